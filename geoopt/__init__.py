@@ -1,0 +1,16 @@
+"""geoopt makes NumPy/SciPy-style geometry code fast for one mesh."""
+
+from . import sparse as sparse
+from .errors import ArgumentError as ArgumentError
+from .errors import BranchError as BranchError
+from .errors import GeooptError as GeooptError
+from .errors import MeshError as MeshError
+from .errors import ShapeError as ShapeError
+from .errors import TracingError as TracingError
+from .errors import UnsupportedError as UnsupportedError
+from .numeric import Numeric as Numeric
+from .options import Options as Options
+from .pipeline import compile as compile
+from .program import Program as Program
+from .symbolic import Symbolic as Symbolic
+from .trace import fixed as fixed

@@ -1,0 +1,391 @@
+"""NumPy's functions on symbolic arrays, in terms of views and of the operations of `ops`.
+
+Each function takes what NumPy's takes, as far as its signature here goes. `Symbolic` finds them in the two
+tables: ``FUNCTIONS`` for functions, ``UFUNCS`` for ufuncs that are no row of `ops`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .errors import ShapeError, UnsupportedError
+from .ids import Ids
+from .symbolic import Symbolic, apply, as_symbolic, graph_of, sum_last_axis
+
+FUNCTIONS: dict[Callable, Callable] = {}
+UFUNCS: dict[np.ufunc, Callable] = {}
+
+
+def _implements(*functions: Callable) -> Callable:
+    def register(ours: Callable) -> Callable:
+        for f in functions:
+            (UFUNCS if isinstance(f, np.ufunc) else FUNCTIONS)[f] = ours
+        return ours
+
+    return register
+
+
+def _all_symbolic(*values: Any) -> list[Symbolic]:
+    graph = graph_of(*values)
+    return [as_symbolic(graph, v) for v in values]
+
+
+# -- rearranging ------------------------------------------------------------------------------------
+
+
+@_implements(np.stack)
+def stack(arrays: Any, axis: int = 0) -> Symbolic:
+    parts = _all_symbolic(*arrays)
+    if any(p.shape != parts[0].shape for p in parts):
+        shapes = ", ".join(str(p.shape) for p in parts)
+        raise ShapeError(f"cannot stack arrays of shapes {shapes}", "all must have one shape")
+    return parts[0].view(Ids.stack([p.ids for p in parts], axis % (parts[0].ndim + 1)))
+
+
+@_implements(np.concatenate)
+def concatenate(arrays: Any, axis: int | None = 0) -> Symbolic:
+    parts = _all_symbolic(*arrays)
+    if axis is None:
+        parts, axis = [p.ravel() for p in parts], 0
+    axis %= parts[0].ndim
+    if len({p.shape[:axis] + p.shape[axis + 1 :] for p in parts}) > 1:
+        shapes = ", ".join(str(p.shape) for p in parts)
+        raise ShapeError(f"cannot concatenate arrays of shapes {shapes} on axis {axis}", "other axes must agree")
+    return parts[0].view(Ids.concatenate([p.ids for p in parts], axis))
+
+
+@_implements(np.column_stack)
+def column_stack(tup: Any) -> Symbolic:
+    return concatenate([p[:, None] if p.ndim == 1 else p for p in _all_symbolic(*tup)], 1)
+
+
+@_implements(np.transpose)
+def transpose(a: Symbolic, axes: Any = None) -> Symbolic:
+    return a.transpose(axes)
+
+
+@_implements(np.swapaxes)
+def swapaxes(a: Symbolic, axis1: int, axis2: int) -> Symbolic:
+    order = list(range(a.ndim))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return a.transpose(order)
+
+
+@_implements(np.moveaxis)
+def moveaxis(a: Symbolic, source: int, destination: int) -> Symbolic:
+    order = [i for i in range(a.ndim) if i != source % a.ndim]
+    order.insert(destination % a.ndim, source % a.ndim)
+    return a.transpose(order)
+
+
+@_implements(np.reshape)
+def reshape(a: Symbolic, shape: Any) -> Symbolic:
+    return a.reshape(shape)
+
+
+@_implements(np.ravel)
+def ravel(a: Symbolic) -> Symbolic:
+    return a.ravel()
+
+
+@_implements(np.squeeze)
+def squeeze(a: Symbolic, axis: Any = None) -> Symbolic:
+    return a.squeeze(axis)
+
+
+@_implements(np.expand_dims)
+def expand_dims(a: Symbolic, axis: int) -> Symbolic:
+    axis %= a.ndim + 1
+    return a[(slice(None),) * axis + (None,)]
+
+
+@_implements(np.broadcast_to)
+def broadcast_to(array: Symbolic, shape: Any) -> Symbolic:
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    return array.view(array.ids.broadcast_to(shape))
+
+
+@_implements(np.take)
+def take(a: Symbolic, indices: Any, axis: int | None = None) -> Symbolic:
+    if axis is None:
+        return a.ravel()[indices]
+    return a[(slice(None),) * (axis % a.ndim) + (indices,)]
+
+
+@_implements(np.repeat)
+def repeat(a: Symbolic, repeats: Any, axis: int | None = None) -> Symbolic:
+    source, axis = (a.ravel(), 0) if axis is None else (a, axis)
+    return take(source, np.repeat(np.arange(source.shape[axis], dtype=np.int32), repeats), axis)
+
+
+@_implements(np.tile)
+def tile(A: Symbolic, reps: int) -> Symbolic:
+    if not isinstance(reps, int) or A.ndim != 1:
+        raise UnsupportedError("np.tile is supported for 1-D arrays and one count", "use np.concatenate")
+    return concatenate([A] * reps)
+
+
+@_implements(np.roll)
+def roll(a: Symbolic, shift: int, axis: int | None = None) -> Symbolic:
+    if axis is None:
+        return roll(a.ravel(), shift, 0).reshape(a.shape)
+    return take(a, np.roll(np.arange(a.shape[axis], dtype=np.int32), shift), axis)
+
+
+@_implements(np.diagonal)
+def diagonal(a: Symbolic, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Symbolic:
+    if offset:
+        raise UnsupportedError("np.diagonal with offset is not supported", "index with a[..., i, j]")
+    moved = moveaxis(moveaxis(a, axis1, 0), axis2, 1) if (axis1, axis2) != (0, 1) else a
+    i = np.arange(min(moved.shape[:2]))
+    picked = moved[i, i]
+    return moveaxis(picked, 0, picked.ndim - 1)
+
+
+@_implements(np.zeros_like, np.ones_like)
+def _reject_like(a: Symbolic, **_: Any) -> Symbolic:
+    raise UnsupportedError("np.zeros_like and np.ones_like make arrays to fill", "use np.zeros(x.shape) and np.stack")
+
+
+@_implements(np.shape)
+def shape(a: Symbolic) -> tuple[int, ...]:
+    return a.shape
+
+
+@_implements(np.ndim)
+def ndim(a: Symbolic) -> int:
+    return a.ndim
+
+
+@_implements(np.size)
+def size(a: Symbolic) -> int:
+    return a.size
+
+
+# -- elementwise ------------------------------------------------------------------------------------
+
+
+@_implements(np.where)
+def where(condition: Any, x: Any, y: Any) -> Any:
+    if not isinstance(condition, Symbolic):
+        return _where_fixed(np.asarray(condition, bool), x, y)
+    return apply("where", condition, x, y)
+
+
+def _where_fixed(mask: np.ndarray, x: Any, y: Any) -> Symbolic:
+    """A choice known while tracing only moves ids."""
+    x, y = _all_symbolic(x, y)
+    shape = np.broadcast_shapes(mask.shape, x.shape, y.shape)
+    mask = np.broadcast_to(mask, shape)
+    if mask.all() or not mask.any():
+        return broadcast_to(x if mask.all() else y, shape)
+    ids = np.where(mask, x.ids.broadcast_to(shape).to_array(), y.ids.broadcast_to(shape).to_array())
+    return x.view(Ids.explicit(ids))
+
+
+@_implements(np.square)
+def square(x: Symbolic) -> Symbolic:
+    return apply("multiply", x, x)
+
+
+@_implements(np.reciprocal)
+def reciprocal(x: Symbolic) -> Symbolic:
+    return apply("divide", 1.0, x)
+
+
+@_implements(np.positive)
+def positive(x: Symbolic) -> Symbolic:
+    return x
+
+
+@_implements(np.hypot)
+def hypot(x: Any, y: Any) -> Symbolic:
+    return apply("sqrt", apply("add", x * x, y * y))
+
+
+@_implements(np.power, np.float_power)
+def power(x: Any, exponent: Any) -> Symbolic:
+    """Integer and half-integer exponents, known while tracing."""
+    if isinstance(exponent, Symbolic) or np.ndim(exponent):
+        raise UnsupportedError("np.power needs one exponent known while tracing", "write x**2, x**0.5, x**-1")
+    doubled = 2 * float(exponent)
+    if doubled != int(doubled) or abs(doubled) > 128:
+        raise UnsupportedError(f"the power {exponent} is not supported yet", "use integers and halves up to 64")
+    whole, half = divmod(abs(int(doubled)), 2)
+    factors = ([apply("sqrt", x)] if half else []) + ([_integer_power(x, whole)] if whole else [])
+    result = as_symbolic(x.graph, np.ones(x.shape)) if not factors else factors[0]
+    for f in factors[1:]:
+        result = result * f
+    return apply("divide", 1.0, result) if doubled < 0 else result
+
+
+def _integer_power(x: Symbolic, exponent: int) -> Symbolic:
+    """By repeated squaring."""
+    if exponent == 1:
+        return x
+    root = _integer_power(x, exponent // 2)
+    return root * root * x if exponent % 2 else root * root
+
+
+@_implements(np.clip)
+def clip(a: Any, a_min: Any = None, a_max: Any = None) -> Symbolic:
+    a = a if a_min is None else apply("maximum", a, a_min)
+    return a if a_max is None else apply("minimum", a, a_max)
+
+
+# -- sums and products --------------------------------------------------------------------------------
+
+
+@_implements(np.sum)
+def sum_(a: Symbolic, axis: Any = None, keepdims: bool = False) -> Symbolic:
+    axes = tuple(range(a.ndim)) if axis is None else tuple(int(i) % a.ndim for i in np.atleast_1d(axis))
+    kept = [i for i in range(a.ndim) if i not in axes]
+    moved = a.transpose(*kept, *axes) if axes != (a.ndim - 1,) else a
+    total = sum_last_axis(moved.reshape(*(a.shape[i] for i in kept), -1)) if axes else a
+    return total.reshape(tuple(1 if i in axes else n for i, n in enumerate(a.shape))) if keepdims else total
+
+
+@_implements(np.mean)
+def mean(a: Symbolic, axis: Any = None, keepdims: bool = False) -> Symbolic:
+    total = sum_(a, axis, keepdims)
+    return total / (a.size / max(total.size, 1))
+
+
+@_implements(np.prod)
+def prod(a: Symbolic, axis: int | None = None) -> Symbolic:
+    a, axis = (a.ravel(), 0) if axis is None else (a, axis)
+    parts = [take(a, i, axis) for i in range(a.shape[axis])]
+    result = parts[0] if parts else as_symbolic(a.graph, 1.0)
+    for p in parts[1:]:
+        result = result * p
+    return result
+
+
+@_implements(np.einsum)
+def einsum(subscripts: str, *operands: Any) -> Symbolic:
+    """Products and sums by labels; repeated labels and ``...`` are not supported."""
+    inputs, arrow, output = subscripts.replace(" ", "").partition("->")
+    terms = inputs.split(",")
+    if "." in subscripts or any(len(set(t)) < len(t) for t in terms):
+        raise UnsupportedError(f"einsum {subscripts!r} is not supported", "use distinct labels without '...'")
+    labels = sorted(set("".join(terms)))
+    if not arrow:
+        output = "".join(c for c in labels if inputs.count(c) == 1)
+    order = output + "".join(c for c in labels if c not in output)
+    result = None
+    for term, operand in zip(terms, _all_symbolic(*operands), strict=True):
+        present = [c for c in order if c in term]
+        aligned = operand.transpose(*(term.index(c) for c in present)) if term else operand
+        aligned = aligned[tuple(slice(None) if c in term else None for c in order)]
+        result = aligned if result is None else result * aligned
+    assert result is not None
+    for _ in order[len(output) :]:
+        result = sum_(result, -1)
+    return result
+
+
+@_implements(np.matmul)
+def matmul(x: Any, y: Any) -> Symbolic:
+    x, y = _all_symbolic(x, y)
+    if not x.ndim or not y.ndim or x.shape[-1] != y.shape[-2 if y.ndim > 1 else 0]:
+        raise ShapeError(f"cannot multiply matrices of shapes {x.shape} and {y.shape}", "inner sizes must agree")
+    if y.ndim == 1:
+        return sum_(x * y, -1)
+    if x.ndim == 1:
+        return sum_(x[:, None] * y, -2)
+    return sum_(x[..., :, :, None] * y[..., None, :, :], -2)
+
+
+@_implements(np.dot)
+def dot(a: Any, b: Any) -> Symbolic:
+    a, b = _all_symbolic(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
+    if a.ndim > 2 or b.ndim > 2:
+        raise UnsupportedError("np.dot of stacked matrices is not supported", "write x @ y")
+    return matmul(a, b)
+
+
+@_implements(np.vecdot)
+def vecdot(x: Any, y: Any) -> Symbolic:
+    return sum_(x * y, -1)
+
+
+@_implements(np.outer)
+def outer(a: Any, b: Any) -> Symbolic:
+    a, b = _all_symbolic(a, b)
+    return a.ravel()[:, None] * b.ravel()[None, :]
+
+
+@_implements(np.cross)
+def cross(a: Any, b: Any, axis: int = -1) -> Symbolic:
+    a, b = _all_symbolic(a, b)
+    if axis != -1 or a.shape[-1] != 3 or b.shape[-1] != 3:
+        raise UnsupportedError(f"np.cross of {a.shape} and {b.shape}", "give vectors of 3 in the last axis")
+    following, preceding = [1, 2, 0], [2, 0, 1]
+    return a[..., following] * b[..., preceding] - a[..., preceding] * b[..., following]
+
+
+@_implements(np.trace)
+def trace(a: Symbolic, axis1: int = 0, axis2: int = 1) -> Symbolic:
+    return sum_(diagonal(a, 0, axis1, axis2), -1)
+
+
+# -- linear algebra on small matrices -------------------------------------------------------------------
+
+
+@_implements(np.linalg.norm)
+def norm(x: Symbolic, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Symbolic:
+    if ord not in (None, 2, "fro") or (ord == 2 and axis is None and x.ndim != 1):
+        raise UnsupportedError(f"np.linalg.norm with ord={ord!r} is not supported", "use the Euclidean norm")
+    return apply("sqrt", sum_(x * x, axis, keepdims))
+
+
+@_implements(np.linalg.det)
+def det(a: Symbolic) -> Symbolic:
+    """By expansion along the first row; up to 4×4."""
+    n = _matrix_size(a, 4)
+    if n == 1:
+        return a[..., 0, 0]
+    if n == 2:
+        return a[..., 0, 0] * a[..., 1, 1] - a[..., 0, 1] * a[..., 1, 0]
+    total = None
+    for j in range(n):
+        term = a[..., 0, j] * det(a[..., 1:, [k for k in range(n) if k != j]])
+        total = term if total is None else (total - term if j % 2 else total + term)
+    assert total is not None
+    return total
+
+
+@_implements(np.linalg.inv)
+def inv(a: Symbolic) -> Symbolic:
+    """By cofactors; up to 4×4."""
+    n = _matrix_size(a, 4)
+    if n == 1:
+        return 1.0 / a
+    rows = []
+    for i in range(n):
+        row = []
+        for j in range(n):
+            minor = a[..., [k for k in range(n) if k != j], :][..., :, [k for k in range(n) if k != i]]
+            row.append(-det(minor) if (i + j) % 2 else det(minor))
+        rows.append(stack(row, -1))
+    adjugate = stack(rows, -2)
+    total = sum_(a[..., 0, :] * adjugate[..., :, 0], -1)
+    return adjugate / total[..., None, None]
+
+
+@_implements(np.linalg.solve)
+def solve(a: Any, b: Any) -> Symbolic:
+    a, b = _all_symbolic(a, b)
+    return matmul(inv(a), b)
+
+
+def _matrix_size(a: Symbolic, largest: int) -> int:
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2] or a.shape[-1] > largest:
+        what = f"linear algebra on matrices of shape {a.shape[-2:]} is not supported"
+        raise UnsupportedError(what, f"use square matrices of at most {largest}×{largest} in the last two axes")
+    return a.shape[-1]

@@ -1,0 +1,172 @@
+"""The slow, obvious meaning of every representation between the stages; tests compare it with NumPy.
+
+All work on small inputs with a ``memory`` that holds the value of every scalar id or buffer entry.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .decompose import Cut
+from .errors import InternalError
+from .graph import Graph, Node, Traced
+from .group import Groups
+from .ids import Ids
+from .kernel import Kernel, Kernels
+from .ops import OPS
+from .template import evaluate_template
+
+
+def evaluate(ir: object, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    """The program's outputs, one array per output, from any representation. inputs : one array per variable."""
+    from .plan import Plan
+
+    if isinstance(ir, Traced):
+        return _traced(ir, inputs)
+    if isinstance(ir, Cut):
+        return _cut(ir, inputs)
+    if isinstance(ir, Groups):
+        return _groups(ir, inputs)
+    if isinstance(ir, Kernels):
+        return _kernels(ir, inputs)
+    if isinstance(ir, Plan):
+        return ir.evaluate(inputs)
+    raise InternalError("evaluate", f"no meaning for {type(ir).__name__}")
+
+
+def _memory(traced: Traced, inputs: list[np.ndarray]) -> np.ndarray:
+    memory = np.full(traced.graph.size, np.nan)
+    for node, value in zip(traced.variables, inputs, strict=True):
+        memory[node.first : node.end] = np.asarray(value, float).ravel()
+    for node in traced.graph.nodes:
+        if node.op == "constant":
+            memory[node.first : node.end] = node.values.ravel()  # type: ignore[union-attr]
+    return memory
+
+
+def _apply(node: Node, operands: list[np.ndarray]) -> np.ndarray:
+    if node.op == "segment_sum":
+        lengths = np.diff(node.offsets)  # type: ignore[arg-type]
+        return np.bincount(np.repeat(np.arange(len(lengths)), lengths), operands[0], len(lengths))
+    with np.errstate(all="ignore"):
+        return OPS[node.op].numpy(*operands)
+
+
+def _outputs(traced: Traced, memory: np.ndarray) -> list[np.ndarray]:
+    return [memory[view.to_array()] for view in traced.outputs]
+
+
+def _traced(traced: Traced, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    memory = _memory(traced, inputs)
+    for node in traced.graph.nodes:
+        if not node.is_leaf:
+            operands = [_truth(traced.graph, o, memory[o.to_array()]) for o in node.operands]
+            memory[node.first : node.end] = np.ravel(_apply(node, operands))
+    return _outputs(traced, memory)
+
+
+def _truth(graph: Graph, view: Ids, values: np.ndarray) -> np.ndarray:
+    """Comparisons are kept as 0 and 1 in the memory of floats."""
+    nodes = graph.nodes_of(view)
+    return values != 0 if nodes and nodes[0].op in OPS and OPS[nodes[0].op].gives_bool else values
+
+
+class _Recompute:
+    """Evaluate scalars in place, reading only what a step may read from memory."""
+
+    def __init__(self, graph: Graph, memory: np.ndarray, readable: set[int]):
+        self.graph, self.memory, self.readable = graph, memory, readable
+        self._done: dict[int, np.ndarray] = {}
+
+    def node(self, node: Node) -> np.ndarray:
+        """All values of a node."""
+        if node.is_leaf or node.index in self.readable:
+            return self.memory[node.first : node.end].reshape(node.shape)
+        if node.index not in self._done:
+            values = [_truth(self.graph, o, self._view(o)) for o in node.operands]
+            self._done[node.index] = np.reshape(_apply(node, values), node.shape)
+        return self._done[node.index]
+
+    def _view(self, view: Ids) -> np.ndarray:
+        ids = view.to_array()
+        out = np.empty(ids.shape)
+        for node in self.graph.nodes_of(view):
+            inside = (ids >= node.first) & (ids < node.end)
+            out[inside] = self.node(node).ravel()[ids[inside] - node.first]
+        return out
+
+
+def _cut(cut: Cut, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    memory = _memory(cut.traced, inputs)
+    readable: set[int] = set()
+    wanted = {n.index for v in cut.traced.outputs for n in cut.graph.nodes_of(v)} | cut.stored
+    for level in range(max(cut.levels.values(), default=0) + 1):
+        step = _Recompute(cut.graph, memory, set(readable))
+        for i in sorted(wanted):
+            node = cut.graph.nodes[i]
+            if not node.is_leaf and cut.levels[i] == level:
+                values = step.node(node).ravel()
+                equal = cut.equals.get(i)
+                memory[node.first : node.end] = values if equal is None else values[equal]
+        readable |= {i for i in cut.stored if cut.ready[i] == level + 1}
+    return _outputs(cut.traced, memory)
+
+
+def _groups(groups: Groups, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    cut = groups.cut
+    memory = _memory(cut.traced, inputs)
+    buffers = _buffers(groups, inputs)
+    for g in groups.groups:
+        stored = {i for i in cut.stored if cut.ready[i] <= g.level}
+        _load_homes(groups, buffers, memory, stored)
+        step = _Recompute(cut.graph, memory, stored)
+        for root in g.roots:
+            values = step._view(root.ids)
+            for write in root.writes:
+                buffers[write.buffer][write.position.to_array()] = values
+    return _shaped(groups, buffers)
+
+
+def _buffers(groups: Groups, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    variables = [np.asarray(x, float).ravel() for x in inputs]
+    outputs = [np.full(v.size, np.nan) for v in groups.cut.traced.outputs]
+    return [*variables, *outputs, np.full(groups.workspace_size, np.nan)]
+
+
+def _shaped(groups: Groups, buffers: list[np.ndarray]) -> list[np.ndarray]:
+    first = len(groups.cut.traced.variables)
+    outputs = groups.cut.traced.outputs
+    return [buffers[first + i].reshape(v.shape) for i, v in enumerate(outputs)]
+
+
+def _load_homes(groups: Groups, buffers: list[np.ndarray], memory: np.ndarray, stored: set[int]) -> None:
+    for i in stored:
+        node, home = groups.cut.graph.nodes[i], groups.homes[i]
+        memory[node.first : node.end] = buffers[home.buffer][home.position.to_array().ravel()]
+
+
+def _kernels(kernels: Kernels, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    groups = kernels.groups
+    memory = _memory(groups.cut.traced, inputs)
+    buffers = _buffers(groups, inputs)
+    for kernel in kernels.kernels:
+        stored = {i for i in groups.cut.stored if groups.cut.ready[i] <= kernel.level}
+        _load_homes(groups, buffers, memory, stored)
+        for values, writes in zip(_kernel_values(kernel, memory), kernel.writes, strict=True):
+            for write in writes:
+                buffers[write.buffer][write.position.to_array()] = values
+    return _shaped(groups, buffers)
+
+
+def _kernel_values(kernel: Kernel, memory: np.ndarray) -> list[np.ndarray]:
+    def leaves(number: int, loop: int | None) -> np.ndarray:
+        leaf = kernel.leaves[number]
+        values = leaf.constants if leaf.ids is None else memory[leaf.ids.to_array()]
+        return np.repeat(values, kernel.loops[loop].counts) if leaf.loop is None and loop is not None else values  # type: ignore[arg-type]
+
+    def sums(loop: int, values: np.ndarray) -> np.ndarray:
+        member = np.repeat(np.arange(kernel.size), kernel.loops[loop].counts)
+        return np.bincount(member, np.broadcast_to(values, member.shape), kernel.size)
+
+    with np.errstate(all="ignore"):
+        return evaluate_template(list(kernel.roots), leaves, sums)

@@ -1,0 +1,371 @@
+"""Stage `group`: split outputs and intermediates by structure and level; find blocks.
+
+Takes: `Cut`.
+Gives: `Groups`: per group the members of one kernel, as columns of ids, and where each value is written.
+Ensures: members of a group have equal structure and do not depend on each other; every output entry and
+every intermediate is written exactly once.
+Paper: expression grouping; blocks (explicit intermediate tagging), found here without tags.
+
+Buffers are numbered: the variables in call order, then the outputs, then the workspace of intermediates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .decompose import MANY_LANES, Cut, lanes, references
+from .errors import InternalError
+from .graph import Graph, Node
+from .hashing import combined, digest
+from .ids import Ids
+from .ops import OPS
+
+MANY = -1  # in a sum's structure: a number of terms that may differ from member to member
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """Where the members' values go: entry ``position[i]`` of a buffer."""
+
+    buffer: int
+    position: Ids
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """One value per member: its id, and its places in memory."""
+
+    ids: Ids
+    writes: tuple[Write, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Members of one kernel: entry i of every root belongs to member i."""
+
+    roots: tuple[Root, ...]
+    level: int
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class Home:
+    """The address of every scalar of a stored node: ``position.ravel()[local]`` in a buffer."""
+
+    buffer: int
+    position: Ids
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """All groups, in the order of their levels, and the addresses of what they leave in memory."""
+
+    cut: Cut
+    groups: tuple[Group, ...]
+    homes: dict[int, Home]
+    workspace_size: int
+    structure: Structure
+
+    @property
+    def workspace(self) -> int:
+        """The buffer of intermediates."""
+        return len(self.cut.traced.variables) + len(self.cut.traced.outputs)
+
+    def check(self) -> None:
+        written = [0] * (self.workspace + 1)
+        for group in self.groups:
+            for root in group.roots:
+                if root.ids.shape != (group.size,):
+                    raise InternalError("group", "a root has not one value per member")
+                for write in root.writes:
+                    written[write.buffer] += write.position.size
+        first = len(self.cut.traced.variables)
+        for output, count in zip(self.cut.traced.outputs, written[first:], strict=False):
+            if output.size != count:
+                raise InternalError("group", f"an output of {output.size} entries gets {count} values")
+
+    def __str__(self) -> str:
+        rows = [f"level {g.level}: {g.size} members, {len(g.roots)} values each" for g in self.groups]
+        return "\n".join(rows)
+
+
+class Structure:
+    """Structure hashes of the scalars of every node, as arrays that broadcast to the node's shape."""
+
+    def __init__(self, cut: Cut, homes: dict[int, Home]):
+        self.cut = cut
+        self.homes = homes
+        self.graph: Graph = cut.graph
+        self._hashes: dict[tuple[int, int], np.ndarray] = {}
+
+    def of_node(self, node: Node, level: int) -> np.ndarray:
+        """Hashes of a node's own expressions as a kernel at ``level`` evaluates them."""
+        key = (node.index, level)
+        if key not in self._hashes:
+            self._hashes[key] = self._compute(node, level)
+        return self._hashes[key]
+
+    def of_view(self, view: Ids, level: int) -> np.ndarray:
+        """Hashes of the scalars of a view, loads counting as leaves; broadcasts to the view's shape."""
+        if view.ndim == 1:
+            return self._of_column(view, level)
+        if view.ndim == 0 or view.size // max(view.shape[0], 1) > MANY_LANES:
+            flat = self._of_column(view.reshape((view.size,)), level)
+            return flat.reshape((1,) * view.ndim) if flat.size == 1 else flat.reshape(view.shape)
+        columns = [self._of_column(c, level) for c in lanes(view)]
+        length = max(len(c) for c in columns)
+        return np.stack([np.broadcast_to(c, (length,)) for c in columns], axis=1).reshape(length, *view.shape[1:])
+
+    def reads(self, node: Node, level: int) -> bool:
+        """Whether a kernel at ``level`` loads the node's values instead of computing them."""
+        return node.op == "variable" or (node.index in self.cut.stored and self.cut.ready[node.index] <= level)
+
+    def _of_column(self, column: Ids, level: int) -> np.ndarray:
+        """(1,) where all scalars agree, else (n,)."""
+        nodes = self.graph.nodes_of(column)
+        if len(nodes) == 1:
+            return self._within(nodes[0], column, level)
+        ids = column.to_array()
+        out = np.empty(len(ids), np.uint64)
+        for node in nodes:
+            inside = np.flatnonzero((ids >= node.first) & (ids < node.end))
+            out[inside] = self._within(node, Ids.explicit(ids[inside]), level)
+        return out
+
+    def _within(self, node: Node, column: Ids, level: int) -> np.ndarray:
+        if node.op == "constant":
+            return np.array([digest("constant")])
+        if self.reads(node, level):
+            return np.array([digest("load", self.homes[node.index].buffer)])
+        hashes = self.of_node(node, level)
+        if hashes.size == 1:
+            return hashes.reshape(1)
+        local = self.graph.local(node, column)
+        if local.base is None and local.ndim and local.strides[0] % node.lanes == 0 and hashes.shape[0] == 1:
+            return np.broadcast_to(hashes, (1, *node.shape[1:])).reshape(-1)[[local.offset % node.lanes]]
+        positions = np.unravel_index(local.to_array(), node.shape)
+        picks = tuple(p if n > 1 else np.zeros((), int) for p, n in zip(positions, hashes.shape, strict=True))
+        return np.broadcast_to(hashes[picks], (column.size,))
+
+    def _compute(self, node: Node, level: int) -> np.ndarray:
+        if node.op == "segment_sum":
+            terms = self.of_view(node.operands[0], level)
+            kinds, counts = self.terms_of_sum(node, terms)
+            shape = self.sum_shape(counts)
+            total = np.array([digest("sum")])
+            for kind, count in zip(kinds, shape, strict=True):
+                part = combined(digest("terms", int(kind)), [count.astype(np.uint64)], False)
+                total = combined(digest("and"), [total, part], False)
+            return total
+        op = OPS[node.op]
+        parts = [self.of_view(o, level) for o in node.operands]
+        return combined(digest("op", node.op), parts, op.is_commutative)
+
+    def terms_of_sum(self, node: Node, terms: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+        """The distinct structures among a sum's terms, and how many of each every segment has."""
+        lengths = np.diff(node.offsets)
+        if terms.size <= 1:
+            kinds = terms.reshape(-1) if terms.size else np.array([digest("load")])
+            return kinds, [lengths]
+        kinds, kind_of = np.unique(terms, return_inverse=True)
+        segment = np.repeat(np.arange(len(lengths)), lengths)
+        counts = [np.bincount(segment[kind_of == k], minlength=len(lengths)) for k in range(len(kinds))]
+        return kinds, counts
+
+    def sum_shape(self, counts: list[np.ndarray]) -> list[np.ndarray]:
+        """Per kind, the exact number of terms where sums are unrolled, MANY where they loop."""
+        limit = self.cut.options.unrolled_terms
+        return [c if c.max(initial=0) <= limit else np.where(c > 0, MANY, 0) for c in counts]
+
+
+def group(cut: Cut) -> Groups:
+    placer = _Places(cut)
+    structure = Structure(cut, placer.homes)
+    groups: list[Group] = []
+    for node in cut.graph.nodes:
+        groups += _groups_of_node(cut, structure, placer, node)
+    if cut.options.blocks:
+        groups = _blocks(cut, structure, groups)
+    groups.sort(key=lambda g: g.level)
+    return Groups(cut, tuple(groups), placer.homes, placer.workspace_size, structure)
+
+
+class _Places:
+    """Decides the home of each stored node and collects which outputs want which scalars."""
+
+    def __init__(self, cut: Cut):
+        self.cut = cut
+        first_output = len(cut.traced.variables)
+        self.workspace = first_output + len(cut.traced.outputs)
+        self.workspace_size = 0
+        self.homes: dict[int, Home] = {}
+        self.wanted: dict[int, list[tuple[int, Ids, Ids]]] = {}  # node -> (buffer, local ids, positions)
+        for i, node in enumerate(cut.traced.variables):
+            self.homes[node.index] = Home(i, Ids.contiguous(0, node.shape))
+        for i, view in enumerate(cut.traced.outputs):
+            self._collect(first_output + i, view)
+        for node in cut.graph.nodes:
+            if node.index in cut.stored:
+                self.homes[node.index] = self._home(node)
+
+    def _collect(self, buffer: int, view: Ids) -> None:
+        graph = self.cut.graph
+        flat = view.reshape((view.size,))
+        nodes = graph.nodes_of(view)
+        if len(nodes) == 1:
+            local = graph.local(nodes[0], flat)
+            entry = (buffer, local, Ids.contiguous(0, flat.shape))
+            self.wanted.setdefault(nodes[0].index, []).append(entry)
+            return
+        ids = flat.to_array()
+        for node in nodes:
+            positions = np.flatnonzero((ids >= node.first) & (ids < node.end)).astype(ids.dtype)
+            local = ids[positions] - ids.dtype.type(node.first)
+            self.wanted.setdefault(node.index, []).append((buffer, Ids.explicit(local), Ids.explicit(positions)))
+
+    def whole(self, node: Node) -> tuple[list[tuple[int, Ids]], list[tuple[int, Ids, Ids]]]:
+        """Wishes for a node split into those for each scalar exactly once, as (buffer, positions by scalar),
+        and the others."""
+        complete, partial = [], []
+        for buffer, local, positions in self.wanted.get(node.index, []):
+            by_scalar = _inverse(node, local, positions)
+            if by_scalar is None:
+                partial.append((buffer, local, positions))
+            else:
+                complete.append((buffer, by_scalar))
+        return complete, partial
+
+    def _home(self, node: Node) -> Home:
+        complete, _ = self.whole(node)
+        if complete:
+            return Home(*complete[0])
+        # structure of arrays: one contiguous run per lane, so that kernels store whole vectors
+        strides = [1, *(node.shape[0] * s for s in Ids.contiguous(0, node.shape[1:]).strides)]
+        home = Home(self.workspace, Ids(node.shape, self.workspace_size, tuple(strides[: len(node.shape)])))
+        self.workspace_size += node.size
+        return home
+
+
+def _inverse(node: Node, local: Ids, positions: Ids) -> Ids | None:
+    """Positions indexed by scalar, where ``local`` lists every scalar of the node exactly once."""
+    if local.size != node.size:
+        return None
+    if local.is_contiguous() and local.offset == 0:
+        return positions.reshape(node.shape)
+    where = np.full(node.size, -1, np.int32 if node.size < 2**31 else np.int64)
+    where[local.to_array()] = positions.to_array()
+    return Ids.explicit(where.reshape(node.shape)) if (where >= 0).all() else None
+
+
+def _groups_of_node(cut: Cut, structure: Structure, placer: _Places, node: Node) -> list[Group]:
+    """The groups that write a node's scalars: as an intermediate, and as entries of outputs."""
+    complete, partial = placer.whole(node)
+    writes = [Write(buffer, position) for buffer, position in complete]
+    is_stored = node.index in cut.stored
+    if is_stored and placer.homes[node.index].buffer == placer.workspace:
+        writes.append(Write(placer.workspace, placer.homes[node.index].position))
+    groups: list[Group] = []
+    if writes and node.size:
+        level = max(cut.levels[node.index], 1)
+        for roots, size in _whole_node(cut, node, writes):
+            groups += _split(structure, roots, level, size)
+    for buffer, local, positions in partial:
+        ids = Ids(local.shape, local.offset + node.first, local.strides, local.base)
+        root = Root(ids, (Write(buffer, positions),))
+        if local.size:
+            groups += _split(structure, [root], cut.ready[node.index], local.size)
+    return groups
+
+
+def _whole_node(cut: Cut, node: Node, writes: list[Write]) -> list[tuple[list[Root], int]]:
+    """Roots for all scalars of a node; equal scalars are one member written to several places."""
+    equals = cut.equals.get(node.index)
+    if equals is None:
+        views = [lanes(w.position) for w in writes]
+        columns = lanes(node.ids)
+        roots = [
+            Root(c, tuple(Write(w.buffer, v[i]) for w, v in zip(writes, views, strict=True)))
+            for i, c in enumerate(columns)
+        ]
+        return [(roots, columns[0].size)]
+    order = np.argsort(equals, kind="stable").astype(equals.dtype)
+    counts = np.bincount(equals, minlength=node.size)
+    starts = (np.cumsum(counts) - counts).astype(equals.dtype)
+    result = []
+    for copies in np.unique(counts[counts > 0]):
+        members = np.flatnonzero(counts == copies).astype(equals.dtype)
+        places = []
+        for write in writes:
+            for copy in range(copies):
+                instance = order[starts[members] + equals.dtype.type(copy)]
+                places.append(Write(write.buffer, write.position.compose(Ids.explicit(instance)).canonical()))
+        ids = node.ids.compose(Ids.explicit(members)).canonical()
+        result.append(([Root(ids, tuple(places))], len(members)))
+    return result
+
+
+def _split(structure: Structure, roots: list[Root], level: int, size: int) -> list[Group]:
+    """Split members by the structure of their roots."""
+    hashes = [_root_hashes(structure, root, level) for root in roots]
+    total = combined(digest("member"), hashes, False)
+    if total.size == 1:
+        return [Group(tuple(roots), level, size)]
+    kinds, kind_of = np.unique(total, return_inverse=True)
+    groups = []
+    for k in range(len(kinds)):
+        members = np.flatnonzero(kind_of == k)
+        members = members.astype(np.int32) if size < 2**31 else members
+        groups.append(Group(tuple(_restricted(r, members) for r in roots), level, len(members)))
+    return groups
+
+
+def _root_hashes(structure: Structure, root: Root, level: int) -> np.ndarray:
+    nodes = structure.graph.nodes_of(root.ids)
+    if len(nodes) == 1 and not nodes[0].is_leaf and not structure.reads(nodes[0], level):
+        return structure._within(nodes[0], root.ids, level)
+    return structure.of_view(root.ids, level)
+
+
+def _restricted(root: Root, members: np.ndarray) -> Root:
+    pick = Ids.explicit(members)
+    writes = tuple(Write(w.buffer, w.position.compose(pick).canonical()) for w in root.writes)
+    return Root(root.ids.compose(pick).canonical(), writes)
+
+
+def _blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
+    """Join groups of one level whose members are the same elements and share computed values."""
+    reach = [_elementwise_reach(cut, structure, g) for g in groups]
+    joined: list[tuple[list[Group], set[int]]] = []
+    for g, touched in zip(groups, reach, strict=True):
+        matching = [
+            pair
+            for pair in joined
+            if touched and pair[0][0].level == g.level and pair[0][0].size == g.size and pair[1] & touched
+        ]
+        members = [member for pair in matching for member in pair[0]] + [g]
+        union = set(touched).union(*(pair[1] for pair in matching))
+        joined = [pair for pair in joined if pair not in matching] + [(members, union)]
+    return [
+        Group(tuple(r for g in members for r in g.roots), members[0].level, members[0].size)
+        for members, _ in joined
+    ]
+
+
+def _elementwise_reach(cut: Cut, structure: Structure, g: Group) -> set[int]:
+    """The nodes that a group computes element by element; empty where it does not cover whole elements."""
+    owners = [structure.graph.nodes_of(r.ids) for r in g.roots]
+    if any(len(nodes) != 1 or not nodes[0].shape or nodes[0].shape[0] != g.size for nodes in owners):
+        return set()
+    if any(r.ids.base is not None for r in g.roots):
+        return set()
+    todo = [nodes[0] for nodes in owners]
+    seen: set[int] = set()
+    while todo:
+        node = todo.pop()
+        if node.index in seen or node.is_leaf or structure.reads(node, g.level):
+            continue
+        seen.add(node.index)
+        todo += [r.target for r in references(structure.graph, node) if r.is_regular]
+    return seen

@@ -1,0 +1,190 @@
+"""Stage `harvest`: walk the expressions of all members of a group at once and collect their leaves.
+
+Takes: `Groups`.
+Gives: `Kernels`: per group one template, and per distinct leaf one column of ids or constants.
+Ensures: equal columns are one leaf; a column of equal constants is a literal.
+Paper: leaf harvesting; uniform and varying constants. The walk visits each operation of the source once,
+with whole columns of ids, never a member by itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .errors import InternalError
+from .graph import Node
+from .group import Group, Groups
+from .ids import Ids
+from .kernel import Kernel, Kernels, Leaf, Loop
+from .ops import OPS
+from .template import Expression, Template
+
+
+def harvest(groups: Groups) -> Kernels:
+    return Kernels(groups, tuple(_Walk(groups, g).kernel() for g in groups.groups))
+
+
+class _Walk:
+    """The walk over one group."""
+
+    def __init__(self, groups: Groups, group: Group):
+        self.groups, self.group = groups, group
+        self.graph = groups.cut.graph
+        self.structure = groups.structure
+        self.template = Template()
+        self.leaves: list[Leaf] = []
+        self.loops: list[Loop] = []
+        self._seen: dict[tuple, Expression] = {}
+        self._columns: dict[tuple, Ids] = {}
+
+    def kernel(self) -> Kernel:
+        roots = tuple(self._root(r.ids) for r in self.group.roots)
+        return Kernel(
+            self.template,
+            roots,
+            tuple(r.ids for r in self.group.roots),
+            tuple(r.writes for r in self.group.roots),
+            tuple(self.leaves),
+            tuple(self.loops),
+            self.group.level,
+            self.group.size,
+        )
+
+    def _root(self, column: Ids) -> Expression:
+        nodes = self.graph.nodes_of(column)
+        if len(nodes) == 1 and not nodes[0].is_leaf and not self.structure.reads(nodes[0], self.group.level):
+            return self._computed(nodes[0], column, None)
+        return self._visit(column, None)
+
+    def _visit(self, column: Ids, loop: int | None) -> Expression:
+        """The expression of a column of ids, one per member or per term of a loop."""
+        column = column.canonical()
+        key = (loop, column.key)
+        if key not in self._seen:
+            self._seen[key] = self._expression(column, loop)
+        return self._seen[key]
+
+    def _expression(self, column: Ids, loop: int | None) -> Expression:
+        nodes = self.graph.nodes_of(column)
+        if all(n.op == "constant" for n in nodes):
+            return self._constant(nodes, column, loop)
+        if all(self.structure.reads(n, self.group.level) for n in nodes):
+            return self._leaf(Leaf(column, None, loop))
+        if len(nodes) == 1:
+            return self._computed(nodes[0], column, loop)
+        return self._from_several_nodes(nodes, column, loop)
+
+    def _leaf(self, leaf: Leaf) -> Expression:
+        self.leaves.append(leaf)
+        return self.template.make("leaf", (), len(self.leaves) - 1)
+
+    def _constant(self, nodes: list[Node], column: Ids, loop: int | None) -> Expression:
+        if len(nodes) == 1 and nodes[0].size == 1:
+            return self.template.make("constant", (), float(nodes[0].values.reshape(())))  # type: ignore[union-attr]
+        ids = column.to_array()
+        values = np.empty(len(ids))
+        for node in nodes:
+            inside = (ids >= node.first) & (ids < node.end)
+            values[inside] = node.values.ravel()[ids[inside] - node.first]  # type: ignore[union-attr]
+        if len(values) and (values == values[0]).all():
+            return self.template.make("constant", (), float(values[0]))
+        return self._leaf(Leaf(None, values, loop))
+
+    def _computed(self, node: Node, column: Ids, loop: int | None) -> Expression:
+        local = self.graph.local(node, column)
+        if node.op == "segment_sum":
+            return self._sum(node, local, loop)
+        operands = [o.compose(local) for o in node.operands]
+        return self._applied(node.op, operands, loop)
+
+    def _applied(self, op: str, operands: list[Ids], loop: int | None) -> Expression:
+        if OPS[op].is_commutative:
+            operands = self._ordered(operands)
+        return self.template.make(op, tuple(self._visit(o, loop) for o in operands))
+
+    def _ordered(self, operands: list[Ids]) -> list[Ids]:
+        """Operands of a commutative operation in the order of their structure, member by member."""
+        left, right = (self.structure.of_view(o, self.group.level) for o in operands)
+        if left.size == 1 and right.size == 1:
+            return operands if left[0] <= right[0] else operands[::-1]
+        swap = np.broadcast_to(left > right, (operands[0].size,))
+        if not swap.any() or swap.all():
+            return operands[::-1] if swap.any() else operands
+        a, b = (o.to_array() for o in operands)
+        return [Ids.explicit(np.where(swap, b, a)), Ids.explicit(np.where(swap, a, b))]
+
+    def _from_several_nodes(self, nodes: list[Node], column: Ids, loop: int | None) -> Expression:
+        """Equal structure from different nodes: join the operands' columns node by node."""
+        first = nodes[0]
+        if first.op == "segment_sum" or any(n.op != first.op or n.is_leaf for n in nodes):
+            raise InternalError("harvest", f"members join different operations: {[n.op for n in nodes]}")
+        ids = column.to_array()
+        joined = [np.empty(len(ids), np.int64) for _ in first.operands]
+        for node in nodes:
+            inside = np.flatnonzero((ids >= node.first) & (ids < node.end))
+            local = Ids.explicit(ids[inside] - node.first)
+            operands = [o.compose(local) for o in node.operands]
+            for target, operand in zip(joined, self._arranged(node.op, operands), strict=True):
+                target[inside] = operand.to_array()
+        columns = [Ids.explicit(j.astype(np.int32) if self.graph.size < 2**31 else j) for j in joined]
+        return self.template.make(first.op, tuple(self._visit(c, loop) for c in columns))
+
+    def _arranged(self, op: str, operands: list[Ids]) -> list[Ids]:
+        return self._ordered(operands) if OPS[op].is_commutative else operands
+
+    # -- sums ---------------------------------------------------------------------------------------
+
+    def _sum(self, node: Node, local: Ids, loop: int | None) -> Expression:
+        """A sum as unrolled additions of its few terms and loops over its many, by structure of the terms."""
+        terms = self.structure.of_view(node.operands[0], self.group.level)
+        kinds, counts = self.structure.terms_of_sum(node, terms)
+        shapes = self.structure.sum_shape(counts)
+        segments = local.to_array()
+        kind_of = None if len(kinds) == 1 else np.searchsorted(kinds, terms)
+        parts: list[Expression] = []
+        for k in range(len(kinds)):
+            if not len(segments) or not counts[k][segments[0]]:
+                continue
+            starts, positions = _terms_of_kind(node, segments, k, kind_of, counts[k])
+            if shapes[k][segments[0]] >= 0:
+                parts += self._unrolled(node, starts, positions, int(counts[k][segments[0]]), loop)
+            else:
+                parts.append(self._looped(node, starts, positions, loop))
+        if not parts:
+            return self.template.make("constant", (), 0.0)
+        total = parts[0]
+        for p in parts[1:]:
+            total = self.template.make("add", (total, p))
+        return total
+
+    def _unrolled(self, node: Node, starts: np.ndarray, positions: Ids, count: int, loop: int | None) -> list:
+        columns = [positions.compose(Ids.explicit(starts[:-1] + starts.dtype.type(t)).canonical()) for t in range(count)]
+        return [self._visit(node.operands[0].compose(c.canonical()), loop) for c in columns]
+
+    def _looped(self, node: Node, starts: np.ndarray, positions: Ids, loop: int | None) -> Expression:
+        if loop is not None:
+            raise InternalError("harvest", "a loop inside a loop; decompose should have stored the inner sum")
+        self.loops.append(Loop(starts))
+        number = len(self.loops) - 1
+        body = self._visit(node.operands[0].compose(positions), number)
+        return self.template.make("sum", (body,), number)
+
+
+def _terms_of_kind(
+    node: Node, segments: np.ndarray, kind: int, kind_of: np.ndarray | None, counts: np.ndarray
+) -> tuple[np.ndarray, Ids]:
+    """Where each member's terms of one kind start, and all their positions among the node's terms."""
+    lengths = counts[segments]
+    starts = np.zeros(len(segments) + 1, node.offsets.dtype)  # type: ignore[union-attr]
+    np.cumsum(lengths, out=starts[1:])
+    if kind_of is None:
+        if len(segments) == node.size and (np.diff(segments) == 1).all():
+            return starts, Ids.contiguous(0, (int(starts[-1]),))
+        first = node.offsets[segments]  # type: ignore[index]
+        jump = np.repeat(first - starts[:-1], lengths)
+        return starts, Ids.explicit(np.arange(starts[-1], dtype=starts.dtype) + jump).canonical()
+    of_kind = np.flatnonzero(kind_of == kind).astype(starts.dtype)
+    before = np.zeros(node.size + 1, starts.dtype)
+    np.cumsum(counts, out=before[1:])
+    jump = np.repeat(before[segments] - starts[:-1], lengths)
+    return starts, Ids.explicit(of_kind[np.arange(starts[-1], dtype=starts.dtype) + jump])

@@ -1,0 +1,80 @@
+"""Hashes: of structure (64-bit, vectorised), of values (integers modulo a prime), and equal keys of long arrays.
+
+Paper: structural hashing; algebraic hashing (appendix).
+Deviation: values are hashed modulo a prime, where division is exact, not modulo 2^64, where products of many
+even factors vanish and quotients are opaque.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numba
+import numpy as np
+
+from .ops import PRIME
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+def digest(*parts: object) -> np.uint64:
+    """A 64-bit hash of a tuple of printable things."""
+    text = repr(parts).encode()
+    return np.uint64(int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little"))
+
+
+def residue(*parts: object) -> int:
+    """A pseudo-random residue modulo the prime: the value hash of a leaf or of an opaque operation."""
+    text = repr(parts).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "little") % PRIME
+
+
+def number_residue(value: float) -> int:
+    """A float is a fraction of integers, so it has an exact residue; NaN and infinity are opaque."""
+    if not np.isfinite(value):
+        return residue("number", repr(value))
+    numerator, denominator = float(value).as_integer_ratio()
+    return numerator * pow(denominator, PRIME - 2, PRIME) % PRIME
+
+
+def mixed(x: np.ndarray) -> np.ndarray:
+    """A bijective scrambling of 64-bit hashes (so that sums of hashes identify multisets)."""
+    x = np.asarray(x, np.uint64)
+    x = (x ^ (x >> np.uint64(32))) * _MULTIPLIER
+    x = (x ^ (x >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return x ^ (x >> np.uint64(32))
+
+
+def combined(op: np.uint64, parts: list[np.ndarray], is_commutative: bool) -> np.ndarray:
+    """The structure hash of an operation from those of its operands (compact arrays broadcast)."""
+    with np.errstate(over="ignore"):
+        total = np.asarray(op)
+        for position, part in enumerate(parts):
+            salt = np.uint64(0 if is_commutative else position + 1)
+            total = total + mixed(part + salt * _MULTIPLIER)
+        return mixed(total)
+
+
+@numba.njit(cache=True, nogil=True)
+def first_equal(keys):
+    """For each key the position of the first equal one. keys : (n,) uint64, n < 2**31 -> (n,) int32"""
+    n = len(keys)
+    bits = 4
+    while (1 << bits) < 2 * n:
+        bits += 1
+    mask = np.uint64((1 << bits) - 1)
+    table = np.full(1 << bits, -1, np.int32)
+    first = np.empty(n, np.int32)
+    for i in range(n):
+        slot = ((keys[i] * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - bits)) & mask
+        while True:
+            j = table[slot]
+            if j < 0:
+                table[slot] = i
+                first[i] = i
+                break
+            if keys[j] == keys[i]:
+                first[i] = j
+                break
+            slot = (slot + np.uint64(1)) & mask
+    return first

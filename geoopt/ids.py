@@ -1,0 +1,310 @@
+"""Views over scalar ids: the index arithmetic behind every symbolic array.
+
+A view gives an id to each of its elements as the sum of two parts::
+
+    id[i, j, ...] = offset + strides[0]*i + strides[1]*j + ...      (affine part)
+                  + base[i, j, ...]                                 (explicit part, may be absent)
+
+``base`` is *compact*: along an axis it does not depend on, its length is 1. So ``V[F]`` for vertex
+positions ``V`` of shape (n, 3) keeps one integer per face corner, not one per coordinate, and the
+three coordinates of a corner are visibly neighbours: the paper's address coherence, by construction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+_GROUND = np.zeros(1, np.int8)  # affine parts are strided views of this one byte; it is never read
+
+
+def id_dtype(largest: int) -> type:
+    """int32 wherever it suffices."""
+    return np.int32 if largest < 2**31 else np.int64
+
+
+def _strided(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
+    """A phantom NumPy view whose addresses are ids, so that NumPy itself does slicing and reshaping."""
+    return np.lib.stride_tricks.as_strided(_GROUND, shape, strides)
+
+
+def _address(phantom: np.ndarray) -> int:
+    return phantom.__array_interface__["data"][0] - _GROUND.__array_interface__["data"][0]
+
+
+def _compact(array: np.ndarray) -> np.ndarray:
+    """Keep one entry along the axes on which a broadcast array does not vary."""
+    return array[tuple(slice(0, 1) if step == 0 else slice(None) for step in array.strides)]
+
+
+@dataclass(frozen=True, eq=False)
+class Ids:
+    """A shaped view over ids. Immutable; all operations are views or index arithmetic."""
+
+    shape: tuple[int, ...]
+    offset: int
+    strides: tuple[int, ...]
+    base: np.ndarray | None = None
+
+    # -- construction -----------------------------------------------------------------------------
+
+    @staticmethod
+    def contiguous(first: int, shape: tuple[int, ...]) -> Ids:
+        """The ids ``first, first + 1, ...`` in C order."""
+        strides = np.ones(len(shape), np.int64)
+        for axis in range(len(shape) - 2, -1, -1):
+            strides[axis] = strides[axis + 1] * shape[axis + 1]
+        return Ids(tuple(shape), int(first), tuple(int(s) for s in strides))
+
+    @staticmethod
+    def explicit(ids: np.ndarray) -> Ids:
+        """A view that lists its ids one by one."""
+        ids = np.asarray(ids)
+        if ids.size and not np.issubdtype(ids.dtype, np.signedinteger):
+            ids = ids.astype(np.int64)
+        if ids.size == 1:
+            return Ids(ids.shape, int(ids.reshape(())), (0,) * ids.ndim)
+        return Ids(ids.shape, 0, (0,) * ids.ndim, ids)._folded()
+
+    @staticmethod
+    def concatenate(parts: list[Ids], axis: int) -> Ids:
+        """Join views along an axis; the result lists its ids unless it has only one part."""
+        if len(parts) == 1:
+            return parts[0]
+        dtype = id_dtype(max(p.highest for p in parts if p.size) if any(p.size for p in parts) else 0)
+        return Ids.explicit(np.concatenate([p.to_array(dtype) for p in parts], axis=axis))
+
+    @staticmethod
+    def stack(parts: list[Ids], axis: int) -> Ids:
+        """Join views of one shape along a new axis; evenly spaced parts stay affine."""
+        steps = {b.offset - a.offset for a, b in zip(parts, parts[1:], strict=False)}
+        alike = {(p.strides, id(p.base)) for p in parts}
+        if len(steps) > 1 or len(alike) > 1:
+            lift = (slice(None),) * axis + (None,)
+            return Ids.concatenate([p[lift] for p in parts], axis)
+        one, step = parts[0], steps.pop() if steps else 0
+        base = None if one.base is None else np.expand_dims(one.base, axis)
+        shape = (*one.shape[:axis], len(parts), *one.shape[axis:])
+        return Ids(shape, one.offset, (*one.strides[:axis], step, *one.strides[axis:]), base)
+
+    # -- queries ----------------------------------------------------------------------------------
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @cached_property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @cached_property
+    def _bounds(self) -> tuple[int, int]:
+        reach = [s * (n - 1) for s, n in zip(self.strides, self.shape, strict=True)]
+        low = self.offset + sum(r for r in reach if r < 0)
+        high = self.offset + sum(r for r in reach if r > 0)
+        if self.base is not None and self.base.size:
+            low, high = low + int(self.base.min()), high + int(self.base.max())
+        return low, high
+
+    @property
+    def lowest(self) -> int:
+        """A lower bound of the ids (exact without an explicit part)."""
+        return self._bounds[0]
+
+    @property
+    def highest(self) -> int:
+        """An upper bound of the ids."""
+        return self._bounds[1]
+
+    def is_contiguous(self) -> bool:
+        """Whether the ids are ``offset, offset + 1, ...`` in C order."""
+        expected = Ids.contiguous(0, self.shape).strides
+        used = [(s, e) for s, e, n in zip(self.strides, expected, self.shape, strict=True) if n > 1]
+        return self.base is None and all(s == e for s, e in used)
+
+    def depends_on_axis(self, axis: int) -> bool:
+        """Whether the explicit part varies along an axis."""
+        return self.base is not None and self.base.shape[axis] > 1
+
+    @cached_property
+    def key(self) -> tuple:
+        """Equal keys mean equal ids."""
+        strides = tuple(s if n > 1 else 0 for s, n in zip(self.strides, self.shape, strict=True))
+        if self.base is None:
+            return (self.shape, self.offset, strides)
+        return (self.shape, self.offset, strides, self.base.shape, hash(self.base.tobytes()))
+
+    def to_array(self, dtype: type | None = None) -> np.ndarray:
+        """All ids, one by one, in the view's shape."""
+        dtype = dtype or id_dtype(self.highest)
+        out = np.full(self.shape, self.offset, dtype)
+        for axis, (step, length) in enumerate(zip(self.strides, self.shape, strict=True)):
+            if step and length > 1:
+                line = step * np.arange(length, dtype=dtype)
+                out += line.reshape((-1,) + (1,) * (self.ndim - axis - 1))
+        if self.base is not None:
+            out += self.base.astype(dtype, copy=False)
+        return out
+
+    # -- views ------------------------------------------------------------------------------------
+
+    def _phantoms(self) -> tuple[np.ndarray, np.ndarray | None]:
+        base = None if self.base is None else np.broadcast_to(self.base, self.shape)
+        return _strided(self.shape, self.strides), base
+
+    def _from_phantoms(self, affine: np.ndarray, base: np.ndarray | None) -> Ids:
+        out = Ids(
+            affine.shape,
+            self.offset + (_address(affine) if affine.size else 0),
+            affine.strides,
+            None if base is None else _compact(base),
+        )
+        return out._folded()
+
+    def _folded(self) -> Ids:
+        """A one-element explicit part is a constant."""
+        if self.base is not None and self.base.size == 1:
+            return Ids(self.shape, self.offset + int(self.base.reshape(())), self.strides)
+        return self
+
+    def transpose(self, axes: tuple[int, ...]) -> Ids:
+        affine, base = self._phantoms()
+        return self._from_phantoms(affine.transpose(axes), None if base is None else base.transpose(axes))
+
+    def broadcast_to(self, shape: tuple[int, ...]) -> Ids:
+        affine, base = self._phantoms()
+        base = None if base is None else np.broadcast_to(base, shape)
+        return self._from_phantoms(np.broadcast_to(affine, shape), base)
+
+    def reshape(self, shape: tuple[int, ...]) -> Ids:
+        """Reshape without listing the ids where the layout allows, else by listing them."""
+        affine, base = self._phantoms()
+        try:
+            affine = np.reshape(affine, shape, copy=False)
+            base = None if base is None else np.reshape(base, shape, copy=False)
+        except ValueError:
+            return Ids.explicit(self.to_array().reshape(shape))
+        return self._from_phantoms(affine, base)
+
+    def __getitem__(self, key: object) -> Ids:
+        """NumPy indexing: slices, integers, new axes, integer and boolean arrays."""
+        keys, advanced = _normalised(key, self.shape)
+        affine, base = self._phantoms()
+        basic = tuple(slice(None) if is_advanced else k for k, is_advanced in zip(keys, advanced, strict=True))
+        view = self._from_phantoms(affine[basic], None if base is None else base[basic])
+        if not any(advanced):
+            return view
+        indices: dict[int, np.ndarray] = {}
+        axis = 0
+        for k, is_advanced in zip(keys, advanced, strict=True):
+            if is_advanced:
+                indices[axis] = k
+            axis += not isinstance(k, int)
+        return view._take(indices)
+
+    def _take(self, indices: dict[int, np.ndarray]) -> Ids:
+        """Advanced indexing of some axes; the others keep their affine part."""
+        arrays = [_wrapped(i, self.shape[a], a) for a, i in indices.items()]
+        block = np.broadcast_shapes(*(a.shape for a in arrays))
+        axes = list(indices)
+        adjacent = axes == list(range(axes[0], axes[0] + len(axes)))
+        rest = [a for a in range(self.ndim) if a not in indices]
+        at = axes[0] if adjacent else 0
+
+        def arranged(of_rest: list, of_block: list) -> tuple:
+            return (*of_rest[:at], *of_block, *of_rest[at:])
+
+        shape = arranged([self.shape[a] for a in rest], list(block))
+        strides = arranged([self.strides[a] for a in rest], [0] * len(block))
+        lift = arranged([1] * len(rest), list(block))
+        base = None
+        if self.base is not None:
+            if any(self.base.shape[a] > 1 for a in axes):
+                picks = {
+                    a: np.broadcast_to(i if self.base.shape[a] > 1 else np.zeros((), i.dtype), block)
+                    for a, i in zip(axes, arrays, strict=True)
+                }
+                base = self.base[tuple(picks.get(a, slice(None)) for a in range(self.ndim))]
+            else:
+                base = self.base.reshape(arranged([self.base.shape[a] for a in rest], [1] * len(block)))
+        dtype = id_dtype(max(self.highest, 1))
+        for axis, index in zip(axes, arrays, strict=True):
+            if self.strides[axis]:
+                step = np.multiply(index, self.strides[axis], dtype=dtype)
+                step = np.broadcast_to(step, block).reshape(lift)
+                base = step if base is None else base + step
+        return Ids(shape, self.offset, strides, base)._folded()
+
+    def compose(self, column: Ids) -> Ids:
+        """``self.ravel()[column]`` for a 1-D column of flat positions, affine where possible."""
+        if self.ndim == 1 and column.base is not None:
+            return self[column.to_array()]
+        row = int(np.prod(self.shape[1:], dtype=np.int64))
+        if column.base is None and self.ndim:
+            step, start = column.strides[0], column.offset
+            if step == 0:
+                return self[tuple(int(i) for i in np.unravel_index(start, self.shape))].broadcast_to(column.shape)
+            if step % row == 0 and step > 0:
+                lane = tuple(int(i) for i in np.unravel_index(start % row, self.shape[1:])) if row > 1 else ()
+                lane = lane or (0,) * (self.ndim - 1)
+                stop = start // row + (step // row) * (column.size - 1) + 1
+                return self[(slice(start // row, stop, step // row), *lane)]
+        if not self.ndim:
+            return self.broadcast_to(column.shape)
+        positions = np.unravel_index(column.to_array(), self.shape)
+        return self[tuple(p.astype(np.int32) if max(self.shape) < 2**31 else p for p in positions)]
+
+    def canonical(self) -> Ids:
+        """The same column with an arithmetic explicit part made affine, and its first entry moved to the offset."""
+        if self.base is None or self.ndim != 1 or not self.base.size:
+            return self
+        first = int(self.base[0])
+        step = int(self.base[1]) - first
+        probe = self.base[: min(64, len(self.base))]
+        if (np.diff(probe) == step).all() and (np.diff(self.base) == step).all():
+            return Ids(self.shape, self.offset + first, (self.strides[0] + step,))
+        return self
+
+
+def _normalised(key: object, shape: tuple[int, ...]) -> tuple[list, list[bool]]:
+    """Expand an index to one entry per axis (and per new axis); say which entries are advanced."""
+    parts = list(key) if isinstance(key, tuple) else [key]
+    parts = [np.asarray(p) if isinstance(p, (list, np.ndarray)) else p for p in parts]
+    expanded: list = []
+    for p in parts:
+        if isinstance(p, np.ndarray) and p.dtype == bool:
+            expanded.extend(np.nonzero(p))
+        else:
+            expanded.append(p)
+    consumed = sum(p is not None and p is not Ellipsis for p in expanded)
+    if consumed > len(shape):
+        raise IndexError(f"too many indices: the array has {len(shape)} axes, {consumed} were indexed")
+    fill = [slice(None)] * (len(shape) - consumed)
+    where = next((i for i, p in enumerate(expanded) if p is Ellipsis), None)
+    expanded = expanded + fill if where is None else expanded[:where] + fill + expanded[where + 1 :]
+    arrays = any(isinstance(p, np.ndarray) for p in expanded)
+    keys, advanced = [], []
+    for p in expanded:
+        if isinstance(p, (int, np.integer)) and not isinstance(p, bool):
+            p = np.asarray(p) if arrays else int(p)
+        is_advanced = isinstance(p, np.ndarray)
+        if is_advanced and not np.issubdtype(p.dtype, np.integer) and p.size:
+            raise IndexError(f"indices must be integers or booleans, not {p.dtype}")
+        if not is_advanced and not isinstance(p, (slice, int)) and p is not None:
+            raise IndexError(f"cannot index with {type(p).__name__}: use integers, slices or integer arrays")
+        keys.append(p)
+        advanced.append(is_advanced)
+    return keys, advanced
+
+
+def _wrapped(index: np.ndarray, length: int, axis: int) -> np.ndarray:
+    """Check bounds and wrap negative indices, as NumPy does."""
+    if index.size == 0:
+        return index.astype(np.int32)
+    low, high = int(index.min()), int(index.max())
+    if low < -length or high >= length:
+        bad = low if low < -length else high
+        raise IndexError(f"index {bad} is out of bounds for axis {axis} with size {length}")
+    return np.where(index < 0, index + length, index) if low < 0 else index

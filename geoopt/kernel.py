@@ -1,0 +1,73 @@
+"""What `harvest` gives: kernels, each a template with one column of ids per leaf."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .group import Groups, Write
+from .ids import Ids
+from .template import Expression, Template, listing
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A sum inside a template. ``offsets`` (size + 1,): the terms of member i are offsets[i]..offsets[i+1]."""
+
+    offsets: np.ndarray
+
+    @property
+    def counts(self) -> np.ndarray:
+        return np.diff(self.offsets)
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """A value read from memory, or a constant that varies.
+
+    ids : one id per member, or per term of ``loop``; constants : likewise, instead of ids
+    """
+
+    ids: Ids | None
+    constants: np.ndarray | None
+    loop: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """All members of one group: values ``roots`` of a template, written to ``writes``."""
+
+    template: Template
+    roots: tuple[Expression, ...]
+    root_ids: tuple[Ids, ...]
+    writes: tuple[tuple[Write, ...], ...]
+    leaves: tuple[Leaf, ...]
+    loops: tuple[Loop, ...]
+    level: int
+    size: int
+
+    def __str__(self) -> str:
+        return f"level {self.level}, {self.size} members\n" + listing(list(self.roots))
+
+
+@dataclass(frozen=True, eq=False)
+class Kernels:
+    """The kernels of a program in a valid order."""
+
+    groups: Groups
+    kernels: tuple[Kernel, ...]
+
+    def check(self) -> None:
+        """Every leaf has one entry per member or per term."""
+        for k in self.kernels:
+            for leaf in k.leaves:
+                expected = k.size if leaf.loop is None else int(k.loops[leaf.loop].offsets[-1])
+                entries = leaf.ids.size if leaf.ids is not None else leaf.constants.size  # type: ignore[union-attr]
+                if entries != expected:
+                    from .errors import InternalError
+
+                    raise InternalError("harvest", f"a leaf has {entries} entries, its kernel {expected}")
+
+    def __str__(self) -> str:
+        return "\n\n".join(f"kernel {i}: {k}" for i, k in enumerate(self.kernels))

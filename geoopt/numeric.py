@@ -1,0 +1,42 @@
+"""`Numeric`: what code may ask of a number or an array so that geoopt can compile it.
+
+Write reference code with NumPy functions on arrays whose leading axis is the mesh element and whose
+trailing axes are small and dense. Python floats, NumPy arrays, CuPy arrays and the compiler's own
+`Symbolic` all satisfy this protocol:
+
+* the operators ``+ - * / **`` and unary ``-``, with numbers and arrays on either side;
+* NumPy's functions: ``np.sqrt(x)``, ``np.cross(x, y)``, ``np.linalg.norm(x, axis=1)``, ...;
+* on arrays, also ``x.shape`` and indexing by structure: slices, integers, integer or boolean arrays.
+
+What code must not ask: a truth value (``if x > 0``; write ``np.where``), a conversion to ``float`` or
+``int``, or an index computed from values.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Scalar(Protocol):
+    """A number, or an array taken as a whole."""
+
+    def __add__(self, other: Any, /) -> Any: ...
+    def __radd__(self, other: Any, /) -> Any: ...
+    def __sub__(self, other: Any, /) -> Any: ...
+    def __rsub__(self, other: Any, /) -> Any: ...
+    def __mul__(self, other: Any, /) -> Any: ...
+    def __rmul__(self, other: Any, /) -> Any: ...
+    def __truediv__(self, other: Any, /) -> Any: ...
+    def __rtruediv__(self, other: Any, /) -> Any: ...
+    def __pow__(self, other: Any, /) -> Any: ...
+    def __neg__(self) -> Any: ...
+
+
+@runtime_checkable
+class Numeric(Scalar, Protocol):
+    """An array: a `Scalar` with a shape, indexed by structure."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    def __getitem__(self, key: Any, /) -> Any: ...

@@ -1,0 +1,56 @@
+"""Every switch and threshold of the compiler, in one place."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from .errors import ArgumentError
+
+FAMILIES = ("constants", "sums", "fractions", "roots")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a program is compiled and run.
+
+    threads : threads per call; 0 means all cores. The results do not depend on it, to the last bit.
+    t_ref : a scalar read at least so often by other elements may become an intermediate (paper, t_ref).
+    t_complexity : ... if computing it costs at least so much (paper, t_complexity).
+    unrolled_terms : sums with at most so many terms are unrolled, longer ones loop.
+    blocks : evaluate intermediates and outputs of one mesh element in one kernel.
+    without : names of simplification families that are switched off, out of constants, sums,
+        fractions and roots.
+    lanes : width of a vector in elements; 0 means the host's.
+    window : members of a kernel are reordered only within windows of so many, which stay in cache.
+    gathers : "scalar" loads, "hardware" gather instructions, or "auto" by the host's processor.
+    """
+
+    threads: int = 1
+    t_ref: float = 2.0
+    t_complexity: int = 4
+    unrolled_terms: int = 3
+    blocks: bool = True
+    without: frozenset[str] = frozenset()
+    lanes: int = 0
+    window: int = 4096
+    gathers: str = "auto"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "without", frozenset(self.without))
+        unknown = self.without - set(FAMILIES)
+        if unknown:
+            raise ArgumentError(f"Options(without=...): unknown family {sorted(unknown)}; choose from {FAMILIES}")
+        if self.threads < 0:
+            raise ArgumentError(f"Options(threads={self.threads}): use 0 for all cores, or a positive number")
+        if self.gathers not in ("auto", "scalar", "hardware"):
+            raise ArgumentError(f"Options(gathers={self.gathers!r}): use 'auto', 'scalar' or 'hardware'")
+        if self.lanes and (self.lanes & (self.lanes - 1)):
+            raise ArgumentError(f"Options(lanes={self.lanes}): use a power of two, or 0 for the host's width")
+        if self.window < 64:
+            raise ArgumentError(f"Options(window={self.window}): use at least 64")
+
+    @property
+    def worker_count(self) -> int:
+        """``threads`` with 0 resolved."""
+        return self.threads or os.cpu_count() or 1

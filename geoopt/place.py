@@ -1,0 +1,191 @@
+"""Stage `place`: addresses for every leaf and value, columns in as few tables as possible, tasks.
+
+Takes: `Kernels`.
+Gives: `Plan`.
+Ensures: a column that is another plus a constant shares its table; arithmetic columns have none; members of
+kernels that loop are sorted by the number of terms within windows, so that a task has one count.
+Paper: address coherence, coalesced memory access.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .group import Groups
+from .ids import Ids
+from .kernel import Kernel, Kernels, Leaf
+from .plan import Access, Plan, PlannedKernel
+
+TASK_MEMBERS = 8192  # kernels without loops are cut into tasks of so many members
+
+
+def place(kernels: Kernels) -> Plan:
+    groups = kernels.groups
+    traced = groups.cut.traced
+    tables = _Tables(first=groups.workspace + 1)
+    planned, tasks = [], []
+    for number, kernel in enumerate(kernels.kernels):
+        placed = _PlacedKernel(groups, kernel, tables)
+        planned.append(placed.planned())
+        tasks.append(placed.tasks(number))
+    width = max((t.shape[1] for t in tasks), default=3)
+    rows = [np.pad(t, ((0, 0), (0, width - t.shape[1]))) for t in tasks]
+    all_tasks = np.concatenate(rows) if rows else np.zeros((0, 3), np.int64)
+    level_of = np.array([planned[k].level for k in all_tasks[:, 0]], np.int64)
+    depth = max((p.level for p in planned), default=0)
+    levels = np.searchsorted(level_of, np.arange(1, depth + 2))
+    return Plan(
+        tuple(n.size for n in traced.variables),
+        tuple(v.shape for v in traced.outputs),
+        groups.workspace_size,
+        tuple(tables.arrays),
+        tuple(planned),
+        np.ascontiguousarray(all_tasks),
+        levels,
+    )
+
+
+@dataclass(eq=False)
+class _Tables:
+    """The integer columns and varying constants of a program, equal ones once."""
+
+    first: int
+    arrays: list[np.ndarray] = field(default_factory=list)
+    _known: dict[tuple, int] = field(default_factory=dict)
+    _seen: dict[tuple, tuple[int, int, np.ndarray]] = field(default_factory=dict)
+
+    def access(self, buffer: int, column: Ids, loop: int | None) -> Access:
+        """The access to entries ``column`` (1-D) of a buffer."""
+        if column.base is None and loop is None:
+            return Access(buffer, column.offset, column.strides[0] if column.size > 1 else 0)
+        if column.base is None or column.strides[0]:
+            column = Ids(column.shape, 0, (0,), column.to_array())
+        base = column.base
+        assert base is not None
+        where = (base.__array_interface__["data"][0], base.strides, base.shape, loop is None)
+        if where not in self._seen:
+            first = int(base[0])
+            relative = np.ascontiguousarray(base - base.dtype.type(first))
+            key = (relative.dtype.str, loop is None, relative.shape, hash(relative.tobytes()))
+            # the array is kept, so that its address stays its own
+            self._seen[where] = (self._number(key, relative), first, base)
+        table, first, _ = self._seen[where]
+        return Access(buffer, column.offset + first, 0, table, loop)
+
+    def constants(self, values: np.ndarray, loop: int | None) -> Access:
+        number = self._number(("constants", values.shape, values.tobytes()), values)
+        if loop is None:
+            return Access(number, 0, 1)
+        return Access(number, 0, 1, None, loop)
+
+    def _number(self, key: tuple, array: np.ndarray) -> int:
+        if key not in self._known:
+            self._known[key] = self.first + len(self.arrays)
+            self.arrays.append(array)
+        return self._known[key]
+
+
+class _PlacedKernel:
+    """One kernel's addresses and tasks."""
+
+    def __init__(self, groups: Groups, kernel: Kernel, tables: _Tables):
+        self.groups, self.kernel, self.tables = groups, kernel, tables
+        self.order = _member_order(kernel, groups.cut.options.window)
+        self.slices = _slices(kernel, self.order, groups.cut.options.window)
+        self._term_orders: dict[int, np.ndarray] = {}
+
+    def planned(self) -> PlannedKernel:
+        k = self.kernel
+        reads = tuple(self._read(leaf) for leaf in k.leaves)
+        writes = tuple(
+            tuple(self.tables.access(w.buffer, self._ordered(w.position), None) for w in places) for places in k.writes
+        )
+        terms = sum(int(loop.offsets[-1]) for loop in k.loops)
+        return PlannedKernel(k.roots, reads, writes, len(k.loops), k.level, k.size, terms)
+
+    def tasks(self, number: int) -> np.ndarray:
+        """One row per slice of members with equal counts."""
+        if not self.kernel.loops:
+            begin = np.arange(0, self.kernel.size, TASK_MEMBERS, dtype=np.int64)
+            end = np.minimum(begin + TASK_MEMBERS, self.kernel.size)
+            return np.stack([np.full_like(begin, number), begin, end], axis=1)
+        begin, end, counts = self.slices
+        columns = [np.full_like(begin, number), begin, end]
+        for loop in range(len(self.kernel.loops)):
+            terms = (end - begin) * counts[:, loop]
+            columns += [np.cumsum(terms) - terms - begin, end - begin, counts[:, loop]]
+        return np.stack(columns, axis=1)
+
+    def _ordered(self, column: Ids) -> Ids:
+        if self.order is None:
+            return column.canonical()
+        return column.compose(Ids.explicit(self.order)).canonical()
+
+    def _read(self, leaf: Leaf) -> Access:
+        if leaf.ids is None:
+            constants = leaf.constants
+            assert constants is not None
+            if leaf.loop is not None:
+                return self.tables.constants(constants[self._term_order(leaf.loop)], leaf.loop)
+            return self.tables.constants(constants if self.order is None else constants[self.order], None)
+        buffer, column = _address(self.groups, leaf.ids)
+        if leaf.loop is None:
+            return self.tables.access(buffer, self._ordered(column), None)
+        if column.strides[0] == 0 and column.base is None:
+            return Access(buffer, column.offset)
+        return self.tables.access(buffer, column.compose(Ids.explicit(self._term_order(leaf.loop))), leaf.loop)
+
+    def _term_order(self, loop: int) -> np.ndarray:
+        """Terms in memory order: slice by slice, term by term, member by member."""
+        if loop not in self._term_orders:
+            offsets = self.kernel.loops[loop].offsets
+            starts = offsets[:-1] if self.order is None else offsets[self.order]
+            out = np.empty(int(offsets[-1]), offsets.dtype)
+            at = 0
+            for begin, end, count in zip(self.slices[0], self.slices[1], self.slices[2][:, loop], strict=True):
+                block = starts[begin:end] + np.arange(count, dtype=offsets.dtype)[:, None]
+                out[at : at + block.size] = block.ravel()
+                at += block.size
+            self._term_orders[loop] = out
+        return self._term_orders[loop]
+
+
+def _member_order(kernel: Kernel, window: int) -> np.ndarray | None:
+    """Members sorted by their numbers of terms within each window; None where that is their order."""
+    if not kernel.loops:
+        return None
+    keys = [loop.counts for loop in kernel.loops]
+    order = np.lexsort((*keys, np.arange(kernel.size) // window))
+    if (np.diff(order) == 1).all():
+        return None
+    return order.astype(np.int32 if kernel.size < 2**31 else np.int64)
+
+
+def _slices(kernel: Kernel, order: np.ndarray | None, window: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Runs of ordered members of one window with equal counts: begin, end, counts (slices, loops)."""
+    if not kernel.loops:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
+    counts = np.stack([loop.counts for loop in kernel.loops], axis=1).astype(np.int64)
+    counts = counts if order is None else counts[order]
+    change = (np.diff(counts, axis=0) != 0).any(axis=1)
+    change[window - 1 :: window] = True
+    begin = np.concatenate([[0], np.flatnonzero(change) + 1]).astype(np.int64)
+    end = np.append(begin[1:], kernel.size)
+    return begin, end, counts[begin]
+
+
+def _address(groups: Groups, column: Ids) -> tuple[int, Ids]:
+    """The buffer and the entries of it at which a column of ids is found."""
+    graph = groups.cut.graph
+    nodes = graph.nodes_of(column)
+    homes = [groups.homes[n.index] for n in nodes]
+    if len(nodes) == 1:
+        return homes[0].buffer, homes[0].position.compose(graph.local(nodes[0], column)).canonical()
+    ids = column.to_array()
+    out = np.empty(len(ids), np.int64 if graph.size >= 2**31 else np.int32)
+    for node, home in zip(nodes, homes, strict=True):
+        inside = np.flatnonzero((ids >= node.first) & (ids < node.end))
+        out[inside] = home.position.compose(Ids.explicit(ids[inside] - node.first)).to_array()
+    return homes[0].buffer, Ids.explicit(out).canonical()

@@ -1,0 +1,131 @@
+"""What `place` gives: kernels with addresses, and the schedule of tasks; all that a backend needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .template import Expression, evaluate_template, listing
+
+
+@dataclass(frozen=True)
+class Access:
+    """How a kernel reads or writes one value per member (or per term of a loop).
+
+    Without a table entry i is at ``offset + stride * i`` of the buffer: uniform (stride 0), sequential (1) or
+    strided. With one it is at ``table[i] + offset``: accesses that share a table are neighbours.
+    """
+
+    buffer: int
+    offset: int
+    stride: int = 0
+    table: int | None = None
+    loop: int | None = None
+
+    def __str__(self) -> str:
+        i = "i" if self.loop is None else f"i,t{self.loop}"
+        if self.table is not None:
+            return f"b{self.buffer}[b{self.table}[{i}]{self.offset:+d}]"
+        at = {0: "", 1: "i"}.get(self.stride, f"{self.stride}*i")
+        return f"b{self.buffer}[{at}{self.offset:+d}]"
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedKernel:
+    """A kernel with addresses. ``loops`` is how many sums with a run-time count it has."""
+
+    roots: tuple[Expression, ...]
+    reads: tuple[Access, ...]
+    writes: tuple[tuple[Access, ...], ...]
+    loops: int
+    level: int
+    size: int
+    terms: int
+
+    def __str__(self) -> str:
+        lines = [f"x{i} = {a}" for i, a in enumerate(self.reads)]
+        lines += [listing(list(self.roots))]
+        lines += [f"{a} = y{i}" for i, places in enumerate(self.writes) for a in places]
+        return f"level {self.level}, {self.size} members, {self.terms} terms\n" + "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The program as a backend sees it.
+
+    buffers : sizes of the variables, outputs and workspace, in this order; tables and constants follow
+    tables : integer arrays (columns) and float arrays (varying constants)
+    tasks : (k, 3 + 3*loops) int64 rows: kernel, first member, end member, and per loop
+        origin, stride, count: term t of member i is entry origin + t*stride + i of the loop's columns
+    levels : (number of levels + 1,) first task of each level
+    """
+
+    variable_sizes: tuple[int, ...]
+    output_shapes: tuple[tuple[int, ...], ...]
+    workspace_size: int
+    tables: tuple[np.ndarray, ...]
+    kernels: tuple[PlannedKernel, ...]
+    tasks: np.ndarray
+    levels: np.ndarray
+
+    @property
+    def workspace(self) -> int:
+        """The number of the buffer of intermediates; tables come after it."""
+        return len(self.variable_sizes) + len(self.output_shapes)
+
+    def table(self, buffer: int) -> np.ndarray:
+        return self.tables[buffer - self.workspace - 1]
+
+    @property
+    def buffer_count(self) -> int:
+        return self.workspace + 1 + len(self.tables)
+
+    def check(self) -> None:
+        """Every member of every kernel belongs to exactly one task of the kernel's level."""
+        from .errors import InternalError
+
+        done = np.zeros(len(self.kernels), np.int64)
+        np.add.at(done, self.tasks[:, 0], self.tasks[:, 2] - self.tasks[:, 1])
+        if any(done[i] != k.size for i, k in enumerate(self.kernels)):
+            raise InternalError("place", "tasks do not cover the members of every kernel once")
+        level = np.repeat(np.arange(len(self.levels) - 1), np.diff(self.levels))
+        if any(self.kernels[k].level != row for k, row in zip(self.tasks[:, 0], level + 1, strict=True)):
+            raise InternalError("place", "a task is scheduled in another level than its kernel's")
+
+    def __str__(self) -> str:
+        return "\n\n".join(f"kernel {i}: {k}" for i, k in enumerate(self.kernels))
+
+    def evaluate(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        """Run the tasks one by one with NumPy, exactly as a backend addresses memory."""
+        outputs = [np.full(int(np.prod(s, dtype=np.int64)), np.nan) for s in self.output_shapes]
+        memory = [*(np.asarray(x, float).ravel() for x in inputs), *outputs, np.full(self.workspace_size, np.nan)]
+        memory += list(self.tables)
+        for row in self.tasks:
+            _run(self.kernels[row[0]], row, memory)
+        return [out.reshape(s) for out, s in zip(outputs, self.output_shapes, strict=True)]
+
+
+def _run(kernel: PlannedKernel, row: np.ndarray, memory: list[np.ndarray]) -> None:
+    members = np.arange(row[1], row[2])
+
+    def entries(access: Access, loop: int | None) -> np.ndarray:
+        if access.loop is None:
+            i = members
+        else:
+            origin, stride, count = row[3 + 3 * access.loop : 6 + 3 * access.loop]
+            i = origin + stride * np.arange(count)[:, None] + members
+        at = access.stride * i if access.table is None else memory[access.table][i].astype(np.int64)
+        return at + access.offset
+
+    def leaves(number: int, loop: int | None) -> np.ndarray:
+        return memory[kernel.reads[number].buffer][entries(kernel.reads[number], loop)]
+
+    def sums(loop: int, values: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(values, (int(row[5 + 3 * loop]), len(members))).sum(axis=0)
+
+    with np.errstate(all="ignore"):
+        values = evaluate_template(list(kernel.roots), leaves, sums)
+    for value, places in zip(values, kernel.writes, strict=True):
+        for access in places:
+            memory[access.buffer][entries(access, None)] = value

@@ -1,0 +1,72 @@
+"""How the result of a traced function is taken apart into arrays and put together again."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .errors import UnsupportedError
+from .sparse import SparseMatrix
+from .symbolic import Symbolic
+
+Rebuild = Callable[[list[np.ndarray]], Any]
+Collect = Callable[[Any], list[np.ndarray]]
+
+
+def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Rebuild, Collect]:
+    """Append the symbolic arrays of a result to ``arrays``; return how to put arrays in their places
+    and how to find them again in such a result (for ``out=``)."""
+    if isinstance(result, Symbolic):
+        return _array(result, arrays)
+    if isinstance(result, SparseMatrix):
+        return _sparse(result, arrays)
+    if isinstance(result, dict):
+        keys = list(result)
+        return _compound(list(result.values()), arrays, lambda v: dict(zip(keys, v, strict=True)), lambda r: r.values())
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return _compound(list(result), arrays, lambda v: type(result)(*v), list)
+    if isinstance(result, (tuple, list)):
+        return _compound(list(result), arrays, type(result), list)
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        names = [f.name for f in dataclasses.fields(result)]
+        values = [getattr(result, n) for n in names]
+        make = lambda v: dataclasses.replace(result, **dict(zip(names, v, strict=True)))  # noqa: E731
+        return _compound(values, arrays, make, lambda r: [getattr(r, n) for n in names])
+    if isinstance(result, np.ndarray) and result.dtype == object:
+        raise UnsupportedError("the function returned an object array", "join symbolic values with np.stack")
+    return (lambda _: result), (lambda _: [])
+
+
+def _array(result: Symbolic, arrays: list[Symbolic]) -> tuple[Rebuild, Collect]:
+    if result.dtype == bool:
+        raise UnsupportedError("the function returned a comparison", "use it inside np.where")
+    position = len(arrays)
+    arrays.append(result)
+    return (lambda out: out[position]), (lambda old: [old])
+
+
+def _sparse(result: SparseMatrix, arrays: list[Symbolic]) -> tuple[Rebuild, Collect]:
+    position = len(arrays)
+    arrays.append(result.data)
+    shape, indices, indptr = result.shape, result.indices.view(), result.indptr.view()
+    indices.flags.writeable = indptr.flags.writeable = False
+
+    def rebuild(out: list[np.ndarray]) -> sp.csr_array:
+        matrix = sp.csr_array((out[position], indices, indptr), shape=shape, copy=False)
+        matrix.has_sorted_indices = matrix.has_canonical_format = True
+        return matrix
+
+    return rebuild, lambda old: [old.data]
+
+
+def _compound(values: list, arrays: list[Symbolic], make: Callable, split: Callable) -> tuple[Rebuild, Collect]:
+    parts = [flatten(v, arrays) for v in values]
+
+    def collect(old: Any) -> list[np.ndarray]:
+        return [a for part, piece in zip(parts, split(old), strict=True) for a in part[1](piece)]
+
+    return (lambda out: make([part[0](out) for part in parts])), collect

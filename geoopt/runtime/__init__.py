@@ -1,0 +1,1 @@
+"""Running generated code: compile and cache it, keep its memory, launch it."""

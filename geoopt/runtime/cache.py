@@ -1,0 +1,40 @@
+"""Object code on disk, found by the content that made it. Safe to delete at any time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+import platformdirs
+
+
+def directory() -> Path:
+    """``$GEOOPT_CACHE_DIR``, or the user's cache directory."""
+    chosen = os.environ.get("GEOOPT_CACHE_DIR")
+    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("geoopt", appauthor=False))
+
+
+def load(key: str) -> bytes | None:
+    """What was stored under a key, or None."""
+    try:
+        return (directory() / key).read_bytes()
+    except OSError:
+        return None
+
+
+def store(key: str, content: bytes) -> None:
+    """Keep content under a key. A cache that cannot be written is no error: it only saves time."""
+    try:
+        directory().mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=directory(), delete=False) as f:
+            f.write(content)
+        os.replace(f.name, directory() / key)
+    except OSError:
+        pass
+
+
+def key(*parts: str) -> str:
+    """A file name for content made from some texts."""
+    return hashlib.blake2b("\0".join(parts).encode(), digest_size=20).hexdigest()

@@ -1,0 +1,135 @@
+"""The template of a kernel: one small expression graph that stands for every member of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from .ops import OPS
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Expression:
+    """A node of a template; interned by its `Template`, so equal expressions are the same object.
+
+    op : a row of `ops.OPS`, or ``leaf`` (``value`` is the leaf's number), ``constant`` (``value`` is a
+        float), ``sum`` (``value`` is the loop; the argument is evaluated once per term).
+    """
+
+    op: str
+    args: tuple[Expression, ...] = ()
+    value: float | int | None = None
+
+
+class Template:
+    """Makes interned expressions."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple, Expression] = {}
+
+    def make(self, op: str, args: tuple[Expression, ...] = (), value: float | int | None = None) -> Expression:
+        key = (op, tuple(id(a) for a in args), repr(value))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Expression(op, args, value)
+        return found
+
+
+def bottom_up(roots: list[Expression]) -> Iterator[Expression]:
+    """Every expression below some roots once, arguments first."""
+    seen: set[int] = set()
+    stack = [(r, False) for r in reversed(roots)]
+    while stack:
+        e, is_expanded = stack.pop()
+        if id(e) in seen:
+            continue
+        if is_expanded:
+            seen.add(id(e))
+            yield e
+        else:
+            stack.append((e, True))
+            stack.extend((a, False) for a in reversed(e.args))
+
+
+def rewritten(
+    roots: list[Expression], template: Template, rule: Callable[[Expression], Expression | None]
+) -> list[Expression]:
+    """Apply a rule to every expression, arguments first; the rule sees rewritten arguments."""
+    done: dict[int, Expression] = {}
+    for e in bottom_up(roots):
+        args = tuple(done[id(a)] for a in e.args)
+        e2 = e if all(a is b for a, b in zip(args, e.args, strict=True)) else template.make(e.op, args, e.value)
+        done[id(e)] = rule(e2) or e2
+    return [done[id(r)] for r in roots]
+
+
+def operations(roots: list[Expression]) -> int:
+    """How many arithmetic operations one member takes, terms of loops counted once."""
+    return sum(e.op in OPS or e.op == "sum" for e in bottom_up(roots))
+
+
+def cost(roots: list[Expression]) -> int:
+    """Complexity of a template with every shared expression counted once."""
+    return sum(OPS[e.op].cost for e in bottom_up(roots) if e.op in OPS)
+
+
+def text(e: Expression, names: Callable[[int], str] = lambda i: f"x{i}") -> str:
+    """The expression as one line of Python-like text."""
+    if e.op == "leaf":
+        return names(int(e.value))  # type: ignore[arg-type]
+    if e.op == "constant":
+        return f"{e.value:.17g}"
+    if e.op == "sum":
+        return f"sum{e.value}({text(e.args[0], names)})"
+    return OPS[e.op].text.format(*(text(a, names) for a in e.args))
+
+
+def listing(roots: list[Expression]) -> str:
+    """The template as assignments, shared expressions as locals."""
+    uses: dict[int, int] = {}
+    order = list(bottom_up(roots))
+    for e in order:
+        for a in e.args:
+            uses[id(a)] = uses.get(id(a), 0) + 1
+    names: dict[int, str] = {}
+    lines = []
+    for e in order:
+        args = [names[id(a)] for a in e.args]
+        if e.op in OPS:
+            line = OPS[e.op].text.format(*args)
+        elif e.op == "sum":
+            line = f"sum{e.value}({args[0]})"
+        else:
+            line = text(e)
+        if uses.get(id(e), 0) > 1 and e.op in OPS:
+            names[id(e)] = f"r{len(lines)}"
+            lines.append(f"{names[id(e)]} = {line}")
+        else:
+            names[id(e)] = line
+    lines += [f"y{i} = {names[id(r)]}" for i, r in enumerate(roots)]
+    return "\n".join(lines)
+
+
+def evaluate_template(roots: list[Expression], leaves: Callable, sums: Callable) -> list[np.ndarray]:
+    """Values of the roots. leaves(number) -> array; sums(loop, values per term) -> values per member.
+
+    An expression inside a loop sees its leaves per term; ``leaves`` is called with the loop it is read in.
+    """
+    done: dict[tuple[int, int | None], np.ndarray] = {}
+
+    def visit(e: Expression, loop: int | None) -> np.ndarray:
+        key = (id(e), loop)
+        if key not in done:
+            if e.op == "leaf":
+                done[key] = leaves(e.value, loop)
+            elif e.op == "constant":
+                done[key] = np.asarray(e.value, float)
+            elif e.op == "sum":
+                done[key] = sums(e.value, visit(e.args[0], int(e.value)))  # type: ignore[arg-type]
+            else:
+                done[key] = OPS[e.op].numpy(*(visit(a, loop) for a in e.args))
+        return done[key]
+
+    return [visit(r, None) for r in roots]

@@ -1,0 +1,109 @@
+"""Stage `trace`: run NumPy-style code once on symbolic arguments.
+
+Takes: a function and example arguments.
+Gives: `Traced`, the graph behind every array of the result.
+Ensures: the number of nodes depends on the code, not on the mesh; equal nodes are one.
+Paper: symbolic program execution; memoised constructors (DAG compression).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .errors import ArgumentError
+from .graph import Graph, Node, Traced
+from .results import Collect, Rebuild, flatten
+from .sparse import from_scipy
+from .symbolic import Symbolic
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A floating-point argument that is part of the program: see `fixed`."""
+
+    value: Any
+
+
+def fixed(value: Any) -> Fixed:
+    """Mark a floating-point argument of `compile` as structure: its values become constants.
+
+    Rest shapes and stiffness tables are typical; the compiler folds what depends on them alone.
+    """
+    return Fixed(value)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One variable of the program, as its caller passes it."""
+
+    name: str
+    shape: tuple[int, ...]
+    pattern: sp.csr_array | None = None  # of a sparse matrix; its values are the variable
+
+
+@dataclass(frozen=True, eq=False)
+class Signature:
+    """How calls of the program map to the graph's variables and back to results."""
+
+    function: str
+    arguments: tuple[Argument, ...]
+    rebuild: Rebuild
+    collect: Collect
+
+
+def trace(function: Callable, arguments: tuple, keywords: dict | None = None) -> tuple[Traced, Signature]:
+    """Run ``function`` on symbolic stand-ins for its floating-point arguments."""
+    graph = Graph()
+    names = _names(function, arguments)
+    found: list[tuple[Argument, Node]] = []
+    stand_ins = [_stand_in(graph, n, a, found) for n, a in zip(names, arguments, strict=True)]
+    named = {n: _stand_in(graph, n, a, found) for n, a in (keywords or {}).items()}
+    result = function(*stand_ins, **named)
+    arrays: list[Symbolic] = []
+    rebuild, collect = flatten(result, arrays)
+    label = getattr(function, "__name__", type(function).__name__)
+    signature = Signature(label, tuple(a for a, _ in found), rebuild, collect)
+    return Traced(graph, tuple(n for _, n in found), tuple(a.ids for a in arrays)), signature
+
+
+def _names(function: Callable, arguments: tuple) -> list[str]:
+    try:
+        bound = inspect.signature(function).bind_partial(*arguments)
+    except (TypeError, ValueError):
+        return [f"argument {i}" for i in range(len(arguments))]
+    names: list[str] = []
+    for name, value in bound.arguments.items():
+        kind = inspect.signature(function).parameters[name].kind
+        names += [f"{name}[{i}]" for i in range(len(value))] if kind is kind.VAR_POSITIONAL else [name]
+    return names
+
+
+def _stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, Node]]) -> Any:
+    if isinstance(value, Fixed):
+        return value.value
+    if sp.issparse(value):
+        return _sparse_stand_in(graph, name, value, found)
+    is_float = isinstance(value, (float, np.floating))
+    if not is_float and not (isinstance(value, np.ndarray) and np.issubdtype(value.dtype, np.floating)):
+        if isinstance(value, np.ndarray) and np.issubdtype(value.dtype, np.complexfloating):
+            raise ArgumentError(f"argument {name!r}: complex arrays are not supported")
+        return value
+    node = graph.variable(name, np.shape(value))
+    found.append((Argument(name, np.shape(value)), node))
+    return Symbolic(graph, node.ids)
+
+
+def _sparse_stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, Node]]) -> Any:
+    if not np.issubdtype(value.dtype, np.floating):
+        return value
+    pattern = sp.csr_array(value, copy=True)
+    pattern.sum_duplicates()
+    node = graph.variable(name, (pattern.nnz,))
+    found.append((Argument(name, (pattern.nnz,), pattern), node))
+    return from_scipy(pattern, Symbolic(graph, node.ids))
