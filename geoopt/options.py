@@ -33,7 +33,7 @@ class Options:
     blocks: bool = True
     without: frozenset[str] = frozenset()
     lanes: int = 0
-    window: int = 4096
+    window: int = 2048
     gathers: str = "auto"
 
     def __post_init__(self) -> None:

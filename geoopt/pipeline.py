@@ -9,6 +9,9 @@ stage          takes -> gives           what it does
 `harvest`      Groups -> Kernels        one template per group, one column per distinct leaf
 `simplify`     Kernels -> Kernels       the paper's algebra; equal values become locals
 `place`        Kernels -> Plan          addresses, columns, tasks
+`schedule`     Plan -> Schedule         the order of tasks, and which thread runs them
+`allocate`     Schedule -> Schedule     intermediates share memory that stays in cache
+`compress`     Schedule -> Schedule     columns in 16 bits where tasks read within a short span
 `assemble`     Plan -> Machine          LLVM IR, machine code
 =============  =======================  ==========================================================
 """
@@ -22,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from .allocate import allocate
+from .compress import compress
 from .decompose import decompose
 from .errors import ArgumentError
 from .group import group
@@ -30,10 +35,11 @@ from .options import Options
 from .place import place
 from .program import Preparation, Program
 from .runtime import cpu
+from .schedule import schedule
 from .simplify import simplify
 from .trace import trace
 
-STAGES = ("trace", "decompose", "group", "harvest", "simplify", "place", "assemble")
+STAGES = ("trace", "decompose", "group", "harvest", "simplify", "place", "schedule", "allocate", "compress", "assemble")
 
 Watch = Callable[[str, Any], None]
 
@@ -73,9 +79,12 @@ def compile(
     ir = clock.run("harvest", lambda: harvest(ir))
     ir = clock.run("simplify", lambda: simplify(ir))
     plan = clock.run("place", lambda: place(ir))
-    machine = clock.run("assemble", lambda: cpu.assemble(plan, options, dtype))
+    order = clock.run("schedule", lambda: schedule(plan, options.worker_count))
+    order = clock.run("allocate", lambda: allocate(order))
+    order = clock.run("compress", lambda: compress(order))
+    machine = clock.run("assemble", lambda: cpu.assemble(order.plan, options, dtype))
     preparation = Preparation(*graph_size, clock.seconds, peak_bytes())
-    return Program(plan, signature, options, dtype, machine, preparation)
+    return Program(order, signature, options, dtype, machine, preparation)
 
 
 class _Clock:

@@ -9,30 +9,29 @@ Paper: address coherence, coalesced memory access.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from .group import Groups
 from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf
-from .plan import Access, Plan, PlannedKernel
+from .plan import LOOPS, Access, Plan, PlannedKernel
+from .tables import Tables
 
-TASK_MEMBERS = 8192  # kernels without loops are cut into tasks of so many members
+TASK_MEMBERS = 2048  # kernels without loops are cut into tasks of so many members
 
 
 def place(kernels: Kernels) -> Plan:
     groups = kernels.groups
     traced = groups.cut.traced
-    tables = _Tables(first=groups.workspace + 1)
+    tables = Tables(groups.workspace + 1)
     planned, tasks = [], []
     for number, kernel in enumerate(kernels.kernels):
         placed = _PlacedKernel(groups, kernel, tables)
         planned.append(placed.planned())
         tasks.append(placed.tasks(number))
-    width = max((t.shape[1] for t in tasks), default=3)
+    width = max((t.shape[1] for t in tasks), default=LOOPS)
     rows = [np.pad(t, ((0, 0), (0, width - t.shape[1]))) for t in tasks]
-    all_tasks = np.concatenate(rows) if rows else np.zeros((0, 3), np.int64)
+    all_tasks = np.concatenate(rows) if rows else np.zeros((0, LOOPS), np.int64)
     level_of = np.array([planned[k].level for k in all_tasks[:, 0]], np.int64)
     depth = max((p.level for p in planned), default=0)
     levels = np.searchsorted(level_of, np.arange(1, depth + 2))
@@ -47,50 +46,10 @@ def place(kernels: Kernels) -> Plan:
     )
 
 
-@dataclass(eq=False)
-class _Tables:
-    """The integer columns and varying constants of a program, equal ones once."""
-
-    first: int
-    arrays: list[np.ndarray] = field(default_factory=list)
-    _known: dict[tuple, int] = field(default_factory=dict)
-    _seen: dict[tuple, tuple[int, int, np.ndarray]] = field(default_factory=dict)
-
-    def access(self, buffer: int, column: Ids, loop: int | None) -> Access:
-        """The access to entries ``column`` (1-D) of a buffer."""
-        if column.base is None and loop is None:
-            return Access(buffer, column.offset, column.strides[0] if column.size > 1 else 0)
-        if column.base is None or column.strides[0]:
-            column = Ids(column.shape, 0, (0,), column.to_array())
-        base = column.base
-        assert base is not None
-        where = (base.__array_interface__["data"][0], base.strides, base.shape, loop is None)
-        if where not in self._seen:
-            first = int(base[0])
-            relative = np.ascontiguousarray(base - base.dtype.type(first))
-            key = (relative.dtype.str, loop is None, relative.shape, hash(relative.tobytes()))
-            # the array is kept, so that its address stays its own
-            self._seen[where] = (self._number(key, relative), first, base)
-        table, first, _ = self._seen[where]
-        return Access(buffer, column.offset + first, 0, table, loop)
-
-    def constants(self, values: np.ndarray, loop: int | None) -> Access:
-        number = self._number(("constants", values.shape, values.tobytes()), values)
-        if loop is None:
-            return Access(number, 0, 1)
-        return Access(number, 0, 1, None, loop)
-
-    def _number(self, key: tuple, array: np.ndarray) -> int:
-        if key not in self._known:
-            self._known[key] = self.first + len(self.arrays)
-            self.arrays.append(array)
-        return self._known[key]
-
-
 class _PlacedKernel:
     """One kernel's addresses and tasks."""
 
-    def __init__(self, groups: Groups, kernel: Kernel, tables: _Tables):
+    def __init__(self, groups: Groups, kernel: Kernel, tables: Tables):
         self.groups, self.kernel, self.tables = groups, kernel, tables
         self.order = _member_order(kernel, groups.cut.options.window)
         self.slices = _slices(kernel, self.order, groups.cut.options.window)
@@ -110,9 +69,9 @@ class _PlacedKernel:
         if not self.kernel.loops:
             begin = np.arange(0, self.kernel.size, TASK_MEMBERS, dtype=np.int64)
             end = np.minimum(begin + TASK_MEMBERS, self.kernel.size)
-            return np.stack([np.full_like(begin, number), begin, end], axis=1)
+            return np.stack([np.full_like(begin, number), begin, end, np.zeros_like(begin)], axis=1)
         begin, end, counts = self.slices
-        columns = [np.full_like(begin, number), begin, end]
+        columns = [np.full_like(begin, number), begin, end, np.zeros_like(begin)]
         for loop in range(len(self.kernel.loops)):
             terms = (end - begin) * counts[:, loop]
             columns += [np.cumsum(terms) - terms - begin, end - begin, counts[:, loop]]

@@ -8,6 +8,8 @@ import numpy as np
 
 from .template import Expression, evaluate_template, listing
 
+KERNEL, BEGIN, END, SHIFT, LOOPS = range(5)  # columns of the table of tasks
+
 
 @dataclass(frozen=True)
 class Access:
@@ -15,6 +17,7 @@ class Access:
 
     Without a table entry i is at ``offset + stride * i`` of the buffer: uniform (stride 0), sequential (1) or
     strided. With one it is at ``table[i] + offset``: accesses that share a table are neighbours.
+    A *shifted* access adds the shift of the task: intermediates live where `allocate` found room for the task.
     """
 
     buffer: int
@@ -22,18 +25,20 @@ class Access:
     stride: int = 0
     table: int | None = None
     loop: int | None = None
+    is_shifted: bool = False
 
     def __str__(self) -> str:
         i = "i" if self.loop is None else f"i,t{self.loop}"
         if self.table is not None:
             return f"b{self.buffer}[b{self.table}[{i}]{self.offset:+d}]"
-        at = {0: "", 1: "i"}.get(self.stride, f"{self.stride}*i")
+        at = {0: "", 1: "i"}.get(self.stride, f"{self.stride}*i") + ("+shift" if self.is_shifted else "")
         return f"b{self.buffer}[{at}{self.offset:+d}]"
 
 
 @dataclass(frozen=True, eq=False)
 class PlannedKernel:
-    """A kernel with addresses. ``loops`` is how many sums with a run-time count it has."""
+    """A kernel with addresses. ``loops`` is how many sums with a run-time count it has; ``based`` are the tables
+    whose entries count from a base that each task carries."""
 
     roots: tuple[Expression, ...]
     reads: tuple[Access, ...]
@@ -42,6 +47,11 @@ class PlannedKernel:
     level: int
     size: int
     terms: int
+    based: tuple[int, ...] = ()
+
+    def accesses(self) -> list[Access]:
+        """All reads, then all writes."""
+        return [*self.reads, *(a for places in self.writes for a in places)]
 
     def __str__(self) -> str:
         lines = [f"x{i} = {a}" for i, a in enumerate(self.reads)]
@@ -56,8 +66,9 @@ class Plan:
 
     buffers : sizes of the variables, outputs and workspace, in this order; tables and constants follow
     tables : integer arrays (columns) and float arrays (varying constants)
-    tasks : (k, 3 + 3*loops) int64 rows: kernel, first member, end member, and per loop
-        origin, stride, count: term t of member i is entry origin + t*stride + i of the loop's columns
+    tasks : (k, 4 + 3*loops) int64 rows: kernel, first member, end member, shift, and per loop
+        origin, stride, count: term t of member i is entry origin + t*stride + i of the loop's columns;
+        from column ``first_base`` on the bases of the kernel's ``based`` tables
     levels : (number of levels + 1,) first task of each level
     """
 
@@ -68,6 +79,7 @@ class Plan:
     kernels: tuple[PlannedKernel, ...]
     tasks: np.ndarray
     levels: np.ndarray
+    first_base: int = 0
 
     @property
     def workspace(self) -> int:
@@ -80,6 +92,16 @@ class Plan:
     @property
     def buffer_count(self) -> int:
         return self.workspace + 1 + len(self.tables)
+
+    def rows_of_kernels(self) -> list[np.ndarray]:
+        """Per kernel, its tasks in the order of their members."""
+        rows = [np.flatnonzero(self.tasks[:, KERNEL] == k) for k in range(len(self.kernels))]
+        return [r[np.argsort(self.tasks[r, BEGIN])] for r in rows]
+
+    def entries_of_tasks(self, rows: np.ndarray, loop: int | None) -> np.ndarray:
+        """How many entries of a column the tasks ``rows`` read: one per member, or per term of a loop."""
+        members = self.tasks[rows, END] - self.tasks[rows, BEGIN]
+        return members if loop is None else members * self.tasks[rows, LOOPS + 2 + 3 * loop]
 
     def check(self) -> None:
         """Every member of every kernel belongs to exactly one task of the kernel's level."""
@@ -102,27 +124,29 @@ class Plan:
         memory = [*(np.asarray(x, float).ravel() for x in inputs), *outputs, np.full(self.workspace_size, np.nan)]
         memory += list(self.tables)
         for row in self.tasks:
-            _run(self.kernels[row[0]], row, memory)
+            _run(self.kernels[row[KERNEL]], row, self.first_base, memory)
         return [out.reshape(s) for out, s in zip(outputs, self.output_shapes, strict=True)]
 
 
-def _run(kernel: PlannedKernel, row: np.ndarray, memory: list[np.ndarray]) -> None:
-    members = np.arange(row[1], row[2])
+def _run(kernel: PlannedKernel, row: np.ndarray, first_base: int, memory: list[np.ndarray]) -> None:
+    members = np.arange(row[BEGIN], row[END])
 
     def entries(access: Access, loop: int | None) -> np.ndarray:
         if access.loop is None:
             i = members
         else:
-            origin, stride, count = row[3 + 3 * access.loop : 6 + 3 * access.loop]
+            origin, stride, count = row[LOOPS + 3 * access.loop : LOOPS + 3 + 3 * access.loop]
             i = origin + stride * np.arange(count)[:, None] + members
         at = access.stride * i if access.table is None else memory[access.table][i].astype(np.int64)
-        return at + access.offset
+        if access.table in kernel.based:
+            at = at + row[first_base + kernel.based.index(access.table)]
+        return at + access.offset + (row[SHIFT] if access.is_shifted else 0)
 
     def leaves(number: int, loop: int | None) -> np.ndarray:
         return memory[kernel.reads[number].buffer][entries(kernel.reads[number], loop)]
 
     def sums(loop: int, values: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(values, (int(row[5 + 3 * loop]), len(members))).sum(axis=0)
+        return np.broadcast_to(values, (int(row[LOOPS + 2 + 3 * loop]), len(members))).sum(axis=0)
 
     with np.errstate(all="ignore"):
         values = evaluate_template(list(kernel.roots), leaves, sums)

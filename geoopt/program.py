@@ -13,10 +13,12 @@ import scipy.sparse as sp
 
 from .errors import ArgumentError
 from .options import Options
-from .plan import Plan
 from .runtime import cpu
+from .schedule import Schedule
 from .template import operations
 from .trace import Argument, Signature
+
+LINE = 64  # bytes of a cache line
 
 
 @dataclass
@@ -42,19 +44,19 @@ class Program:
 
     def __init__(
         self,
-        plan: Plan,
+        schedule: Schedule,
         signature: Signature,
         options: Options,
         dtype: np.dtype,
         machine: cpu.Machine,
         preparation: Preparation,
     ):
-        self.plan, self.signature, self.options, self.dtype = plan, signature, options, dtype
+        self.schedule, self.plan = schedule, schedule.plan
+        self.signature, self.options, self.dtype = signature, options, dtype
         self.machine, self.preparation = machine, preparation
-        self._shares = cpu.shares(plan, options.worker_count)
-        self._outputs = [_Pool(int(np.prod(s, dtype=np.int64)), dtype) for s in plan.output_shapes]
-        self._workspace = _Pool(plan.workspace_size, dtype)
-        self._tables = tuple(t if t.dtype.kind == "i" else t.astype(dtype) for t in plan.tables)
+        self._outputs = [_Pool(int(np.prod(s, dtype=np.int64)), dtype) for s in self.plan.output_shapes]
+        self._workspace = _Pool(self.plan.workspace_size, dtype)
+        self._tables = _packed([t if t.dtype.kind in "iu" else t.astype(dtype) for t in self.plan.tables])
         self._table_addresses = [t.ctypes.data for t in self._tables]
 
     # -- calling --------------------------------------------------------------------------------------
@@ -77,12 +79,12 @@ class Program:
     def _launch(self, buffers: np.ndarray) -> None:
         workers = self.options.worker_count
         if workers == 1:
-            cpu.launch_serial(self.machine.addresses, buffers, self.plan.tasks)
+            cpu.launch_serial(self.machine.addresses, buffers, self.schedule.tasks)
             return
         before = numba.get_num_threads()
         numba.set_num_threads(min(workers, numba.config.NUMBA_NUM_THREADS))
         try:
-            cpu.launch_parallel(self.machine.addresses, buffers, self.plan.tasks, self._shares)
+            cpu.launch_parallel(self.machine.addresses, buffers, self.schedule.tasks, self.schedule.shares)
         finally:
             numba.set_num_threads(before)
 
@@ -153,7 +155,7 @@ class Program:
     def _kernel_report(self, number: int) -> dict[str, Any]:
         kernel = self.plan.kernels[number]
         size = self.dtype.itemsize
-        accesses = [*kernel.reads, *(a for places in kernel.writes for a in places)]
+        accesses = kernel.accesses()
         columns = {a.table for a in accesses if a.table is not None}
         columns |= {a.buffer for a in accesses if a.buffer > self.plan.workspace}
         writes = sum(len(places) for places in kernel.writes)
@@ -187,6 +189,17 @@ class Program:
         from .display import program_text
 
         return program_text(self.report())
+
+
+def _packed(arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """The arrays in one block of memory, which the system can back by large pages."""
+    starts = np.cumsum([0, *(-(-a.nbytes // LINE) * LINE for a in arrays)])
+    block = np.empty(int(starts[-1]) + LINE, np.uint8)
+    block = block[-block.ctypes.data % LINE :]
+    packed = [block[s : s + a.nbytes].view(a.dtype) for s, a in zip(starts, arrays, strict=False)]
+    for target, array in zip(packed, arrays, strict=True):
+        target[:] = array
+    return packed
 
 
 class _Pool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..ops import OPS
-from ..plan import Access, Plan, PlannedKernel
+from ..plan import BEGIN, END, LOOPS, SHIFT, Access, Plan, PlannedKernel
 from ..template import Expression, bottom_up
 
 ROW = 4  # neighbours read together
@@ -59,7 +59,8 @@ class _Function:
 
     def __init__(self, plan: Plan, kernel: PlannedKernel, vectors: Vectors, declarations: dict[str, None]):
         self.plan, self.kernel, self.vectors, self.declarations = plan, kernel, vectors, declarations
-        self.index_types = {i + plan.workspace + 1: f"i{8 * t.itemsize}" for i, t in enumerate(plan.tables)}
+        tables = enumerate(plan.tables, plan.workspace + 1)
+        self.index_types = {i: (f"i{8 * t.itemsize}", "zext" if t.dtype.kind == "u" else "sext") for i, t in tables}
         self.loops_of = _loops_of(list(kernel.roots), kernel.reads)
 
     def text(self, name: str) -> str:
@@ -96,21 +97,27 @@ class _Function:
             lines.append(f"  %{name}.at = getelementptr i64, ptr %task, i64 {number}")
             lines.append(f"  %{name} = load i64, ptr %{name}.at")
 
-        field("begin", 1)
-        field("end", 2)
+        field("begin", BEGIN)
+        field("end", END)
+        field("shift", SHIFT)
         for loop in range(self.kernel.loops):
             for k, name in enumerate(("origin", "stride", "count")):
-                field(f"{name}{loop}", 3 + 3 * loop + k)
+                field(f"{name}{loop}", LOOPS + 3 * loop + k)
         for b in self._buffers():
             lines.append(f"  %b{b}.at = getelementptr ptr, ptr %buffers, i64 {b}")
             lines.append(f"  %b{b} = load ptr, ptr %b{b}.at")
+        for position, table in enumerate(self.kernel.based):
+            field(f"base{table}", self.plan.first_base + position)
+        for buffer, table in sorted({(a.buffer, a.table) for a in self.kernel.accesses() if a.table in self.kernel.based}):
+            scalar = self.vectors.scalar
+            lines.append(f"  %b{buffer}.{table} = getelementptr {scalar}, ptr %b{buffer}, i64 %base{table}")
         lines.append("  %length = sub i64 %end, %begin")
         lines.append(f"  %most = and i64 %length, -{self.vectors.lanes}")
         lines.append("  %stop = add i64 %begin, %most")
         return lines
 
     def _buffers(self) -> list[int]:
-        accesses = [*self.kernel.reads, *(a for places in self.kernel.writes for a in places)]
+        accesses = self.kernel.accesses()
         return sorted({a.buffer for a in accesses} | {a.table for a in accesses if a.table is not None})
 
 
@@ -266,7 +273,7 @@ class _Body:
 
     def _sequential(self, access: Access, loops: frozenset[int]) -> str:
         v = self.v
-        at = self._address(access.buffer, self._first(access, loops), access.offset, loops)
+        at = self._address(access, self._first(access, loops), access.offset, loops)
         size = v.dtype.itemsize
         if self.is_full:
             return self._let(f"load {v.vector}, ptr {at}, align {size}", loops)
@@ -274,9 +281,11 @@ class _Body:
         call = f"@llvm.masked.load.{v.suffix}.p0(ptr align {size} {at}, <{v.lanes} x i1> %tm, {v.vector} zeroinitializer)"
         return self._let(f"call {v.vector} {call}", loops)
 
-    def _address(self, buffer: int, index: str, offset: int, loops: frozenset[int], kind: str = "") -> str:
-        kind = kind or self.v.scalar
-        at = self._let(f"getelementptr {kind}, ptr %b{buffer}, i64 {index}", loops)
+    def _address(self, access: Access, index: str, offset: int, loops: frozenset[int]) -> str:
+        """Entry ``index + offset`` of the access's buffer, counted from the task's base where there is one."""
+        kind = self.v.scalar
+        buffer = f"%b{access.buffer}" + (f".{access.table}" if access.table in self.f.kernel.based else "")
+        at = self._let(f"getelementptr {kind}, ptr {buffer}, i64 {index}", loops)
         return self._let(f"getelementptr {kind}, ptr {at}, i64 {offset}", loops) if offset else at
 
     def _entries(self, access: Access, loops: frozenset[int]) -> list[str]:
@@ -292,10 +301,10 @@ class _Body:
             if access.table is None:
                 entries.append(self._let(f"mul i64 {i}, {access.stride}", loops))
                 continue
-            kind = self.f.index_types[access.table]
+            kind, extend = self.f.index_types[access.table]
             at = self._let(f"getelementptr {kind}, ptr %b{access.table}, i64 {i}", loops)
             entry = self._let(f"load {kind}, ptr {at}", loops)
-            entries.append(entry if kind == "i64" else self._let(f"sext {kind} {entry} to i64", loops))
+            entries.append(entry if kind == "i64" else self._let(f"{extend} {kind} {entry} to i64", loops))
         self.values[key] = entries  # type: ignore[assignment]
         return entries
 
@@ -303,7 +312,7 @@ class _Body:
         """One scalar load per lane."""
         v, vector = self.v, "poison"
         for k, entry in enumerate(self._entries(access, loops)):
-            at = self._address(access.buffer, entry, access.offset, loops)
+            at = self._address(access, entry, access.offset, loops)
             scalar = self._let(f"load {v.scalar}, ptr {at}", loops)
             vector = self._let(f"insertelement {v.vector} {vector}, {v.scalar} {scalar}, i64 {k}", loops)
         return vector
@@ -312,7 +321,7 @@ class _Body:
         lanes, vector = self.v.lanes, "poison"
         for k, entry in enumerate(self._entries(access, loops)):
             vector = self._let(f"insertelement <{lanes} x i64> {vector}, i64 {entry}, i64 {k}", loops)
-        base = self._address(access.buffer, "0", access.offset, loops)
+        base = self._address(access, "0", access.offset, loops)
         return self._let(f"getelementptr {self.v.scalar}, ptr {base}, <{lanes} x i64> {vector}", loops)
 
     def _gathered(self, access: Access, loops: frozenset[int]) -> str:
@@ -336,7 +345,7 @@ class _Body:
 
     def _row(self, access: Access, entry: str, start: int, columns: frozenset[int], loops: frozenset[int]) -> str:
         v, size = self.v, self.v.dtype.itemsize
-        at = self._address(access.buffer, entry, start, loops)
+        at = self._address(access, entry, start, loops)
         kind = f"<{ROW} x {v.scalar}>"
         if len(columns) == ROW:
             return self._let(f"load {kind}, ptr {at}, align {size}", loops)
@@ -384,7 +393,8 @@ class _Body:
     def _store(self, access: Access, value: str) -> None:
         v, size = self.v, self.v.dtype.itemsize
         if access.table is None and access.stride == 1:
-            at = self._address(access.buffer, "%i", access.offset, frozenset())
+            first = self._let("add i64 %i, %shift") if access.is_shifted else "%i"
+            at = self._address(access, first, access.offset, frozenset())
             if self.is_full:
                 self.outer.append(f"  store {v.vector} {value}, ptr {at}, align {size}")
                 return
@@ -395,7 +405,7 @@ class _Body:
         if self.is_full:
             for k, entry in enumerate(self._entries(access, frozenset())):
                 scalar = self._let(f"extractelement {v.vector} {value}, i64 {k}")
-                at = self._address(access.buffer, entry, access.offset, frozenset())
+                at = self._address(access, entry, access.offset, frozenset())
                 self.outer.append(f"  store {v.scalar} {scalar}, ptr {at}")
             return
         name = f"@llvm.masked.scatter.{v.suffix}.v{v.lanes}p0"

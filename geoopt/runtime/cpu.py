@@ -128,21 +128,7 @@ def launch_serial(addresses, buffers, tasks):
 
 @numba.njit(cache=True, nogil=True, parallel=True)
 def launch_parallel(addresses, buffers, tasks, shares):
-    """Level by level; shares[l, w]..shares[l, w+1] are the tasks of worker w."""
-    for level in range(shares.shape[0]):
+    """Phase by phase; shares[p, w] .. shares[p, w + 1] are the tasks of worker w."""
+    for phase in range(shares.shape[0]):
         for w in numba.prange(shares.shape[1] - 1):
-            _run_range(addresses, buffers, tasks, shares[level, w], shares[level, w + 1])
-
-
-def shares(plan: Plan, workers: int) -> np.ndarray:
-    """Split the tasks of each level into contiguous parts of about equal work."""
-    cost = np.array([max(len(k.reads) + len(k.writes), 1) for k in plan.kernels], float)
-    rows = plan.tasks
-    counts = rows[:, 5::3].sum(axis=1) if rows.shape[1] > 3 else np.zeros(len(rows))
-    work = (rows[:, 2] - rows[:, 1]) * (cost[rows[:, 0]] + counts) if len(rows) else np.zeros(0)
-    parts = np.empty((len(plan.levels) - 1, workers + 1), np.int64)
-    for level, (begin, end) in enumerate(zip(plan.levels[:-1], plan.levels[1:], strict=True)):
-        total = np.concatenate([[0.0], np.cumsum(work[begin:end])])
-        goals = total[-1] * np.arange(1, workers) / workers
-        parts[level] = [begin, *(begin + np.searchsorted(total, goals)), end]
-    return parts
+            _run_range(addresses, buffers, tasks, shares[phase, w], shares[phase, w + 1])

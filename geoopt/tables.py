@@ -1,0 +1,50 @@
+"""The integer columns and varying constants of a program; equal ones are stored once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .ids import Ids
+from .plan import Access
+
+
+class Tables:
+    """Collects arrays; the first gets the buffer number ``first``."""
+
+    def __init__(self, first: int):
+        self.first = first
+        self.arrays: list[np.ndarray] = []
+        self._known: dict[tuple, int] = {}
+        self._seen: dict[tuple, tuple[int, int, np.ndarray]] = {}
+
+    def access(self, buffer: int, column: Ids, loop: int | None) -> Access:
+        """The access to entries ``column`` (1-D) of a buffer; arithmetic ones need no table."""
+        if column.base is None and loop is None:
+            return Access(buffer, column.offset, column.strides[0] if column.size > 1 else 0)
+        if column.base is None or column.strides[0]:
+            return self.column(buffer, column.to_array(), loop)
+        found = self.column(buffer, column.base, loop)
+        return Access(buffer, column.offset + found.offset, 0, found.table, loop)
+
+    def column(self, buffer: int, entries: np.ndarray, loop: int | None) -> Access:
+        """The access to listed entries; columns that differ by a constant share a table (address coherence)."""
+        where = (entries.__array_interface__["data"][0], entries.strides, entries.shape)
+        if where not in self._seen:
+            first = int(entries[0]) if len(entries) else 0
+            # the array is kept, so that its address stays its own
+            self._seen[where] = (self.number(entries - entries.dtype.type(first)), first, entries)
+        table, first, _ = self._seen[where]
+        return Access(buffer, first, 0, table, loop)
+
+    def constants(self, values: np.ndarray, loop: int | None) -> Access:
+        """The access to constants that vary from member to member, or from term to term."""
+        return Access(self.number(values), 0, 1, None, loop)
+
+    def number(self, array: np.ndarray) -> int:
+        """The buffer number of an array's content."""
+        array = np.ascontiguousarray(array)
+        key = (array.dtype.str, array.shape, hash(array.tobytes()))
+        if key not in self._known:
+            self._known[key] = self.first + len(self.arrays)
+            self.arrays.append(array)
+        return self._known[key]
