@@ -19,6 +19,7 @@ from ..plan import BEGIN, END, LOOPS, SHIFT, Access, Plan, PlannedKernel
 from ..template import Expression, bottom_up
 
 ROW = 4  # neighbours read together
+AHEAD = 128  # members between a prefetch and its use: a memory latency's worth of work
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,9 @@ class _Body:
 
     def lines(self, block: str) -> list[str]:
         self.block = block
-        if not self.is_full:
+        if self.is_full:
+            self._prefetch()
+        else:
             self._mask()
         values = [self.value(r) for r in self.f.kernel.roots]
         for value, places in zip(values, self.f.kernel.writes, strict=True):
@@ -183,6 +186,33 @@ class _Body:
         last = self._let(f"sub i64 {left}, 1")
         self._declare("i64 @llvm.smin.i64(i64, i64)")
         self.clamped = [self._let(f"call i64 @llvm.smin.i64(i64 {k}, i64 {last})") for k in range(lanes)]
+
+    def _prefetch(self) -> None:
+        """Fetch what later members read of the inputs and write of the outputs, where a column says which.
+
+        Hardware prefetchers do not see such streams. Members have nearby addresses, so two lanes stand for all;
+        intermediates are left out: the schedule keeps them in cache.
+        """
+        plan, kernel = self.f.plan, self.f.kernel
+        reads = {(a.buffer, a.table): a for a in reversed(kernel.reads) if a.buffer < plan.workspace and a.loop is None}
+        writes = {(a.buffer, a.table): a for places in kernel.writes for a in places if a.buffer < plan.workspace}
+        wanted = [(a, 0) for a in reads.values() if a.table is not None]
+        wanted += [(a, 1) for a in writes.values() if a.table is not None]
+        if not wanted:
+            return
+        self._declare("i64 @llvm.smin.i64(i64, i64)")
+        self._declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        ahead = self._let(f"add i64 %i, {AHEAD}")
+        last = self._let("sub i64 %end, 1")
+        entries: dict[tuple, str] = {}
+        for access, is_write in wanted:
+            for lane in sorted({0, self.v.lanes // 2}):
+                if (access.table, lane) not in entries:
+                    i = self._let(f"add i64 {ahead}, {lane}")
+                    i = self._let(f"call i64 @llvm.smin.i64(i64 {i}, i64 {last})")
+                    entries[access.table, lane] = self._entry(access, i, frozenset())
+                at = self._address(access, entries[access.table, lane], access.offset, frozenset())
+                self.outer.append(f"  call void @llvm.prefetch.p0(ptr {at}, i32 {is_write}, i32 3, i32 1)")
 
     # -- values ---------------------------------------------------------------------------------------
 
@@ -298,15 +328,18 @@ class _Body:
         entries = []
         for k in numbers:
             i = self._let(f"add i64 {first}, {k}", loops) if k != "0" else first
-            if access.table is None:
-                entries.append(self._let(f"mul i64 {i}, {access.stride}", loops))
-                continue
-            kind, extend = self.f.index_types[access.table]
-            at = self._let(f"getelementptr {kind}, ptr %b{access.table}, i64 {i}", loops)
-            entry = self._let(f"load {kind}, ptr {at}", loops)
-            entries.append(entry if kind == "i64" else self._let(f"{extend} {kind} {entry} to i64", loops))
+            entries.append(self._entry(access, i, loops))
         self.values[key] = entries  # type: ignore[assignment]
         return entries
+
+    def _entry(self, access: Access, i: str, loops: frozenset[int]) -> str:
+        """The entry of the buffer for member (or term) ``i``."""
+        if access.table is None:
+            return self._let(f"mul i64 {i}, {access.stride}", loops)
+        kind, extend = self.f.index_types[access.table]
+        at = self._let(f"getelementptr {kind}, ptr %b{access.table}, i64 {i}", loops)
+        entry = self._let(f"load {kind}, ptr {at}", loops)
+        return entry if kind == "i64" else self._let(f"{extend} {kind} {entry} to i64", loops)
 
     def _picked(self, access: Access, loops: frozenset[int]) -> str:
         """One scalar load per lane."""
