@@ -192,7 +192,8 @@ class Ids:
         """NumPy indexing: slices, integers, new axes, integer and boolean arrays."""
         keys, advanced = _normalised(key, self.shape)
         affine, base = self._phantoms()
-        basic = tuple(slice(None) if is_advanced else k for k, is_advanced in zip(keys, advanced, strict=True))
+        basic = [slice(None) if is_advanced else k for k, is_advanced in zip(keys, advanced, strict=True)]
+        basic = (*basic, Ellipsis)  # so that NumPy gives a view, never an element of the phantom
         view = self._from_phantoms(affine[basic], None if base is None else base[basic])
         if not any(advanced):
             return view

@@ -1,0 +1,46 @@
+"""Honest timing on noisy machines: alternate the candidates, take medians, compare within a round."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of one call, one number per round (the median of the round's calls)."""
+
+    rounds: np.ndarray
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.rounds))
+
+    def times_faster_than(self, other: Timing) -> float:
+        """The median of the ratios within each round."""
+        return float(np.median(other.rounds / self.rounds))
+
+
+def alternate(candidates: dict[str, Callable[[], object]], rounds: int = 10, budget: float = 0.05) -> dict[str, Timing]:
+    """Time each candidate in turn, round by round, after a warm-up.
+
+    budget : seconds that a fast candidate may use per round for repeated calls (at most 9)
+    """
+    repeats = {}
+    for name, call in candidates.items():
+        call()
+        repeats[name] = int(np.clip(budget / max(_seconds(call), 1e-9), 1, 9))
+    times: dict[str, list[float]] = {name: [] for name in candidates}
+    for _ in range(rounds):
+        for name, call in candidates.items():
+            times[name].append(float(np.median([_seconds(call) for _ in range(repeats[name])])))
+    return {name: Timing(np.array(t)) for name, t in times.items()}
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start

@@ -1,0 +1,5 @@
+"""``python -m geoopt`` is ``geoopt``."""
+
+from .cli import main
+
+main()

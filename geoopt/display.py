@@ -1,0 +1,47 @@
+"""Tables for people: a program's counts as text."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+def size(count: float) -> str:
+    """Bytes with a unit."""
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.2f} GB"
+
+
+def program_text(report: dict[str, Any]) -> str:
+    """What ``print(program)`` shows: the totals, then one line per kernel."""
+    console = Console(file=io.StringIO(), width=110, color_system=None)
+    seconds = report["seconds"]
+    console.print(
+        f"{report['function']}: {len(report['kernels'])} kernels on {report['levels']} levels, {report['dtype']}, "
+        f"{report['lanes']} lanes, {report['threads']} thread{'s' if report['threads'] > 1 else ''}"
+    )
+    console.print(f"{report['scalars']:,} scalars in {report['nodes']} nodes")
+    parts = ("input", "output", "workspace", "column", "code")
+    console.print(", ".join(f"{name} {size(report[f'{name}_bytes'])}" for name in parts))
+    stages = ", ".join(f"{name} {t:.2f}" for name, t in seconds.items())
+    console.print(f"prepared in {sum(seconds.values()):.2f} s ({stages}), peak memory {size(report['peak_bytes'])}")
+    console.print(kernel_table(report))
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
+
+
+def kernel_table(report: dict[str, Any]) -> Table:
+    """One row per kernel."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("kernel", "level", "members", "values", "terms", "operations", "reads", "writes", "columns"):
+        table.add_column(heading, justify="right")
+    for number, k in enumerate(report["kernels"]):
+        counts = (k["level"], k["members"], k["values"], k["terms"], k["operations"])
+        volumes = (k["read_bytes"], k["written_bytes"], k["column_bytes"])
+        table.add_row(str(number), *(f"{c:,}" for c in counts), *(size(v) for v in volumes))
+    return table
