@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from .tables import Tables
-from .plan import BEGIN, END, KERNEL, SHIFT, Access, Plan, PlannedKernel
+from .plan import APART, BEGIN, END, KERNEL, SHIFT, Access, Plan, PlannedKernel
 from .schedule import Schedule
 from .writers import Writers, entries
 
@@ -28,20 +28,21 @@ def allocate(schedule: Schedule) -> Schedule:
         return schedule
     rows_of = plan.rows_of_kernels()
     last_reader = _last_readers(plan, rows_of)
-    room = np.array([max(n, 0) for n in lanes])[plan.tasks[:, KERNEL]] * _longest(plan)
+    apart = _rounded(plan.tasks[:, END] - plan.tasks[:, BEGIN])
+    room = np.array(lanes)[plan.tasks[:, KERNEL]] * apart
     bases, size = _bases(schedule.shares, last_reader, room)
-    physical = _physical_entries(plan, rows_of, bases)
+    physical = _physical_entries(plan, rows_of, bases, apart)
     tables = Tables(plan.workspace + 1)
     kernels = tuple(_relocated(plan, k, physical, tables) for k in plan.kernels)
     tasks = plan.tasks.copy()
-    tasks[:, SHIFT] = bases - tasks[:, BEGIN]
+    tasks[:, SHIFT], tasks[:, APART] = bases - tasks[:, BEGIN], apart
     moved = replace(plan, workspace_size=size, tables=tuple(tables.arrays), kernels=kernels, tasks=tasks)
     return Schedule(moved, tasks, schedule.shares)
 
 
-def _longest(plan: Plan) -> int:
-    """Members of the longest task: the distance between the lanes of a block."""
-    return int((plan.tasks[:, END] - plan.tasks[:, BEGIN]).max(initial=0))
+def _rounded(members: np.ndarray) -> np.ndarray:
+    """Room per lane: a power of two, so that blocks fit where others were, from a few cache lines up."""
+    return np.left_shift(1, np.ceil(np.log2(np.maximum(members, 16))).astype(np.int64))
 
 
 def _lanes(plan: Plan, kernel: PlannedKernel) -> int:
@@ -83,19 +84,19 @@ def _bases(shares: np.ndarray, last_reader: np.ndarray, room: np.ndarray) -> tup
     return bases, size
 
 
-def _physical_entries(plan: Plan, rows_of: list[np.ndarray], bases: np.ndarray) -> np.ndarray:
+def _physical_entries(plan: Plan, rows_of: list[np.ndarray], bases: np.ndarray, apart: np.ndarray) -> np.ndarray:
     """For each entry of the old workspace its entry in the new one."""
-    apart = _longest(plan)
-    dtype = np.int32 if int(bases.max(initial=0)) + plan.workspace_size < 2**31 else np.int64
+    dtype = np.int32 if int((bases + apart).max(initial=0)) + plan.workspace_size < 2**31 else np.int64
     physical = np.zeros(plan.workspace_size, dtype)
     for kernel, rows in zip(plan.kernels, rows_of, strict=True):
         lengths = plan.tasks[rows, END] - plan.tasks[rows, BEGIN]
         at = np.repeat(bases[rows] - plan.tasks[rows, BEGIN], lengths) + np.arange(lengths.sum())
+        step = np.repeat(apart[rows], lengths)
         lane = 0
         for places in kernel.writes:
             mine = [a for a in places if a.buffer == plan.workspace]
             for access in mine:
-                physical[entries(plan, access, kernel.size)] = at + lane * apart
+                physical[entries(plan, access, kernel.size)] = at + lane * step
             lane += bool(mine)
     return physical
 
@@ -106,7 +107,7 @@ def _relocated(plan: Plan, kernel: PlannedKernel, physical: np.ndarray, tables: 
     for places in kernel.writes:
         kept = [_kept(plan, a, tables) for a in places if a.buffer != plan.workspace]
         if len(kept) < len(places):
-            kept.append(Access(plan.workspace, lane * _longest(plan), 1, is_shifted=True))
+            kept.append(Access(plan.workspace, 0, 1, lane=lane))
             lane += 1
         writes.append(tuple(kept))
     reads = []

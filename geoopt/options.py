@@ -22,7 +22,6 @@ class Options:
     without : names of simplification families that are switched off, out of constants, sums,
         fractions and roots.
     lanes : width of a vector in elements; 0 means the host's.
-    window : members of a kernel are reordered only within windows of so many, which stay in cache.
     gathers : "scalar" loads, "hardware" gather instructions, or "auto" by the host's processor.
     """
 
@@ -33,7 +32,6 @@ class Options:
     blocks: bool = True
     without: frozenset[str] = frozenset()
     lanes: int = 0
-    window: int = 2048
     gathers: str = "auto"
 
     def __post_init__(self) -> None:
@@ -47,8 +45,6 @@ class Options:
             raise ArgumentError(f"Options(gathers={self.gathers!r}): use 'auto', 'scalar' or 'hardware'")
         if self.lanes and (self.lanes & (self.lanes - 1)):
             raise ArgumentError(f"Options(lanes={self.lanes}): use a power of two, or 0 for the host's width")
-        if self.window < 64:
-            raise ArgumentError(f"Options(window={self.window}): use at least 64")
 
     @property
     def worker_count(self) -> int:

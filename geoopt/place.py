@@ -2,8 +2,8 @@
 
 Takes: `Kernels`.
 Gives: `Plan`.
-Ensures: a column that is another plus a constant shares its table; arithmetic columns have none; members of
-kernels that loop are sorted by the number of terms within windows, so that a task has one count.
+Ensures: a column that is another plus a constant shares its table; arithmetic columns have none; all members of
+a task have equally many terms.
 Paper: address coherence, coalesced memory access.
 """
 
@@ -14,19 +14,22 @@ import numpy as np
 from .group import Groups
 from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf
+from .order import Times, member_order
 from .plan import LOOPS, Access, Plan, PlannedKernel
 from .tables import Tables
 
-TASK_MEMBERS = 2048  # kernels without loops are cut into tasks of so many members
+TASK_MEMBERS = 2048  # the most members of one task: what they read and write fits the cache
 
 
 def place(kernels: Kernels) -> Plan:
     groups = kernels.groups
     traced = groups.cut.traced
     tables = Tables(groups.workspace + 1)
+    sizes = [n.size for n in traced.variables], [v.size for v in traced.outputs] + [groups.workspace_size]
+    times = Times(*sizes)
     planned, tasks = [], []
     for number, kernel in enumerate(kernels.kernels):
-        placed = _PlacedKernel(groups, kernel, tables)
+        placed = _PlacedKernel(groups, kernel, tables, times)
         planned.append(placed.planned())
         tasks.append(placed.tasks(number))
     width = max((t.shape[1] for t in tasks), default=LOOPS)
@@ -49,10 +52,9 @@ def place(kernels: Kernels) -> Plan:
 class _PlacedKernel:
     """One kernel's addresses and tasks."""
 
-    def __init__(self, groups: Groups, kernel: Kernel, tables: Tables):
+    def __init__(self, groups: Groups, kernel: Kernel, tables: Tables, times: Times):
         self.groups, self.kernel, self.tables = groups, kernel, tables
-        self.order = _member_order(kernel, groups.cut.options.window)
-        self.slices = _slices(kernel, self.order, groups.cut.options.window)
+        self.order = member_order(kernel, times, lambda column: _address(groups, column), TASK_MEMBERS)
         self._term_orders: dict[int, np.ndarray] = {}
 
     def planned(self) -> PlannedKernel:
@@ -65,30 +67,32 @@ class _PlacedKernel:
         return PlannedKernel(k.roots, reads, writes, len(k.loops), k.level, k.size, terms)
 
     def tasks(self, number: int) -> np.ndarray:
-        """One row per slice of members with equal counts."""
-        if not self.kernel.loops:
-            begin = np.arange(0, self.kernel.size, TASK_MEMBERS, dtype=np.int64)
-            end = np.minimum(begin + TASK_MEMBERS, self.kernel.size)
-            return np.stack([np.full_like(begin, number), begin, end, np.zeros_like(begin)], axis=1)
-        begin, end, counts = self.slices
-        columns = [np.full_like(begin, number), begin, end, np.zeros_like(begin)]
+        """One row per run of members."""
+        begin, end = self.order.begin, self.order.end
+        columns = [np.full_like(begin, number), begin, end, np.zeros_like(begin), np.zeros_like(begin)]
         for loop in range(len(self.kernel.loops)):
-            terms = (end - begin) * counts[:, loop]
-            columns += [np.cumsum(terms) - terms - begin, end - begin, counts[:, loop]]
+            count = self._counts(loop)
+            terms = (end - begin) * count
+            columns += [np.cumsum(terms) - terms - begin, end - begin, count]
         return np.stack(columns, axis=1)
 
+    def _counts(self, loop: int) -> np.ndarray:
+        """The number of terms in each run."""
+        begin = self.order.begin
+        first = begin if self.order.members is None else self.order.members[begin]
+        return self.kernel.loops[loop].counts[first].astype(np.int64)
+
     def _ordered(self, column: Ids) -> Ids:
-        if self.order is None:
+        if self.order.members is None:
             return column.canonical()
-        return column.compose(Ids.explicit(self.order)).canonical()
+        return column.compose(Ids.explicit(self.order.members)).canonical()
 
     def _read(self, leaf: Leaf) -> Access:
         if leaf.ids is None:
             constants = leaf.constants
             assert constants is not None
-            if leaf.loop is not None:
-                return self.tables.constants(constants[self._term_order(leaf.loop)], leaf.loop)
-            return self.tables.constants(constants if self.order is None else constants[self.order], None)
+            order = self.order.members if leaf.loop is None else self._term_order(leaf.loop)
+            return self.tables.constants(constants if order is None else constants[order], leaf.loop)
         buffer, column = _address(self.groups, leaf.ids)
         if leaf.loop is None:
             return self.tables.access(buffer, self._ordered(column), None)
@@ -97,42 +101,18 @@ class _PlacedKernel:
         return self.tables.access(buffer, column.compose(Ids.explicit(self._term_order(leaf.loop))), leaf.loop)
 
     def _term_order(self, loop: int) -> np.ndarray:
-        """Terms in memory order: slice by slice, term by term, member by member."""
+        """Terms in memory order: run by run, term by term, member by member."""
         if loop not in self._term_orders:
             offsets = self.kernel.loops[loop].offsets
-            starts = offsets[:-1] if self.order is None else offsets[self.order]
+            starts = offsets[:-1] if self.order.members is None else offsets[self.order.members]
             out = np.empty(int(offsets[-1]), offsets.dtype)
             at = 0
-            for begin, end, count in zip(self.slices[0], self.slices[1], self.slices[2][:, loop], strict=True):
+            for begin, end, count in zip(self.order.begin, self.order.end, self._counts(loop), strict=True):
                 block = starts[begin:end] + np.arange(count, dtype=offsets.dtype)[:, None]
                 out[at : at + block.size] = block.ravel()
                 at += block.size
             self._term_orders[loop] = out
         return self._term_orders[loop]
-
-
-def _member_order(kernel: Kernel, window: int) -> np.ndarray | None:
-    """Members sorted by their numbers of terms within each window; None where that is their order."""
-    if not kernel.loops:
-        return None
-    keys = [loop.counts for loop in kernel.loops]
-    order = np.lexsort((*keys, np.arange(kernel.size) // window))
-    if (np.diff(order) == 1).all():
-        return None
-    return order.astype(np.int32 if kernel.size < 2**31 else np.int64)
-
-
-def _slices(kernel: Kernel, order: np.ndarray | None, window: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Runs of ordered members of one window with equal counts: begin, end, counts (slices, loops)."""
-    if not kernel.loops:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
-    counts = np.stack([loop.counts for loop in kernel.loops], axis=1).astype(np.int64)
-    counts = counts if order is None else counts[order]
-    change = (np.diff(counts, axis=0) != 0).any(axis=1)
-    change[window - 1 :: window] = True
-    begin = np.concatenate([[0], np.flatnonzero(change) + 1]).astype(np.int64)
-    end = np.append(begin[1:], kernel.size)
-    return begin, end, counts[begin]
 
 
 def _address(groups: Groups, column: Ids) -> tuple[int, Ids]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from .template import Expression, evaluate_template, listing
 
-KERNEL, BEGIN, END, SHIFT, LOOPS = range(5)  # columns of the table of tasks
+KERNEL, BEGIN, END, SHIFT, APART, LOOPS = range(6)  # columns of the table of tasks
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,8 @@ class Access:
 
     Without a table entry i is at ``offset + stride * i`` of the buffer: uniform (stride 0), sequential (1) or
     strided. With one it is at ``table[i] + offset``: accesses that share a table are neighbours.
-    A *shifted* access adds the shift of the task: intermediates live where `allocate` found room for the task.
+    An access with a *lane* is to the task's own block of intermediates, where `allocate` found room for it:
+    ``shift + lane * apart + i``, with shift and apart from the task.
     """
 
     buffer: int
@@ -25,13 +26,15 @@ class Access:
     stride: int = 0
     table: int | None = None
     loop: int | None = None
-    is_shifted: bool = False
+    lane: int | None = None
 
     def __str__(self) -> str:
         i = "i" if self.loop is None else f"i,t{self.loop}"
         if self.table is not None:
             return f"b{self.buffer}[b{self.table}[{i}]{self.offset:+d}]"
-        at = {0: "", 1: "i"}.get(self.stride, f"{self.stride}*i") + ("+shift" if self.is_shifted else "")
+        if self.lane is not None:
+            return f"b{self.buffer}[block, lane {self.lane}, i]"
+        at = {0: "", 1: "i"}.get(self.stride, f"{self.stride}*i") 
         return f"b{self.buffer}[{at}{self.offset:+d}]"
 
 
@@ -66,7 +69,7 @@ class Plan:
 
     buffers : sizes of the variables, outputs and workspace, in this order; tables and constants follow
     tables : integer arrays (columns) and float arrays (varying constants)
-    tasks : (k, 4 + 3*loops) int64 rows: kernel, first member, end member, shift, and per loop
+    tasks : (k, 5 + 3*loops) int64 rows: kernel, first member, end member, shift, apart, and per loop
         origin, stride, count: term t of member i is entry origin + t*stride + i of the loop's columns;
         from column ``first_base`` on the bases of the kernel's ``based`` tables
     levels : (number of levels + 1,) first task of each level
@@ -140,7 +143,7 @@ def _run(kernel: PlannedKernel, row: np.ndarray, first_base: int, memory: list[n
         at = access.stride * i if access.table is None else memory[access.table][i].astype(np.int64)
         if access.table in kernel.based:
             at = at + row[first_base + kernel.based.index(access.table)]
-        return at + access.offset + (row[SHIFT] if access.is_shifted else 0)
+        return at + access.offset if access.lane is None else row[SHIFT] + access.lane * row[APART] + i
 
     def leaves(number: int, loop: int | None) -> np.ndarray:
         return memory[kernel.reads[number].buffer][entries(kernel.reads[number], loop)]

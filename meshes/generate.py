@@ -112,11 +112,16 @@ def _at_least(vertices: int, least: int) -> None:
 
 
 def _welded(points: np.ndarray, triangles: np.ndarray, keys: np.ndarray) -> Mesh:
-    """Make points with equal keys one vertex, numbered by their first appearance."""
+    """Make points with equal keys one vertex; number vertices, and sort triangles, in bands from bottom to top."""
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int32)
-    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    return points[np.sort(first)], rank[inverse][triangles]
+    V = points[first]
+    x, y, z = (V / np.linalg.norm(V, axis=1, keepdims=True)).T
+    band = np.floor((z + 1) / 2 * np.sqrt(len(V)) / 2)
+    order = np.lexsort((np.arctan2(y, x), band))
+    rank = np.empty(len(V), np.int32)
+    rank[order] = np.arange(len(V), dtype=np.int32)
+    F = rank[inverse][triangles]
+    return V[order], F[np.argsort(F.max(axis=1), kind="stable")]
 
 
 def _grid_triangles(number: np.ndarray, steps: list[tuple[int, int]]) -> np.ndarray:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..ops import OPS
-from ..plan import BEGIN, END, LOOPS, SHIFT, Access, Plan, PlannedKernel
+from ..plan import APART, BEGIN, END, LOOPS, SHIFT, Access, Plan, PlannedKernel
 from ..template import Expression, bottom_up
 
 ROW = 4  # neighbours read together
@@ -101,6 +101,7 @@ class _Function:
         field("begin", BEGIN)
         field("end", END)
         field("shift", SHIFT)
+        field("apart", APART)
         for loop in range(self.kernel.loops):
             for k, name in enumerate(("origin", "stride", "count")):
                 field(f"{name}{loop}", LOOPS + 3 * loop + k)
@@ -426,8 +427,7 @@ class _Body:
     def _store(self, access: Access, value: str) -> None:
         v, size = self.v, self.v.dtype.itemsize
         if access.table is None and access.stride == 1:
-            first = self._let("add i64 %i, %shift") if access.is_shifted else "%i"
-            at = self._address(access, first, access.offset, frozenset())
+            at = self._address(access, self._in_block(access), access.offset, frozenset())
             if self.is_full:
                 self.outer.append(f"  store {v.vector} {value}, ptr {at}, align {size}")
                 return
@@ -445,6 +445,14 @@ class _Body:
         self._declare(f"void {name}({v.vector}, <{v.lanes} x ptr>, <{v.lanes} x i1>)")
         pointers = f"<{v.lanes} x ptr> align {size} {self._pointers(access, frozenset())}"
         self.outer.append(f"  call void {name}({v.vector} {value}, {pointers}, <{v.lanes} x i1> %tm)")
+
+
+    def _in_block(self, access: Access) -> str:
+        """The entry of the first member; in the task's block of intermediates for an access with a lane."""
+        if access.lane is None:
+            return "%i"
+        lane = self._let(f"mul i64 %apart, {access.lane}")
+        return self._let(f"add i64 {self._let('add i64 %i, %shift')}, {lane}")
 
 
 def _zeros(lanes: int) -> str:

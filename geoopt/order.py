@@ -1,0 +1,142 @@
+"""The order of a kernel's members: by when the sweep over the mesh reaches what they read.
+
+Every entry of every buffer has a *time* between 0 and 1: an input's is its place in the array, a computed value's
+is that of the member that writes it. A member's time is the latest of what it reads. Members are sorted by time
+into buckets, so that a task reads a short stretch of each buffer and its readers can follow soon; within a
+bucket they keep their order. Members whose own reads are far apart (on a seam of the mesh's numbering) come
+last in their bucket, then members are sorted by the numbers of their terms: a task has one count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .ids import Ids
+from .kernel import Kernel, Leaf
+
+FAR = 1 << 15  # entries; what `compress` can address from the middle of its span
+
+Address = Callable[[Ids], tuple[int, Ids]]
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """members : (size,) a permutation, or None for the identity;  begin, end : runs of members that may be
+    one task: of one bucket and with one number of terms per loop"""
+
+    members: np.ndarray | None
+    begin: np.ndarray
+    end: np.ndarray
+
+
+class Times:
+    """The time of every entry of the inputs (implied) and of the outputs and the workspace (recorded)."""
+
+    def __init__(self, variable_sizes: list[int], stored_sizes: list[int]):
+        self.variable_sizes = variable_sizes
+        self.stored = [np.zeros(n, np.float32) for n in stored_sizes]
+
+    def of(self, buffer: int, column: Ids) -> np.ndarray:
+        """The times of some entries of a buffer."""
+        if buffer < len(self.variable_sizes):
+            return column.to_array().astype(np.float32) / np.float32(max(self.variable_sizes[buffer], 1))
+        recorded = self.stored[buffer - len(self.variable_sizes)]
+        if column.base is None and column.strides[0] == 0:
+            return np.broadcast_to(recorded[column.offset], column.shape)
+        return recorded[column.to_array()]
+
+    def record(self, buffer: int, column: Ids, times: np.ndarray) -> None:
+        """Members with these times write these entries."""
+        self.stored[buffer - len(self.variable_sizes)][column.to_array()] = times
+
+
+def member_order(kernel: Kernel, times: Times, address: Address, longest: int) -> Order:
+    """The order of a kernel's members; records the times of what they write.
+
+    longest : at most so many members in one run
+    """
+    reached, is_far = _reads(kernel, times, address)
+    for places in kernel.writes:
+        for write in places:
+            times.record(write.buffer, write.position, reached)
+    buckets = -(-kernel.size // longest)
+    bucket = np.minimum(reached * buckets, buckets - 1).astype(np.int32)
+    counts = _count_classes(kernel)
+    key = (2 * bucket + is_far) * (int(counts.max(initial=0)) + 1) + counts
+    key = key.astype(np.uint16) if key.max(initial=0) < 1 << 16 else key  # NumPy sorts 16 bits in linear time
+    members = np.argsort(key, kind="stable").astype(np.int32 if kernel.size < 2**31 else np.int64)
+    begin, end = _runs(key[members], longest)
+    is_identity = len(members) < 2 or bool((members[1:] > members[:-1]).all())
+    return Order(None if is_identity else members, begin, end)
+
+
+def _reads(kernel: Kernel, times: Times, address: Address) -> tuple[np.ndarray, np.ndarray]:
+    """Per member its time, and whether its reads of one input are far apart."""
+    reached = np.zeros(kernel.size, np.float32)
+    low: dict[int, np.ndarray] = {}
+    high: dict[int, np.ndarray] = {}
+    for leaf in _one_per_column(kernel):
+        buffer, column = address(leaf.ids)  # type: ignore[arg-type]
+        when = times.of(buffer, column)
+        if leaf.loop is not None:
+            offsets = kernel.loops[leaf.loop].offsets
+            busy = np.flatnonzero(np.diff(offsets))
+            if len(busy):
+                reached[busy] = np.maximum(reached[busy], np.maximum.reduceat(when, offsets[busy]))
+            continue
+        reached = np.maximum(reached, when)
+        if buffer < len(times.variable_sizes) and column.base is not None:
+            entries = column.to_array()
+            low[buffer] = np.minimum(low.get(buffer, entries), entries)
+            high[buffer] = np.maximum(high.get(buffer, entries), entries)
+    is_far = np.zeros(kernel.size, bool)
+    for buffer, least in low.items():
+        is_far |= high[buffer] - least > FAR
+    return reached, is_far | _far_writes(kernel)
+
+
+def _far_writes(kernel: Kernel) -> np.ndarray:
+    """Whether the places of one value are far apart."""
+    is_far = np.zeros(kernel.size, bool)
+    for places in kernel.writes:
+        for first, second in zip(places, places[1:], strict=False):
+            if first.buffer == second.buffer and first.position.base is not None:
+                is_far |= np.abs(first.position.to_array() - second.position.to_array()) > FAR
+    return is_far
+
+
+def _one_per_column(kernel: Kernel) -> list[Leaf]:
+    """Leaves that read memory, neighbours (equal explicit parts) only once."""
+    seen: dict[tuple, Leaf] = {}
+    for leaf in kernel.leaves:
+        if leaf.ids is None:
+            continue
+        base = leaf.ids.base
+        affine = (leaf.ids.offset, leaf.ids.strides)
+        same = affine if base is None else (base.__array_interface__["data"][0], base.strides)
+        seen.setdefault((leaf.loop, same), leaf)
+    return list(seen.values())
+
+
+def _count_classes(kernel: Kernel) -> np.ndarray:
+    """A small number per member, equal where all its loops have equal numbers of terms."""
+    classes = np.zeros(kernel.size, np.int32)
+    for loop in kernel.loops:
+        _, one = np.unique(loop.counts, return_inverse=True)
+        classes = classes * (int(one.max(initial=0)) + 1) + one.astype(np.int32)
+    return classes
+
+
+def _runs(key: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
+    """Maximal runs of equal keys, cut into parts of at most ``longest``."""
+    if not len(key):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    begin = np.concatenate([[0], np.flatnonzero(key[1:] != key[:-1]) + 1]).astype(np.int64)
+    lengths = np.diff(np.append(begin, len(key)))
+    parts = -(-lengths // longest)
+    within = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+    begin = np.repeat(begin, parts) + within * longest
+    return begin, np.append(begin[1:], len(key))
