@@ -15,7 +15,7 @@ from .group import Groups
 from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf
 from .order import Times, member_order
-from .plan import LOOPS, Access, Plan, PlannedKernel
+from .plan import LOOPS, STRIP, Access, Plan, PlannedKernel, whole_strips
 from .tables import Tables
 
 TASK_MEMBERS = 2048  # the most members of one task: what they read and write fits the cache
@@ -72,8 +72,8 @@ class _PlacedKernel:
         columns = [np.full_like(begin, number), begin, end, np.zeros_like(begin), np.zeros_like(begin)]
         for loop in range(len(self.kernel.loops)):
             count = self._counts(loop)
-            terms = (end - begin) * count
-            columns += [np.cumsum(terms) - terms - begin, end - begin, count]
+            entries = whole_strips(end - begin) * count
+            columns += [np.cumsum(entries) - entries, count]
         return np.stack(columns, axis=1)
 
     def _counts(self, loop: int) -> np.ndarray:
@@ -101,17 +101,15 @@ class _PlacedKernel:
         return self.tables.access(buffer, column.compose(Ids.explicit(self._term_order(leaf.loop))), leaf.loop)
 
     def _term_order(self, loop: int) -> np.ndarray:
-        """Terms in memory order: run by run, term by term, member by member."""
+        """Terms in the order of the columns; the last strip of a run is filled up with its last member."""
         if loop not in self._term_orders:
             offsets = self.kernel.loops[loop].offsets
             starts = offsets[:-1] if self.order.members is None else offsets[self.order.members]
-            out = np.empty(int(offsets[-1]), offsets.dtype)
-            at = 0
+            blocks = [np.zeros(0, offsets.dtype)]
             for begin, end, count in zip(self.order.begin, self.order.end, self._counts(loop), strict=True):
-                block = starts[begin:end] + np.arange(count, dtype=offsets.dtype)[:, None]
-                out[at : at + block.size] = block.ravel()
-                at += block.size
-            self._term_orders[loop] = out
+                strips = np.pad(starts[begin:end], (0, -(end - begin) % STRIP), "edge").reshape(-1, 1, STRIP)
+                blocks.append((strips + np.arange(count, dtype=offsets.dtype)[:, None]).ravel())
+            self._term_orders[loop] = np.concatenate(blocks)
         return self._term_orders[loop]
 
 

@@ -9,6 +9,12 @@ import numpy as np
 from .template import Expression, evaluate_template, listing
 
 KERNEL, BEGIN, END, SHIFT, APART, LOOPS = range(6)  # columns of the table of tasks
+STRIP = 16  # members whose terms lie together in the columns of a loop: no vector is wider
+
+
+def whole_strips(members: np.ndarray) -> np.ndarray:
+    """Numbers of members rounded up to whole strips."""
+    return -(-members // STRIP) * STRIP
 
 
 @dataclass(frozen=True)
@@ -69,9 +75,9 @@ class Plan:
 
     buffers : sizes of the variables, outputs and workspace, in this order; tables and constants follow
     tables : integer arrays (columns) and float arrays (varying constants)
-    tasks : (k, 5 + 3*loops) int64 rows: kernel, first member, end member, shift, apart, and per loop
-        origin, stride, count: term t of member i is entry origin + t*stride + i of the loop's columns;
-        from column ``first_base`` on the bases of the kernel's ``based`` tables
+    tasks : (k, 5 + 2*loops) int64 rows: kernel, first member, end member, shift, apart, and per loop the origin
+        and the count of its terms. A loop's columns list the terms in the order in which vectors read them:
+        strip by strip of members, then term by term, then member by member; from column ``first_base`` on the bases of the kernel's ``based`` tables
     levels : (number of levels + 1,) first task of each level
     """
 
@@ -104,7 +110,7 @@ class Plan:
     def entries_of_tasks(self, rows: np.ndarray, loop: int | None) -> np.ndarray:
         """How many entries of a column the tasks ``rows`` read: one per member, or per term of a loop."""
         members = self.tasks[rows, END] - self.tasks[rows, BEGIN]
-        return members if loop is None else members * self.tasks[rows, LOOPS + 2 + 3 * loop]
+        return members if loop is None else whole_strips(members) * self.tasks[rows, LOOPS + 1 + 2 * loop]
 
     def check(self) -> None:
         """Every member of every kernel belongs to exactly one task of the kernel's level."""
@@ -138,8 +144,9 @@ def _run(kernel: PlannedKernel, row: np.ndarray, first_base: int, memory: list[n
         if access.loop is None:
             i = members
         else:
-            origin, stride, count = row[LOOPS + 3 * access.loop : LOOPS + 3 + 3 * access.loop]
-            i = origin + stride * np.arange(count)[:, None] + members
+            origin, count = row[LOOPS + 2 * access.loop : LOOPS + 2 + 2 * access.loop]
+            strip, within = np.divmod(members - row[BEGIN], STRIP)
+            i = origin + strip * STRIP * count + np.arange(count)[:, None] * STRIP + within
         at = access.stride * i if access.table is None else memory[access.table][i].astype(np.int64)
         if access.table in kernel.based:
             at = at + row[first_base + kernel.based.index(access.table)]
@@ -149,7 +156,7 @@ def _run(kernel: PlannedKernel, row: np.ndarray, first_base: int, memory: list[n
         return memory[kernel.reads[number].buffer][entries(kernel.reads[number], loop)]
 
     def sums(loop: int, values: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(values, (int(row[LOOPS + 2 + 3 * loop]), len(members))).sum(axis=0)
+        return np.broadcast_to(values, (int(row[LOOPS + 1 + 2 * loop]), len(members))).sum(axis=0)
 
     with np.errstate(all="ignore"):
         values = evaluate_template(list(kernel.roots), leaves, sums)

@@ -61,7 +61,7 @@ def _work(plan: Plan) -> np.ndarray:
     """A rough cost of each task: values moved."""
     moved = np.array([len(k.reads) + sum(map(len, k.writes)) for k in plan.kernels], np.float64)
     rows = plan.tasks
-    counts = rows[:, LOOPS + 2 :: 3].sum(axis=1)
+    counts = rows[:, LOOPS + 1 :: 2].sum(axis=1)
     return (rows[:, END] - rows[:, BEGIN]) * (moved[rows[:, KERNEL]] + counts)
 
 

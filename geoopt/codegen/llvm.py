@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..ops import OPS
-from ..plan import APART, BEGIN, END, LOOPS, SHIFT, Access, Plan, PlannedKernel
+from ..plan import APART, BEGIN, END, LOOPS, SHIFT, STRIP, Access, Plan, PlannedKernel
 from ..template import Expression, bottom_up
 
 ROW = 4  # neighbours read together
@@ -103,8 +103,8 @@ class _Function:
         field("shift", SHIFT)
         field("apart", APART)
         for loop in range(self.kernel.loops):
-            for k, name in enumerate(("origin", "stride", "count")):
-                field(f"{name}{loop}", LOOPS + 3 * loop + k)
+            field(f"origin{loop}", LOOPS + 2 * loop)
+            field(f"count{loop}", LOOPS + 1 + 2 * loop)
         for b in self._buffers():
             lines.append(f"  %b{b}.at = getelementptr ptr, ptr %buffers, i64 {b}")
             lines.append(f"  %b{b} = load ptr, ptr %b{b}.at")
@@ -248,14 +248,19 @@ class _Body:
         self._fresh += 1
         tag = f"{self.prefix}s{self._fresh}"
         self.inner, self.loop = [], loop
-        self.inner.append(f"  %{tag}.at = mul i64 %{tag}.t, %stride{loop}")
+        self.inner.append(f"  %{tag}.at = mul i64 %{tag}.t, {STRIP}")
         self.inner.append(f"  %{tag}.from = add i64 %{tag}.at, %{tag}.start")
         self.start = f"%{tag}.from"
         term = self.value(e.args[0])
         inner = self.inner
         self.inner, self.loop = None, None
         self.outer += [
-            f"  %{tag}.start = add i64 %i, %origin{loop}",
+            f"  %{tag}.done = sub i64 %i, %begin",
+            f"  %{tag}.strips = and i64 %{tag}.done, -{STRIP}",
+            f"  %{tag}.before = mul i64 %{tag}.strips, %count{loop}",
+            f"  %{tag}.within = and i64 %{tag}.done, {STRIP - 1}",
+            f"  %{tag}.strip = add i64 %{tag}.before, %{tag}.within",
+            f"  %{tag}.start = add i64 %{tag}.strip, %origin{loop}",
             f"  br label %{tag}.head",
             f"{tag}.head:",
             f"  %{tag}.t = phi i64 [ 0, %{self.block} ], [ %{tag}.next, %{tag}.body ]",
