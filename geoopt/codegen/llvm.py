@@ -191,14 +191,17 @@ class _Body:
     def _prefetch(self) -> None:
         """Fetch what later members read of the inputs and write of the outputs, where a column says which.
 
-        Hardware prefetchers do not see such streams. Members have nearby addresses, so two lanes stand for all;
-        intermediates are left out: the schedule keeps them in cache.
+        Hardware prefetchers do not see such streams. Members have nearby addresses, so a few lanes stand for all.
+        What was written shortly before is left out, for the schedule keeps it in cache: intermediates, and outputs
+        that the kernel also reads.
         """
         plan, kernel = self.f.plan, self.f.kernel
-        reads = {(a.buffer, a.table): a for a in reversed(kernel.reads) if a.buffer < plan.workspace and a.loop is None}
-        writes = {(a.buffer, a.table): a for places in kernel.writes for a in places if a.buffer < plan.workspace}
-        wanted = [(a, 0) for a in reads.values() if a.table is not None]
-        wanted += [(a, 1) for a in writes.values() if a.table is not None]
+        inputs = [a for a in kernel.reads if a.buffer < len(plan.variable_sizes)]
+        known = {a.buffer for a in kernel.reads} | {plan.workspace}
+        outputs = [a for places in kernel.writes for a in places if a.buffer not in known]
+        streams = {(a.buffer, a.table): (a, 0) for a in reversed(inputs) if a.table is not None and a.loop is None}
+        streams |= {(a.buffer, a.table): (a, 1) for a in outputs if a.table is not None}
+        wanted = list(streams.values())
         if not wanted:
             return
         self._declare("i64 @llvm.smin.i64(i64, i64)")
@@ -207,7 +210,7 @@ class _Body:
         last = self._let("sub i64 %end, 1")
         entries: dict[tuple, str] = {}
         for access, is_write in wanted:
-            for lane in sorted({0, self.v.lanes // 2}):
+            for lane in range(0, self.v.lanes, max(self.v.lanes // (4 if is_write else 2), 1)):
                 if (access.table, lane) not in entries:
                     i = self._let(f"add i64 {ahead}, {lane}")
                     i = self._let(f"call i64 @llvm.smin.i64(i64 {i}, i64 {last})")
