@@ -73,20 +73,20 @@ def _column(entries: np.ndarray, table: int, lengths: np.ndarray) -> _Column:
 
 def _with_tables(plan: Plan, kernel: PlannedKernel, columns: list[_Column], tables: Tables) -> PlannedKernel:
     """The kernel with some tables compressed and the others as they are, all in the new tables."""
-    renamed: dict[int, int] = {}
-    for c in columns:
+    compressed: dict[int, dict[str, int]] = {}
+    for base, c in enumerate(columns):
         relative = plan.table(c.table) - np.repeat(c.low, c.lengths)
-        renamed[c.table] = tables.number(relative.astype(np.uint16))
-    based = tuple(renamed[c.table] for c in columns)
+        compressed[c.table] = {"table": tables.number(relative.astype(np.uint16)), "base": base}
 
-    def rename(access: Access) -> Access:
+    def moved(access: Access) -> Access:
+        if access.table in compressed:
+            return replace(access, **compressed[access.table])
         if access.table is not None:
-            known = renamed.get(access.table)
-            return replace(access, table=tables.number(plan.table(access.table)) if known is None else known)
+            return replace(access, table=tables.number(plan.table(access.table)))
         if access.buffer > plan.workspace:
             return replace(access, buffer=tables.number(plan.table(access.buffer)))
         return access
 
-    reads = tuple(rename(a) for a in kernel.reads)
-    writes = tuple(tuple(rename(a) for a in places) for places in kernel.writes)
-    return replace(kernel, reads=reads, writes=writes, based=based)
+    reads = tuple(moved(a) for a in kernel.reads)
+    writes = tuple(tuple(moved(a) for a in places) for places in kernel.writes)
+    return replace(kernel, reads=reads, writes=writes)

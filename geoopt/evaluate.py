@@ -14,13 +14,13 @@ from .group import Groups
 from .ids import Ids
 from .kernel import Kernel, Kernels
 from .ops import OPS
+from .plan import Plan
+from .schedule import Schedule
 from .template import evaluate_template
 
 
 def evaluate(ir: object, inputs: list[np.ndarray]) -> list[np.ndarray]:
     """The program's outputs, one array per output, from any representation. inputs : one array per variable."""
-    from .plan import Plan
-
     if isinstance(ir, Traced):
         return _traced(ir, inputs)
     if isinstance(ir, Cut):
@@ -30,7 +30,9 @@ def evaluate(ir: object, inputs: list[np.ndarray]) -> list[np.ndarray]:
     if isinstance(ir, Kernels):
         return _kernels(ir, inputs)
     if isinstance(ir, Plan):
-        return ir.evaluate(inputs)
+        return ir.evaluate(inputs, ir.tasks)
+    if isinstance(ir, Schedule):
+        return ir.plan.evaluate(inputs, ir.tasks)
     raise InternalError("evaluate", f"no meaning for {type(ir).__name__}")
 
 

@@ -24,7 +24,8 @@ class Access:
     Without a table entry i is at ``offset + stride * i`` of the buffer: uniform (stride 0), sequential (1) or
     strided. With one it is at ``table[i] + offset``: accesses that share a table are neighbours.
     An access with a *lane* is to the task's own block of intermediates, where `allocate` found room for it:
-    ``shift + lane * apart + i``, with shift and apart from the task.
+    ``shift + lane * apart + i``, with shift and apart from the task. A *base* is the number of a base that each
+    task carries; the entries of the table count from it.
     """
 
     buffer: int
@@ -33,11 +34,13 @@ class Access:
     table: int | None = None
     loop: int | None = None
     lane: int | None = None
+    base: int | None = None
 
     def __str__(self) -> str:
         i = "i" if self.loop is None else f"i,t{self.loop}"
         if self.table is not None:
-            return f"b{self.buffer}[b{self.table}[{i}]{self.offset:+d}]"
+            base = "" if self.base is None else f"base{self.base}+"
+            return f"b{self.buffer}[{base}b{self.table}[{i}]{self.offset:+d}]"
         if self.lane is not None:
             return f"b{self.buffer}[block, lane {self.lane}, i]"
         at = {0: "", 1: "i"}.get(self.stride, f"{self.stride}*i") 
@@ -46,8 +49,7 @@ class Access:
 
 @dataclass(frozen=True, eq=False)
 class PlannedKernel:
-    """A kernel with addresses. ``loops`` is how many sums with a run-time count it has; ``based`` are the tables
-    whose entries count from a base that each task carries."""
+    """A kernel with addresses. ``loops`` is how many sums with a run-time count it has."""
 
     roots: tuple[Expression, ...]
     reads: tuple[Access, ...]
@@ -56,7 +58,6 @@ class PlannedKernel:
     level: int
     size: int
     terms: int
-    based: tuple[int, ...] = ()
 
     def accesses(self) -> list[Access]:
         """All reads, then all writes."""
@@ -77,7 +78,7 @@ class Plan:
     tables : integer arrays (columns) and float arrays (varying constants)
     tasks : (k, 5 + 2*loops) int64 rows: kernel, first member, end member, shift, apart, and per loop the origin
         and the count of its terms. A loop's columns list the terms in the order in which vectors read them:
-        strip by strip of members, then term by term, then member by member; from column ``first_base`` on the bases of the kernel's ``based`` tables
+        strip by strip of members, then term by term, then member by member; from column ``first_base`` on the bases
     levels : (number of levels + 1,) first task of each level
     """
 
@@ -127,12 +128,12 @@ class Plan:
     def __str__(self) -> str:
         return "\n\n".join(f"kernel {i}: {k}" for i, k in enumerate(self.kernels))
 
-    def evaluate(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
-        """Run the tasks one by one with NumPy, exactly as a backend addresses memory."""
+    def evaluate(self, inputs: list[np.ndarray], tasks: np.ndarray) -> list[np.ndarray]:
+        """Run tasks one by one with NumPy, exactly as a backend addresses memory."""
         outputs = [np.full(int(np.prod(s, dtype=np.int64)), np.nan) for s in self.output_shapes]
         memory = [*(np.asarray(x, float).ravel() for x in inputs), *outputs, np.full(self.workspace_size, np.nan)]
         memory += list(self.tables)
-        for row in self.tasks:
+        for row in tasks:
             _run(self.kernels[row[KERNEL]], row, self.first_base, memory)
         return [out.reshape(s) for out, s in zip(outputs, self.output_shapes, strict=True)]
 
@@ -148,8 +149,8 @@ def _run(kernel: PlannedKernel, row: np.ndarray, first_base: int, memory: list[n
             strip, within = np.divmod(members - row[BEGIN], STRIP)
             i = origin + strip * STRIP * count + np.arange(count)[:, None] * STRIP + within
         at = access.stride * i if access.table is None else memory[access.table][i].astype(np.int64)
-        if access.table in kernel.based:
-            at = at + row[first_base + kernel.based.index(access.table)]
+        if access.base is not None:
+            at = at + row[first_base + access.base]
         return at + access.offset if access.lane is None else row[SHIFT] + access.lane * row[APART] + i
 
     def leaves(number: int, loop: int | None) -> np.ndarray:

@@ -265,7 +265,7 @@ def _reject_ufunc(ufunc: np.ufunc, method: str, kwargs: dict, out: Any) -> Any:
 
 
 def as_symbolic(graph: Graph, value: Any) -> Symbolic:
-    """A symbolic array as it is; numbers and NumPy arrays as constants of the graph."""
+    """A symbolic array as it is; numbers and NumPy arrays as constants of the graph; lists as their stack."""
     if isinstance(value, Symbolic):
         if value.graph is not graph:
             raise TracingError(
@@ -273,6 +273,10 @@ def as_symbolic(graph: Graph, value: Any) -> Symbolic:
                 "do not keep symbolic arrays between calls; return what is needed",
             )
         return value
+    if isinstance(value, (list, tuple)) and value:
+        parts = [as_symbolic(graph, v) for v in value]
+        if len({p.shape for p in parts}) == 1:
+            return Symbolic(graph, Ids.stack([p.ids for p in parts], 0))
     array = np.asarray(value)
     if array.dtype == object or not (np.issubdtype(array.dtype, np.number) or array.dtype == bool):
         raise UnsupportedError(

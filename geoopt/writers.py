@@ -30,8 +30,6 @@ class Writers:
         start = np.cumsum(length) - length
         busy = np.flatnonzero(length)
         writer = self.task_of[access.buffer - self.first_buffer][entries(self.plan, access, count)]
-        if access.table is None and access.stride == 0:
-            writer = np.broadcast_to(writer, (count,))
         return mine[busy], start[busy], writer
 
 
@@ -40,6 +38,6 @@ def entries(plan: Plan, access: Access, count: int) -> np.ndarray | slice:
     if access.table is not None:
         table = plan.table(access.table)
         return table + table.dtype.type(access.offset)
-    if access.stride == 0:
-        return slice(access.offset, access.offset + 1)
-    return slice(access.offset, access.offset + access.stride * (count - 1) + 1, access.stride)
+    if access.stride == 1:
+        return slice(access.offset, access.offset + count)
+    return access.offset + access.stride * np.arange(count)

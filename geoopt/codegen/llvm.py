@@ -108,11 +108,12 @@ class _Function:
         for b in self._buffers():
             lines.append(f"  %b{b}.at = getelementptr ptr, ptr %buffers, i64 {b}")
             lines.append(f"  %b{b} = load ptr, ptr %b{b}.at")
-        for position, table in enumerate(self.kernel.based):
-            field(f"base{table}", self.plan.first_base + position)
-        for buffer, table in sorted({(a.buffer, a.table) for a in self.kernel.accesses() if a.table in self.kernel.based}):
+        based = sorted({(a.buffer, a.base) for a in self.kernel.accesses() if a.base is not None})
+        for base in sorted({base for _, base in based}):
+            field(f"base{base}", self.plan.first_base + base)
+        for buffer, base in based:
             scalar = self.vectors.scalar
-            lines.append(f"  %b{buffer}.{table} = getelementptr {scalar}, ptr %b{buffer}, i64 %base{table}")
+            lines.append(f"  %b{buffer}.{base} = getelementptr {scalar}, ptr %b{buffer}, i64 %base{base}")
         lines.append("  %length = sub i64 %end, %begin")
         lines.append(f"  %most = and i64 %length, -{self.vectors.lanes}")
         lines.append("  %stop = add i64 %begin, %most")
@@ -199,8 +200,8 @@ class _Body:
         inputs = [a for a in kernel.reads if a.buffer < len(plan.variable_sizes)]
         known = {a.buffer for a in kernel.reads} | {plan.workspace}
         outputs = [a for places in kernel.writes for a in places if a.buffer not in known]
-        streams = {(a.buffer, a.table): (a, 0) for a in reversed(inputs) if a.table is not None and a.loop is None}
-        streams |= {(a.buffer, a.table): (a, 1) for a in outputs if a.table is not None}
+        streams = {(a.buffer, a.table, a.base): (a, 0) for a in reversed(inputs) if a.table is not None and a.loop is None}
+        streams |= {(a.buffer, a.table, a.base): (a, 1) for a in outputs if a.table is not None}
         wanted = list(streams.values())
         if not wanted:
             return
@@ -323,7 +324,7 @@ class _Body:
     def _address(self, access: Access, index: str, offset: int, loops: frozenset[int]) -> str:
         """Entry ``index + offset`` of the access's buffer, counted from the task's base where there is one."""
         kind = self.v.scalar
-        buffer = f"%b{access.buffer}" + (f".{access.table}" if access.table in self.f.kernel.based else "")
+        buffer = f"%b{access.buffer}" + ("" if access.base is None else f".{access.base}")
         at = self._let(f"getelementptr {kind}, ptr {buffer}, i64 {index}", loops)
         return self._let(f"getelementptr {kind}, ptr {at}, i64 {offset}", loops) if offset else at
 
@@ -378,7 +379,7 @@ class _Body:
     def _transposed(self, number: int, loops: frozenset[int]) -> str:
         """Read ROW neighbours per lane as one short vector and transpose; all its columns become values."""
         access, (start, columns) = self.f.kernel.reads[number], self.rows[number]
-        key = ("row", access.buffer, access.table, access.stride, access.loop, start)
+        key = ("row", access.buffer, access.table, access.base, access.stride, access.loop, start)
         if key not in self.values:
             entries = self._entries(access, loops)
             rows = [self._row(access, e, start, columns, loops) for e in entries]
@@ -492,7 +493,7 @@ def _rows(reads: tuple[Access, ...], lanes: int) -> dict[int, tuple[int, frozens
     families: dict[tuple, list[int]] = {}
     for number, a in enumerate(reads):
         if a.table is not None or a.stride not in (0, 1):
-            families.setdefault((a.buffer, a.table, a.stride, a.loop), []).append(number)
+            families.setdefault((a.buffer, a.table, a.base, a.stride, a.loop), []).append(number)
     rows: dict[int, tuple[int, frozenset[int]]] = {}
     for numbers in families.values():
         numbers.sort(key=lambda n: reads[n].offset)

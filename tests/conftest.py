@@ -1,0 +1,66 @@
+"""What all tests share: small meshes, and the folder of real ones."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from geoopt.meshes import bumpy, cloth, icosphere, torus
+
+REAL_MESHES = Path(os.environ.get("GEOOPT_MESHES", Path(__file__).parents[2] / "shared" / "meshes"))
+
+
+def pytest_addoption(parser):
+    parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
+
+
+@pytest.fixture
+def update_golden(request):
+    return request.config.getoption("--update-golden")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory):
+    os.environ["GEOOPT_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+
+
+def two_triangles():
+    V = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0.2], [0, 1, 0]])
+    return V, np.array([[0, 1, 2], [0, 2, 3]], np.int32)
+
+
+def with_unreferenced():
+    """Two components, one of them inconsistently oriented, boundaries, and vertices that no face uses."""
+    V, F = cloth(40)
+    F = F.copy()
+    F[::3] = F[::3, ::-1]
+    W, G = icosphere(42)
+    gap = np.full((3, 3), 7.5)
+    noise = np.random.default_rng(0).normal(scale=0.02, size=V.shape)
+    return np.concatenate([V + noise, gap, W]), np.concatenate([F, G + len(V) + 3])
+
+
+SMALL_MESHES = {
+    "two triangles": two_triangles,
+    "icosphere": lambda: icosphere(92),
+    "torus": lambda: torus(100),
+    "bumpy": lambda: bumpy(152),
+    "cloth": lambda: cloth(60),
+    "unreferenced": with_unreferenced,
+}
+
+
+@pytest.fixture(params=SMALL_MESHES, ids=str)
+def mesh(request):
+    return SMALL_MESHES[request.param]()
+
+
+def real_meshes() -> list:
+    """The real triangle meshes as test parameters; one skipped parameter where there are none."""
+    found = sorted(p for p in REAL_MESHES.glob("*") if p.suffix in (".obj", ".off"))
+    if not found:
+        return [pytest.param(None, marks=pytest.mark.skip(reason=f"no meshes in {REAL_MESHES}"))]
+    return [pytest.param(p, id=p.name) for p in found]

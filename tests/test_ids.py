@@ -1,0 +1,96 @@
+"""Views over ids answer indexing exactly as NumPy arrays do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from geoopt.ids import Ids
+
+shapes = hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=5)
+
+
+@st.composite
+def keys(draw, shape):
+    kind = draw(st.sampled_from(["basic", "integers", "boolean", "mixed"]))
+    if kind == "basic":
+        return draw(hnp.basic_indices(shape, allow_newaxis=True, allow_ellipsis=True))
+    if kind == "boolean":
+        return draw(hnp.arrays(bool, shape[: draw(st.integers(1, len(shape)))]))
+    axis = draw(st.integers(0, len(shape) - 1))
+    index = draw(hnp.arrays(np.int32, draw(hnp.array_shapes(max_dims=2, max_side=4)), elements=st.integers(-shape[axis], shape[axis] - 1)))
+    if kind == "integers":
+        return (slice(None),) * axis + (index,)
+    rest = [draw(st.sampled_from([slice(None), slice(None, None, -1), slice(1, None), 0])) for _ in shape[axis + 1 :]]
+    return (*[slice(None)] * axis, index, *rest)
+
+
+@given(st.data())
+def test_indexing_agrees_with_numpy(data):
+    shape = data.draw(shapes)
+    first = data.draw(st.integers(0, 1000))
+    ids, array = Ids.contiguous(first, shape), first + np.arange(np.prod(shape)).reshape(shape)
+    for _ in range(data.draw(st.integers(1, 4))):
+        step = data.draw(st.sampled_from(["index", "transpose", "reshape", "broadcast"]))
+        if step == "index" and array.ndim and array.size:
+            key = data.draw(keys(array.shape))
+            ids, array = ids[key], array[key]
+        elif step == "transpose":
+            axes = tuple(data.draw(st.permutations(range(array.ndim))))
+            ids, array = ids.transpose(axes), array.transpose(axes)
+        elif step == "reshape":
+            ids, array = ids.reshape((array.size,)), array.reshape(-1)
+        else:
+            ids, array = ids.broadcast_to((2, *array.shape)), np.broadcast_to(array, (2, *array.shape))
+        assert ids.shape == array.shape
+        np.testing.assert_array_equal(ids.to_array(), array)
+        if array.size:
+            assert ids.lowest <= array.min() and array.max() <= ids.highest
+
+
+@given(st.data())
+def test_compose_is_flat_indexing(data):
+    shape = data.draw(shapes)
+    view = Ids.contiguous(7, shape)[data.draw(keys(shape))]
+    if not view.size:
+        return
+    positions = Ids.contiguous(0, (view.size,))[:: data.draw(st.sampled_from([1, 2, 3]))]
+    if data.draw(st.booleans()):
+        positions = Ids.explicit(positions.to_array()[::-1].copy())
+    want = view.to_array().ravel()[positions.to_array()]
+    np.testing.assert_array_equal(view.compose(positions).to_array(), want)
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=4), st.integers(0, 2))
+def test_stack_agrees_with_numpy(firsts, axis):
+    parts = [Ids.contiguous(f, (3, 2)) for f in firsts]
+    want = np.stack([p.to_array() for p in parts], axis)
+    np.testing.assert_array_equal(Ids.stack(parts, axis).to_array(), want)
+
+
+def test_gathering_rows_keeps_one_integer_per_row():
+    V = Ids.contiguous(100, (50, 3))
+    F = np.array([[0, 1, 2], [4, 3, 2]], np.int32)
+    P = V[F]
+    assert P.base.shape == (2, 3, 1)
+    assert P[:, 1, 2].strides == (0,) and P[:, 1, 2].base.size == 2
+
+
+def test_evenly_spaced_parts_stay_affine():
+    assert Ids.stack([Ids.contiguous(k, (4,)) for k in (5, 25, 45)], 1).base is None
+
+
+def test_views_never_list_their_ids():
+    large = Ids.contiguous(0, (2_000_000, 3))  # all of these must be constant-time
+    assert large[::2, 1].base is None
+    assert large.transpose((1, 0)).reshape((3, 1000, 2000)).base is None
+    assert large.broadcast_to((1000, 2_000_000, 3)).size == 6 * 10**9
+
+
+@pytest.mark.parametrize("key", [(5,), (np.array([0, 9]),), (np.array([-6]),), (0, 0, 0)])
+def test_out_of_bounds_is_an_index_error(key):
+    with pytest.raises(IndexError):
+        Ids.contiguous(0, (5, 2))[key]

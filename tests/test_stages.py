@@ -1,0 +1,123 @@
+"""Every representation between the stages means what NumPy computes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import geoopt
+from geoopt.evaluate import evaluate
+from geoopt.operators import cotan_laplacian
+from geoopt.pipeline import STAGES
+from geoopt.sparse import from_diagonal, from_triplets
+from geoopt.trace import trace
+
+from .conftest import with_unreferenced
+
+RNG = np.random.default_rng(3)
+
+
+def records(function, *arguments, **options):
+    """The result of every stage that has an evaluator."""
+    found = {}
+    geoopt.compile(function, *arguments, options=geoopt.Options(**options), watch=found.__setitem__)
+    return {name: record for name, record in found.items() if name != "assemble"}
+
+
+def arrays(result) -> list[np.ndarray]:
+    if isinstance(result, (tuple, list)):
+        return [a for r in result for a in arrays(r)]
+    return [result.toarray() if sp.issparse(result) else np.asarray(result)]
+
+
+def check_all_stages(function, *arguments, **options):
+    variables = [a for a in arguments if isinstance(a, float) or np.issubdtype(np.asarray(a).dtype, np.floating)]
+    want = arrays(function(*arguments))
+    _, signature = trace(function, arguments)
+    for name, record in records(function, *arguments, **options).items():
+        got = arrays(signature.rebuild(evaluate(record, variables)))
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(g, w, rtol=1e-10, atol=1e-12, err_msg=name)
+
+
+def test_cotan_laplacian(mesh):
+    check_all_stages(cotan_laplacian, *mesh)
+
+
+@pytest.mark.parametrize("options", [{"blocks": False}, {"t_ref": 1e9}, {"t_complexity": 0}, {"unrolled_terms": 0}])
+def test_cotan_laplacian_under_other_decompositions(options):
+    check_all_stages(cotan_laplacian, *with_unreferenced(), **options)
+
+
+FACES = RNG.integers(0, 9, (12, 3)).astype(np.int32)
+
+
+def gathers_and_branches(x, h):
+    a, b = x[FACES[:, 0]], x[FACES[:, 1]]
+    return np.where(a < b, np.sqrt(np.abs(a)), h * b), np.minimum(a, b) / np.maximum(abs(a), 0.1)
+
+
+def sums_of_sums(x, h):
+    W = from_triplets(FACES, FACES[:, [1, 2, 0]], x[FACES] * h, (9, 9))
+    return W @ x, W.sum(axis=1), W.sum(axis=0), (W + 2.0 * W.T - from_diagonal(x)).data.sum()
+
+
+def mixed_sums(x, h):
+    """Sums whose terms have different structure and number."""
+    rows = np.concatenate([FACES[:, 0], FACES[:, 1], np.arange(9)])
+    return from_triplets(rows, rows, np.concatenate([x[FACES[:, 0]] * h, np.sqrt(x[FACES[:, 1]]), x]), (9, 9)).data
+
+
+def copies_and_constants(x, h):
+    return x[::-1], np.stack([x, x * 0 + 2.0], axis=1), np.concatenate([x, [1.0, 2.0, h * h]]), x[[3]]
+
+
+def stored_scalar(x, h):
+    total = np.sqrt(np.sum(x * x) + h)
+    return x / total, total
+
+
+def two_levels(x, h):
+    y = np.sqrt(x) + h
+    z = (y[FACES[:, 0]] * y[FACES[:, 1]]) / y[FACES[:, 2]]
+    return np.stack([z[FACES[:, 0] % 5], z[FACES[:, 1] % 5]], axis=1), y
+
+
+def small_matrices(x, h):
+    A = x[:9].reshape(1, 3, 3) + h * np.eye(3)
+    return np.linalg.inv(A), np.linalg.det(A), A @ x[:3], np.einsum("mij,mjk->mik", A, A), np.cross(A[:, 0], A[:, 1])
+
+
+ALL = [gathers_and_branches, sums_of_sums, mixed_sums, copies_and_constants, stored_scalar, two_levels, small_matrices]
+
+
+@pytest.mark.parametrize("function", ALL, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("options", [{}, {"t_complexity": 0, "t_ref": 0.5}, {"unrolled_terms": 0}, {"blocks": False}], ids=str)
+def test_programs(function, options):
+    check_all_stages(function, RNG.uniform(0.5, 2.0, 9), 0.7, **options)
+
+
+@pytest.mark.parametrize("function", ALL, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dtype, threads, lanes", [(np.float64, 1, 0), (np.float64, 3, 2), (np.float32, 1, 0), (np.float64, 1, 1)])
+def test_machine_code(function, dtype, threads, lanes):
+    x = RNG.uniform(0.5, 2.0, 9).astype(dtype)
+    program = geoopt.compile(function, x, 0.7, dtype=dtype, options=geoopt.Options(threads=threads, lanes=lanes))
+    x = RNG.uniform(0.5, 2.0, 9).astype(dtype)
+    for got, want in zip(arrays(program(x, 0.3)), arrays(function(x.astype(float), 0.3)), strict=True):
+        assert got.dtype == dtype
+        np.testing.assert_allclose(got, want, rtol=1e-12 if dtype == np.float64 else 2e-5, atol=1e-6 if dtype == np.float32 else 1e-14)
+
+
+def test_hardware_gathers_read_the_same():
+    V, F = with_unreferenced()
+    scalar, hardware = (geoopt.compile(cotan_laplacian, V, F, options=geoopt.Options(gathers=g)) for g in ("scalar", "hardware"))
+    assert "masked.gather" in hardware.source() and "masked.gather" not in scalar.source()
+    np.testing.assert_array_equal(scalar(V)[0].data, hardware(V)[0].data)
+
+
+def test_every_stage_is_reported():
+    found = []
+    V, F = with_unreferenced()
+    program = geoopt.compile(cotan_laplacian, V, F, watch=lambda name, _: found.append(name))
+    assert tuple(found) == STAGES == tuple(program.report()["seconds"])
