@@ -96,8 +96,8 @@ def references(graph: Graph, node: Node) -> Iterator[Reference]:
     """All references of one node, lane by lane."""
     for operand in node.operands:
         for column in lanes(operand):
-            for target in graph.nodes_of(column):
-                yield Reference(node, target, node.op != "segment_sum" and is_regular(column, target), column.size)
+            for target, count in graph.reads_of(column):
+                yield Reference(node, target, node.op != "segment_sum" and is_regular(column, target), count)
 
 
 def decompose(traced: Traced, options: Options) -> Cut:
@@ -175,14 +175,8 @@ def _cost(node: Node, operand_costs: list[float]) -> float:
 def _output_counts(traced: Traced) -> dict[int, int]:
     counts: dict[int, int] = {}
     for view in traced.outputs:
-        nodes = traced.graph.nodes_of(view)
-        if len(nodes) == 1:
-            counts[nodes[0].index] = counts.get(nodes[0].index, 0) + view.size
-            continue
-        ids = view.to_array().ravel()
-        for node in nodes:
-            inside = int(np.count_nonzero((ids >= node.first) & (ids < node.end)))
-            counts[node.index] = counts.get(node.index, 0) + inside
+        for node, count in traced.graph.reads_of(view):
+            counts[node.index] = counts.get(node.index, 0) + count
     return counts
 
 

@@ -101,19 +101,18 @@ class Graph:
 
     def nodes_of(self, view: Ids) -> list[Node]:
         """The nodes that a view reads, in order."""
+        return [node for node, _ in self.reads_of(view)]
+
+    def reads_of(self, view: Ids) -> list[tuple[Node, int]]:
+        """The nodes that a view reads, in order, and how many entries of the view belong to each."""
         if not view.size:
             return []
         low, high = self.node_of(view.lowest), self.node_of(view.highest)
         if low is high:
-            return [low]
-        if view.size <= 1 << 20 and view.base is None:
-            owners = np.unique(np.searchsorted(self.firsts, view.to_array(np.int64), side="right") - 1)
-            return [self.nodes[i] for i in owners]
-        return [n for n, used in zip(self.nodes, self._touched(view), strict=True) if used]
-
-    def _touched(self, view: Ids) -> np.ndarray:
+            return [(low, view.size)]
         owners = np.searchsorted(np.array(self.firsts), view.to_array().ravel(), side="right") - 1
-        return np.bincount(owners, minlength=len(self.nodes)) > 0
+        counts = np.bincount(owners, minlength=len(self.nodes))
+        return [(self.nodes[i], int(counts[i])) for i in np.flatnonzero(counts)]
 
     def local(self, node: Node, view: Ids) -> Ids:
         """A view's positions inside a node."""

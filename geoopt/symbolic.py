@@ -7,7 +7,7 @@ arithmetic adds one node to the graph. NumPy's protocols route ``np.sqrt(x)`` an
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -250,7 +250,7 @@ class Symbolic:
 
 
 def _binary(op: str, left: Any, right: Any) -> Any:
-    known = (Symbolic, np.ndarray, np.generic, Real, list, tuple)
+    known = (Symbolic, np.ndarray, np.generic, Number, list, tuple)
     if not isinstance(left, known) or not isinstance(right, known):
         return NotImplemented
     return apply(op, left, right)

@@ -8,7 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hypothesis import HealthCheck, settings
+
 from geoopt.meshes import bumpy, cloth, icosphere, torus
+
+# --hypothesis-profile=thorough runs many more random programs than every run of the tests does
+settings.register_profile("default", max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+settings.register_profile("thorough", settings.get_profile("default"), max_examples=3000)
+settings.load_profile("default")
 
 REAL_MESHES = Path(os.environ.get("GEOOPT_MESHES", Path(__file__).parents[2] / "shared" / "meshes"))
 

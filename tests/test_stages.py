@@ -13,6 +13,8 @@ from geoopt.pipeline import STAGES
 from geoopt.sparse import from_diagonal, from_triplets
 from geoopt.trace import trace
 
+from geoopt.meshes import torus
+
 from .conftest import with_unreferenced
 
 RNG = np.random.default_rng(3)
@@ -121,3 +123,19 @@ def test_every_stage_is_reported():
     V, F = with_unreferenced()
     program = geoopt.compile(cotan_laplacian, V, F, watch=lambda name, _: found.append(name))
     assert tuple(found) == STAGES == tuple(program.report()["seconds"])
+
+
+def test_small_tasks_on_several_threads(monkeypatch):
+    """Tasks of a few members and spans of a few entries: seams, wide kernels and recycled blocks on a small mesh."""
+    monkeypatch.setattr("geoopt.place.TASK_MEMBERS", 8)
+    monkeypatch.setattr("geoopt.compress.SPAN", 40)
+    monkeypatch.setattr("geoopt.order.FAR", 20)
+    V, F = torus(900)
+    check_all_stages(cotan_laplacian, V, F, threads=3)
+    found = records(cotan_laplacian, V, F, threads=3)
+    assert len(found["compress"].plan.kernels) > len(found["place"].kernels)  # wide versions
+    assert found["allocate"].plan.workspace_size < found["place"].workspace_size  # recycled
+    assert len(found["schedule"].shares) > 1  # some tasks wait for another thread's
+    want = cotan_laplacian(V, F)[0]
+    program = geoopt.compile(cotan_laplacian, V, F, options=geoopt.Options(threads=3))
+    assert abs(program(V)[0] - want).max() < 1e-12

@@ -1,0 +1,63 @@
+"""Groups: structure, levels, blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import geoopt
+from geoopt.operators import cotan_laplacian
+
+from .conftest import SMALL_MESHES
+
+
+def stage(name, function, *arguments, **options):
+    found = {}
+    geoopt.compile(function, *arguments, options=geoopt.Options(**options), watch=found.__setitem__)
+    return found[name]
+
+
+def test_a_level_is_the_longest_path():
+    """n = a + b and m = n + c have one shape; with shortest paths they could share a group (see the paper)."""
+    index = np.array([0, 0, 1, 1])
+
+    def chain(a, b, c):
+        n = (a + b)[index]
+        m = (np.sqrt(n) + c[index])[index]
+        return np.sqrt(m), n
+
+    x = np.ones(4)
+    cut = stage("decompose", chain, x, x, x, t_complexity=0, t_ref=1)
+    for i in cut.stored:
+        node = cut.graph.nodes[i]
+        for operand in node.operands:
+            for target in cut.graph.nodes_of(operand):
+                if target.index in cut.stored and operand.base is not None:
+                    assert cut.levels[target.index] < cut.levels[i]
+
+
+@pytest.mark.parametrize("name", ["icosphere", "torus", "bumpy"])
+def test_cotan_on_a_closed_mesh_has_four_groups(name):
+    """One block per face, edges written twice, and two sums over one-rings whatever the valence."""
+    groups = stage("group", cotan_laplacian, *SMALL_MESHES[name]()).groups
+    V, F = SMALL_MESHES[name]()
+    assert sorted((g.size, len(g.roots), g.level) for g in groups) == sorted(
+        [(len(F), 4, 1), (len(F) * 3 // 2, 1, 2), (len(V), 1, 2), (len(V), 1, 3)]
+    )
+    edges = next(g for g in groups if g.size == len(F) * 3 // 2)
+    assert len(edges.roots[0].writes) == 2  # L[i, j] and L[j, i] are one sum
+
+
+def test_without_blocks_every_intermediate_has_its_own_kernel():
+    V, F = SMALL_MESHES["torus"]()
+    groups = stage("group", cotan_laplacian, V, F, blocks=False).groups
+    assert sum(g.size == len(F) for g in groups) == 2
+
+
+def test_sums_of_different_structure_are_different_groups():
+    rows = np.array([0, 0, 1, 1, 2])
+
+    def f(x, y):
+        return geoopt.sparse.from_triplets(rows, rows, np.concatenate([np.sqrt(x[:2]), y[:3]]), (3, 3)).data
+
+    assert len(stage("group", f, np.ones(3), np.ones(3)).groups) == 3

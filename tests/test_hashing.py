@@ -1,0 +1,93 @@
+"""Hashes identify what they should and nothing else."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geoopt.hashing import combined, digest, first_equal, number_residue
+from geoopt.ops import PRIME
+from geoopt.simplify.values import value_hashes
+from geoopt.template import Template
+
+
+def hashes_of(build):
+    t = Template()
+    leaf = [t.make("leaf", (), i) for i in range(100)]
+    roots = build(t, leaf)
+    found = value_hashes(roots)
+    return [found[id(r)] for r in roots]
+
+
+def chain(t, op, parts):
+    total = parts[0]
+    for p in parts[1:]:
+        total = t.make(op, (total, p))
+    return total
+
+
+def test_the_papers_distributive_example():
+    def build(t, leaf):
+        x, y, z, w = leaf[:4]
+        two = t.make("constant", (), 2.0)
+        mul, add = (lambda *a: chain(t, "multiply", a)), (lambda *a: chain(t, "add", a))
+        return [
+            mul(two, add(x, y), add(z, w)),
+            add(mul(two, x, z), mul(add(mul(two, z), mul(two, w)), y), mul(x, w), mul(w, x)),
+        ]
+
+    first, second = hashes_of(build)
+    assert first == second
+
+
+def test_the_papers_hidden_constant():
+    def build(t, leaf):
+        x, y = leaf[:2]
+        d = t.make("subtract", (x, y))
+        mul, add, sub = (lambda a, b, op=op: t.make(op, (a, b)) for op in ("multiply", "add", "subtract"))
+        top = add(mul(d, d), mul(x, y))
+        bottom = add(sub(mul(x, x), mul(x, y)), mul(y, y))
+        return [t.make("divide", (top, bottom))]
+
+    assert hashes_of(build) == [1]
+
+
+def test_products_of_many_variables_do_not_vanish():
+    def build(t, leaf):
+        twos = [t.make("add", (v, v)) for v in leaf[:80]]
+        return [chain(t, "multiply", leaf[:80]), chain(t, "multiply", twos), chain(t, "multiply", leaf[:79])]
+
+    found = hashes_of(build)
+    assert 0 not in found and len(set(found)) == 3
+
+
+def test_division_by_zero_is_opaque():
+    def build(t, leaf):
+        nothing = t.make("subtract", (leaf[0], leaf[0]))
+        return [t.make("divide", (leaf[1], nothing)), t.make("divide", (leaf[2], nothing))]
+
+    first, second = hashes_of(build)
+    assert first != second and 0 not in (first, second)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
+def test_numbers_hash_as_exact_fractions(x, y):
+    exact = Fraction(x) * Fraction(y)
+    want = exact.numerator * pow(exact.denominator, PRIME - 2, PRIME) % PRIME
+    assert number_residue(x) * number_residue(y) % PRIME == want
+
+
+@given(st.lists(st.integers(0, 20), max_size=200))
+def test_first_equal(values):
+    keys = np.array(values, np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    assert first_equal(keys).tolist() == [values.index(v) for v in values]
+
+
+def test_structure_of_commutative_operations_ignores_order():
+    a, b = np.array([digest("a")]), np.array([digest("b")])
+    assert combined(digest("add"), [a, b], True) == combined(digest("add"), [b, a], True)
+    assert combined(digest("subtract"), [a, b], False) != combined(digest("subtract"), [b, a], False)
+    assert combined(digest("add"), [a, a], True) != combined(digest("add"), [b, b], True)

@@ -1,0 +1,76 @@
+"""Tracing: nodes do not depend on the mesh; errors name the user's line and the remedy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import geoopt
+from geoopt.meshes import torus
+from geoopt.operators import cotan_laplacian
+from geoopt.trace import trace
+
+
+def test_the_number_of_nodes_does_not_depend_on_the_mesh():
+    counts = {len(trace(cotan_laplacian, torus(n))[0].graph.nodes) for n in (100, 10_000)}
+    assert counts == {29}
+
+
+def test_equal_expressions_are_one_node():
+    def f(x):
+        return x * x[::-1], x[::-1] * x, np.sqrt(x) + 1, 1 + np.sqrt(x)
+
+    ops = [n.op for n in trace(f, (np.ones(5),))[0].graph.nodes]
+    assert sorted(ops) == ["add", "constant", "multiply", "sqrt", "variable"]
+
+
+def test_moving_data_makes_no_node():
+    def f(x):
+        y = np.concatenate([x[::2].T.reshape(-1), np.roll(x, 1).ravel()])
+        return np.repeat(y, 2)[np.arange(7) * 2], np.tile(y, 2), np.stack([y, y], 1), np.moveaxis(x, 0, 1)
+
+    assert len(trace(f, (np.ones((4, 3)),))[0].graph.nodes) == 1
+
+
+def test_fixed_arguments_are_constants():
+    graph = trace(lambda x, k: x * k, (np.ones(3), geoopt.fixed(np.array([1.0, 2, 3]))))[0].graph
+    assert [n.op for n in graph.nodes] == ["variable", "constant", "multiply"]
+
+
+def branch(x):
+    if x[0] > 0:
+        return x
+    return -x
+
+
+CASES = {
+    "branch": (branch, geoopt.BranchError, "if x[0] > 0:", "np.where"),
+    "float": (lambda x: float(x[0]), geoopt.BranchError, "float(x[0])", "np.where"),
+    "unsupported function": (lambda x: np.linalg.eigh(x), geoopt.UnsupportedError, "np.linalg.eigh(x)", "eigh"),
+    "unsupported ufunc": (lambda x: np.frexp(x), geoopt.UnsupportedError, "np.frexp(x)", "frexp"),
+    "broadcast": (lambda x: x + x[:2], geoopt.ShapeError, "x + x[:2]", "(3,) and (2,)"),
+    "array": (lambda x: np.array([x[0], x[1]]), geoopt.TracingError, "np.array([x[0]", "np.stack"),
+    "in place": (lambda x: np.add(x, 1.0, out=np.zeros(3)), geoopt.UnsupportedError, "out=np.zeros", "x = x + y"),
+    "assignment": (lambda x: x.__setitem__(0, 1.0), geoopt.UnsupportedError, "__setitem__", "np.stack"),
+    "symbolic index": (lambda x: np.ones(3)[0] + x[x], geoopt.TracingError, "x[x]", "np.where"),
+    "complex": (lambda x: x * 1j, geoopt.UnsupportedError, "x * 1j", "real and imaginary"),
+    "comparison out": (lambda x: x < 1, geoopt.UnsupportedError, "", "np.where"),
+    "reshape": (lambda x: x.reshape(2, 2), geoopt.ShapeError, "x.reshape(2, 2)", "(3,) into (2, 2)"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_errors_say_what_where_and_what_to_do(case):
+    function, kind, source, advice = CASES[case]
+    with pytest.raises(kind) as caught:
+        geoopt.compile(function, np.ones(3))
+    message = str(caught.value)
+    assert advice in message
+    if source:
+        assert source in message and f"{__file__}:" in message
+
+
+def test_an_index_out_of_bounds_names_the_line():
+    with pytest.raises(IndexError, match="out of bounds") as caught:
+        geoopt.compile(lambda x: x[[0, 7]], np.ones(3))
+    assert "x[[0, 7]]" in str(caught.value)
