@@ -15,9 +15,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from .tables import Tables
 from .plan import APART, BEGIN, END, KERNEL, SHIFT, Access, Plan, PlannedKernel
 from .schedule import Schedule
+from .tables import Tables
 from .writers import Writers, entries
 
 
@@ -130,4 +130,3 @@ def _kept(plan: Plan, access: Access, tables: Tables) -> Access:
     if access.buffer > plan.workspace:
         return replace(access, buffer=tables.number(plan.table(access.buffer)))
     return access
-

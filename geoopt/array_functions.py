@@ -22,7 +22,10 @@ UFUNCS: dict[np.ufunc, Callable] = {}
 def _implements(*functions: Callable) -> Callable:
     def register(ours: Callable) -> Callable:
         for f in functions:
-            (UFUNCS if isinstance(f, np.ufunc) else FUNCTIONS)[f] = ours
+            if isinstance(f, np.ufunc):
+                UFUNCS[f] = ours
+            else:
+                FUNCTIONS[f] = ours
         return ours
 
     return register

@@ -63,7 +63,11 @@ class Cut:
         for i in self.stored:
             node = self.graph.nodes[i]
             for ref in references(self.graph, node):
-                if ref.target.index in self.stored and not ref.is_regular and self.levels[ref.target.index] >= self.levels[i]:
+                if (
+                    ref.target.index in self.stored
+                    and not ref.is_regular
+                    and self.levels[ref.target.index] >= self.levels[i]
+                ):
                     raise InternalError("decompose", f"intermediate {i} reads one of its own level")
 
     def __str__(self) -> str:
@@ -123,7 +127,7 @@ def _reachable(traced: Traced) -> list[Node]:
 
 def _longest(node: Node) -> int:
     """The number of terms of the longest sum of a node."""
-    return int(np.diff(node.offsets).max(initial=0)) if node.offsets is not None else 0
+    return int(np.diff(node.offsets).max(initial=0)) if node.op == "segment_sum" else 0
 
 
 def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> set[int]:

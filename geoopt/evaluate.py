@@ -42,13 +42,13 @@ def _memory(traced: Traced, inputs: list[np.ndarray]) -> np.ndarray:
         memory[node.first : node.end] = np.asarray(value, float).ravel()
     for node in traced.graph.nodes:
         if node.op == "constant":
-            memory[node.first : node.end] = node.values.ravel()  # type: ignore[union-attr]
+            memory[node.first : node.end] = node.values.ravel()
     return memory
 
 
 def _apply(node: Node, operands: list[np.ndarray]) -> np.ndarray:
     if node.op == "segment_sum":
-        lengths = np.diff(node.offsets)  # type: ignore[arg-type]
+        lengths = np.diff(node.offsets)
         return np.bincount(np.repeat(np.arange(len(lengths)), lengths), operands[0], len(lengths))
     with np.errstate(all="ignore"):
         return OPS[node.op].numpy(*operands)

@@ -15,6 +15,8 @@ from .errors import InternalError
 from .ids import Ids
 from .ops import OPS
 
+_NOTHING = np.zeros(0, np.int32)
+
 
 @dataclass(frozen=True, eq=False)
 class Node:
@@ -25,8 +27,9 @@ class Node:
     operands: tuple[Ids, ...]
     shape: tuple[int, ...]
     first: int
-    values: np.ndarray | None = None  # of a constant
-    offsets: np.ndarray | None = None  # of a segment sum: segment s reads operands[0][offsets[s]:offsets[s+1]]
+    values: np.ndarray = field(default_factory=lambda: _NOTHING)  # of a constant
+    # of a segment sum: segment s reads operands[0][offsets[s]:offsets[s+1]]
+    offsets: np.ndarray = field(default_factory=lambda: _NOTHING)
     name: str = ""  # of a variable
 
     @property

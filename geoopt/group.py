@@ -348,8 +348,7 @@ def _blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
         union = set(touched).union(*(pair[1] for pair in matching))
         joined = [pair for pair in joined if pair not in matching] + [(members, union)]
     return [
-        Group(tuple(r for g in members for r in g.roots), members[0].level, members[0].size)
-        for members, _ in joined
+        Group(tuple(r for g in members for r in g.roots), members[0].level, members[0].size) for members, _ in joined
     ]
 
 

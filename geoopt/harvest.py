@@ -80,12 +80,12 @@ class _Walk:
 
     def _constant(self, nodes: list[Node], column: Ids, loop: int | None) -> Expression:
         if len(nodes) == 1 and nodes[0].size == 1:
-            return self.template.make("constant", (), float(nodes[0].values.reshape(())))  # type: ignore[union-attr]
+            return self.template.make("constant", (), float(nodes[0].values.reshape(())))
         ids = column.to_array()
         values = np.empty(len(ids))
         for node in nodes:
             inside = (ids >= node.first) & (ids < node.end)
-            values[inside] = node.values.ravel()[ids[inside] - node.first]  # type: ignore[union-attr]
+            values[inside] = node.values.ravel()[ids[inside] - node.first]
         if len(values) and (values == values[0]).all():
             return self.template.make("constant", (), float(values[0]))
         return self._leaf(Leaf(None, values, loop))
@@ -158,7 +158,9 @@ class _Walk:
         return total
 
     def _unrolled(self, node: Node, starts: np.ndarray, positions: Ids, count: int, loop: int | None) -> list:
-        columns = [positions.compose(Ids.explicit(starts[:-1] + starts.dtype.type(t)).canonical()) for t in range(count)]
+        columns = [
+            positions.compose(Ids.explicit(starts[:-1] + starts.dtype.type(t)).canonical()) for t in range(count)
+        ]
         return [self._visit(node.operands[0].compose(c.canonical()), loop) for c in columns]
 
     def _looped(self, node: Node, starts: np.ndarray, positions: Ids, loop: int | None) -> Expression:
@@ -175,12 +177,12 @@ def _terms_of_kind(
 ) -> tuple[np.ndarray, Ids]:
     """Where each member's terms of one kind start, and all their positions among the node's terms."""
     lengths = counts[segments]
-    starts = np.zeros(len(segments) + 1, node.offsets.dtype)  # type: ignore[union-attr]
+    starts = np.zeros(len(segments) + 1, node.offsets.dtype)
     np.cumsum(lengths, out=starts[1:])
     if kind_of is None:
         if len(segments) == node.size and (np.diff(segments) == 1).all():
             return starts, Ids.contiguous(0, (int(starts[-1]),))
-        first = node.offsets[segments]  # type: ignore[index]
+        first = node.offsets[segments]
         jump = np.repeat(first - starts[:-1], lengths)
         return starts, Ids.explicit(np.arange(starts[-1], dtype=starts.dtype) + jump).canonical()
     of_kind = np.flatnonzero(kind_of == kind).astype(starts.dtype)

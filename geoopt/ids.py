@@ -12,6 +12,7 @@ three coordinates of a corner are visibly neighbours: the paper's address cohere
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -79,7 +80,7 @@ class Ids:
     @staticmethod
     def stack(parts: list[Ids], axis: int) -> Ids:
         """Join views of one shape along a new axis; evenly spaced parts stay affine."""
-        steps = {b.offset - a.offset for a, b in zip(parts, parts[1:], strict=False)}
+        steps = {b.offset - a.offset for a, b in itertools.pairwise(parts)}
         alike = {(p.strides, id(p.base)) for p in parts}
         if len(steps) > 1 or len(alike) > 1:
             lift = (slice(None),) * axis + (None,)
@@ -286,17 +287,18 @@ def _normalised(key: object, shape: tuple[int, ...]) -> tuple[list, list[bool]]:
     where = next((i for i, p in enumerate(expanded) if p is Ellipsis), None)
     expanded = expanded + fill if where is None else expanded[:where] + fill + expanded[where + 1 :]
     arrays = any(isinstance(p, np.ndarray) for p in expanded)
-    keys, advanced = [], []
+    keys: list = []
+    advanced = []
     for p in expanded:
         if isinstance(p, (int, np.integer)) and not isinstance(p, bool):
             p = np.asarray(p) if arrays else int(p)
-        is_advanced = isinstance(p, np.ndarray)
-        if is_advanced and not np.issubdtype(p.dtype, np.integer) and p.size:
-            raise IndexError(f"indices must be integers or booleans, not {p.dtype}")
-        if not is_advanced and not isinstance(p, (slice, int)) and p is not None:
+        if isinstance(p, np.ndarray):
+            if not np.issubdtype(p.dtype, np.integer) and p.size:
+                raise IndexError(f"indices must be integers or booleans, not {p.dtype}")
+        elif not isinstance(p, (slice, int)) and p is not None:
             raise IndexError(f"cannot index with {type(p).__name__}: use integers, slices or integer arrays")
         keys.append(p)
-        advanced.append(is_advanced)
+        advanced.append(isinstance(p, np.ndarray))
     return keys, advanced
 
 

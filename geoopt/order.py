@@ -9,6 +9,7 @@ last in their bucket, then members are sorted by the numbers of their terms: a t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -102,7 +103,7 @@ def _far_writes(kernel: Kernel) -> np.ndarray:
     """Whether the places of one value are far apart."""
     is_far = np.zeros(kernel.size, bool)
     for places in kernel.writes:
-        for first, second in zip(places, places[1:], strict=False):
+        for first, second in itertools.pairwise(places):
             if first.buffer == second.buffer and first.position.base is not None:
                 is_far |= np.abs(first.position.to_array() - second.position.to_array()) > FAR
     return is_far

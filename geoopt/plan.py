@@ -43,7 +43,7 @@ class Access:
             return f"b{self.buffer}[{base}b{self.table}[{i}]{self.offset:+d}]"
         if self.lane is not None:
             return f"b{self.buffer}[block, lane {self.lane}, i]"
-        at = {0: "", 1: "i"}.get(self.stride, f"{self.stride}*i") 
+        at = {0: "", 1: "i"}.get(self.stride, f"{self.stride}*i")
         return f"b{self.buffer}[{at}{self.offset:+d}]"
 
 

@@ -7,7 +7,6 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 
@@ -77,22 +76,15 @@ class Program:
         return self.signature.rebuild(arrays)
 
     def _launch(self, buffers: np.ndarray) -> None:
-        workers = self.options.worker_count
-        if workers == 1:
-            cpu.launch_serial(self.machine.addresses, buffers, self.schedule.tasks)
-            return
-        before = numba.get_num_threads()
-        numba.set_num_threads(min(workers, numba.config.NUMBA_NUM_THREADS))
-        try:
-            cpu.launch_parallel(self.machine.addresses, buffers, self.schedule.tasks, self.schedule.shares)
-        finally:
-            numba.set_num_threads(before)
+        cpu.launch(self.machine, buffers, self.schedule, self.options.worker_count)
 
     def _inputs(self, values: tuple, named: dict[str, Any]) -> list[np.ndarray]:
         arguments = self.signature.arguments
         names = [a.name for a in arguments]
         if len(values) > len(arguments):
-            raise ArgumentError(f"{self} takes {len(arguments)} variables ({', '.join(names)}), {len(values)} were given")
+            raise ArgumentError(
+                f"{self} takes {len(arguments)} variables ({', '.join(names)}), {len(values)} were given"
+            )
         given = dict(zip(names, values, strict=False))
         for name, value in named.items():
             if name not in names or name in given:
@@ -123,7 +115,9 @@ class Program:
         for array, shape in zip(arrays, self.plan.output_shapes, strict=True):
             fits = isinstance(array, np.ndarray) and array.shape == shape and array.dtype == self.dtype
             if not fits or not array.flags.c_contiguous or not array.flags.writeable:
-                raise ArgumentError(f"out= must be an earlier result: an array should be {self.dtype}{shape}, contiguous")
+                raise ArgumentError(
+                    f"out= must be an earlier result: an array should be {self.dtype}{shape}, contiguous"
+                )
             if any(np.shares_memory(array, i) for i in inputs):
                 raise ArgumentError("out= shares memory with an input; give another earlier result")
         return [a.reshape(-1) for a in arrays]
@@ -242,7 +236,7 @@ def _values_in_pattern(argument: Argument, value: Any) -> np.ndarray:
 
 
 def _first_different_row(a: sp.csr_array, b: sp.csr_array) -> int:
-    for row in range(a.shape[0]):
-        if not np.array_equal(a.indices[a.indptr[row] : a.indptr[row + 1]], b.indices[b.indptr[row] : b.indptr[row + 1]]):
-            return row
-    return a.shape[0]
+    starts = a.indptr != b.indptr
+    if starts.any():
+        return int(np.argmax(starts)) - 1
+    return int(np.searchsorted(a.indptr, np.argmax(a.indices != b.indices), side="right")) - 1

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .array_functions import concatenate
 from .errors import ArgumentError, ShapeError, UnsupportedError
 from .ids import Ids
 from .symbolic import Symbolic, apply, as_symbolic, segment_sum
@@ -51,7 +52,7 @@ class SparseMatrix:
 
     def transpose(self) -> SparseMatrix:
         order, indptr, indices = _transposed(self.shape, self.indptr, self.indices)
-        return SparseMatrix(self.shape[::-1], indptr, indices, self.data[order])
+        return SparseMatrix((self.shape[1], self.shape[0]), indptr, indices, self.data[order])
 
     def diagonal(self) -> Symbolic:
         """The main diagonal, zeros where the pattern has none."""
@@ -130,7 +131,8 @@ def from_triplets(rows: Any, cols: Any, values: Any, shape: tuple[int, int]) -> 
     _check_range("column", flat_cols, shape[1])
     first = parts[2][0]
     if any(isinstance(v, Symbolic) for v in parts[2]):
-        return _symbolic_from_triplets(flat_rows, flat_cols, np.concatenate([v.ravel() for v in parts[2]]), shape)
+        values = concatenate([v.ravel() for v in parts[2]])
+        return _symbolic_from_triplets(flat_rows, flat_cols, values, shape)
     if type(first).__module__.startswith("cupy"):
         import cupy
         import cupyx.scipy.sparse as cusparse

@@ -96,8 +96,8 @@ class Symbolic:
             "build the array with np.stack, np.concatenate or np.where",
         )
 
-    def reshape(self, *shape: Any) -> Symbolic:
-        shape = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    def reshape(self, *lengths: Any) -> Symbolic:
+        shape = lengths[0] if len(lengths) == 1 and isinstance(lengths[0], (tuple, list)) else lengths
         known = int(np.prod([s for s in shape if s != -1], dtype=np.int64))
         shape = tuple(self.size // max(known, 1) if s == -1 else int(s) for s in shape)
         if int(np.prod(shape, dtype=np.int64)) != self.size:
@@ -112,8 +112,9 @@ class Symbolic:
     def copy(self) -> Symbolic:
         return self
 
-    def transpose(self, *axes: Any) -> Symbolic:
-        axes = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
+    def transpose(self, *order_of_axes: Any) -> Symbolic:
+        listed = len(order_of_axes) == 1 and isinstance(order_of_axes[0], (tuple, list))
+        axes = order_of_axes[0] if listed else order_of_axes
         order = tuple(a % self.ndim for a in axes) if axes and axes[0] is not None else range(self.ndim)[::-1]
         return self.view(self._ids.transpose(tuple(order)))
 
@@ -123,9 +124,7 @@ class Symbolic:
 
     def astype(self, dtype: Any, **_: Any) -> Symbolic:
         if not np.issubdtype(np.dtype(dtype), np.floating):
-            raise UnsupportedError(
-                f"cannot convert unknown values to {np.dtype(dtype)}", "keep them floating-point"
-            )
+            raise UnsupportedError(f"cannot convert unknown values to {np.dtype(dtype)}", "keep them floating-point")
         return self
 
     # -- reductions and products, by NumPy's names ------------------------------------------------------
@@ -150,7 +149,7 @@ class Symbolic:
     def __int__(self) -> int:
         raise BranchError("convert a symbolic value to int")
 
-    __index__ = None  # so that range(x) and x as an index fail with Python's own message
+    __index__ = None  # type: ignore[assignment]  # so that range(x) and x as an index fail with Python's own message
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         raise TracingError(
@@ -158,7 +157,7 @@ class Symbolic:
             "use NumPy functions that accept it; in-place fills of NumPy arrays become np.stack or np.concatenate",
         )
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     # -- arithmetic: one node each ----------------------------------------------------------------------
 

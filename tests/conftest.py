@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from hypothesis import HealthCheck, settings
 
 from geoopt.meshes import bumpy, cloth, icosphere, torus

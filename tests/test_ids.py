@@ -21,7 +21,13 @@ def keys(draw, shape):
     if kind == "boolean":
         return draw(hnp.arrays(bool, shape[: draw(st.integers(1, len(shape)))]))
     axis = draw(st.integers(0, len(shape) - 1))
-    index = draw(hnp.arrays(np.int32, draw(hnp.array_shapes(max_dims=2, max_side=4)), elements=st.integers(-shape[axis], shape[axis] - 1)))
+    index = draw(
+        hnp.arrays(
+            np.int32,
+            draw(hnp.array_shapes(max_dims=2, max_side=4)),
+            elements=st.integers(-shape[axis], shape[axis] - 1),
+        )
+    )
     if kind == "integers":
         return (slice(None),) * axis + (index,)
     rest = [draw(st.sampled_from([slice(None), slice(None, None, -1), slice(1, None), 0])) for _ in shape[axis + 1 :]]

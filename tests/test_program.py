@@ -73,7 +73,7 @@ def test_a_sum_over_the_mesh_does_not_depend_on_the_threads():
 
 def test_many_threads_call_one_program(program):
     def call(scale: float) -> float:
-        L, M = program(scale * V)
+        _L, M = program(scale * V)
         return float(M.diagonal().sum() / scale**2)
 
     with ThreadPoolExecutor(16) as pool:

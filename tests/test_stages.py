@@ -8,12 +8,11 @@ import scipy.sparse as sp
 
 import geoopt
 from geoopt.evaluate import evaluate
+from geoopt.meshes import torus
 from geoopt.operators import cotan_laplacian
 from geoopt.pipeline import STAGES
 from geoopt.sparse import from_diagonal, from_triplets
 from geoopt.trace import trace
-
-from geoopt.meshes import torus
 
 from .conftest import with_unreferenced
 
@@ -95,25 +94,33 @@ ALL = [gathers_and_branches, sums_of_sums, mixed_sums, copies_and_constants, sto
 
 
 @pytest.mark.parametrize("function", ALL, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("options", [{}, {"t_complexity": 0, "t_ref": 0.5}, {"unrolled_terms": 0}, {"blocks": False}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"t_complexity": 0, "t_ref": 0.5}, {"unrolled_terms": 0}, {"blocks": False}], ids=str
+)
 def test_programs(function, options):
     check_all_stages(function, RNG.uniform(0.5, 2.0, 9), 0.7, **options)
 
 
 @pytest.mark.parametrize("function", ALL, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("dtype, threads, lanes", [(np.float64, 1, 0), (np.float64, 3, 2), (np.float32, 1, 0), (np.float64, 1, 1)])
+@pytest.mark.parametrize(
+    "dtype, threads, lanes", [(np.float64, 1, 0), (np.float64, 3, 2), (np.float32, 1, 0), (np.float64, 1, 1)]
+)
 def test_machine_code(function, dtype, threads, lanes):
     x = RNG.uniform(0.5, 2.0, 9).astype(dtype)
     program = geoopt.compile(function, x, 0.7, dtype=dtype, options=geoopt.Options(threads=threads, lanes=lanes))
     x = RNG.uniform(0.5, 2.0, 9).astype(dtype)
     for got, want in zip(arrays(program(x, 0.3)), arrays(function(x.astype(float), 0.3)), strict=True):
         assert got.dtype == dtype
-        np.testing.assert_allclose(got, want, rtol=1e-12 if dtype == np.float64 else 2e-5, atol=1e-6 if dtype == np.float32 else 1e-14)
+        np.testing.assert_allclose(
+            got, want, rtol=1e-12 if dtype == np.float64 else 2e-5, atol=1e-6 if dtype == np.float32 else 1e-14
+        )
 
 
 def test_hardware_gathers_read_the_same():
     V, F = with_unreferenced()
-    scalar, hardware = (geoopt.compile(cotan_laplacian, V, F, options=geoopt.Options(gathers=g)) for g in ("scalar", "hardware"))
+    scalar, hardware = (
+        geoopt.compile(cotan_laplacian, V, F, options=geoopt.Options(gathers=g)) for g in ("scalar", "hardware")
+    )
     assert "masked.gather" in hardware.source() and "masked.gather" not in scalar.source()
     np.testing.assert_array_equal(scalar(V)[0].data, hardware(V)[0].data)
 

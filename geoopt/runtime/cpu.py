@@ -10,12 +10,13 @@ import llvmlite
 import llvmlite.binding as llvm
 import numba
 import numpy as np
-from numba.core import types
+from numba.core import config, types
 from numba.extending import intrinsic
 
 from ..codegen.llvm import Vectors, emit
 from ..options import Options
 from ..plan import Plan
+from ..schedule import Schedule
 from . import cache
 
 _LOCK = threading.Lock()  # llvmlite's compilation is not thread-safe
@@ -99,7 +100,7 @@ def assembly(text: str) -> str:
 
 
 @intrinsic
-def _call(typingctx, address, buffers, task):  # noqa: ARG001
+def _call(typingctx, address, buffers, task):
     """Call ``void f(ptr, ptr)`` at an address."""
 
     def codegen(context, builder, signature, args):
@@ -117,18 +118,29 @@ def _call(typingctx, address, buffers, task):  # noqa: ARG001
 @numba.njit(cache=True, nogil=True)
 def _run_range(addresses, buffers, tasks, begin, end):
     for t in range(begin, end):
-        _call(addresses[tasks[t, 0]], buffers.ctypes.data, tasks[t].ctypes.data)
+        _call(addresses[tasks[t, 0]], buffers.ctypes.data, tasks[t].ctypes.data)  # pyright: ignore[reportCallIssue]
 
 
 @numba.njit(cache=True, nogil=True)
-def launch_serial(addresses, buffers, tasks):
-    """All tasks in order, on the calling thread."""
+def _launch_serial(addresses, buffers, tasks):
     _run_range(addresses, buffers, tasks, 0, len(tasks))
 
 
 @numba.njit(cache=True, nogil=True, parallel=True)
-def launch_parallel(addresses, buffers, tasks, shares):
-    """Phase by phase; shares[p, w] .. shares[p, w + 1] are the tasks of worker w."""
+def _launch_parallel(addresses, buffers, tasks, shares):
     for phase in range(shares.shape[0]):
         for w in numba.prange(shares.shape[1] - 1):
             _run_range(addresses, buffers, tasks, shares[phase, w], shares[phase, w + 1])
+
+
+def launch(machine: Machine, buffers: np.ndarray, schedule: Schedule, workers: int) -> None:
+    """Run a schedule for ``workers`` threads, on as many as the machine has. buffers : (k,) int64 addresses"""
+    if workers == 1:
+        _launch_serial(machine.addresses, buffers, schedule.tasks)
+        return
+    before = numba.get_num_threads()
+    numba.set_num_threads(min(workers, config.NUMBA_NUM_THREADS))  # pyright: ignore[reportAttributeAccessIssue]
+    try:
+        _launch_parallel(machine.addresses, buffers, schedule.tasks, schedule.shares)
+    finally:
+        numba.set_num_threads(before)

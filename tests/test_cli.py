@@ -1,0 +1,104 @@
+"""The command line: the main job, saved operators, and one-line errors that write nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from geoopt.meshes import bumpy
+from geoopt.operators import cotan_laplacian
+
+
+def geoopt(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, "-m", "geoopt", *map(str, arguments)], cwd=cwd, capture_output=True, text=True
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    import trimesh
+
+    V, F = bumpy(200)
+    trimesh.Trimesh(V, F, process=False).export(tmp_path / "mesh.off", digits=17)
+    (tmp_path / "broken.obj").write_text("v 0 0 0\nv 1 0 0\nf 1 2 9\n")
+    (tmp_path / "tets.mesh").write_text(
+        "MeshVersionFormatted 1\nDimension\n3\nVertices\n4\n0 0 0 0\n1 0 0 0\n0 1 0 0\n0 0 1 0\n"
+        "Tetrahedra\n1\n1 2 3 4 0\nEnd\n"
+    )
+    (tmp_path / "there.npz").write_text("precious")
+    return tmp_path
+
+
+def test_demo_checks_times_and_draws(folder):
+    run = geoopt("demo", "--vertices", 500, "--rounds", 2, cwd=folder)
+    assert run.returncode == 0, run.stderr
+    for word in ("prepare: trace", "peak memory", "geoopt, 1 thread", "NumPy + SciPy", "libigl", "largest difference"):
+        assert word in run.stdout
+    picture = folder / "curvature.png"
+    if not picture.exists():
+        assert "no picture" in run.stdout and "EGL" in run.stdout
+        return
+    from PIL import Image
+
+    pixels = np.asarray(Image.open(picture).convert("RGB"), float)
+    assert pixels.shape == (768, 1024, 3)
+    assert len(np.unique(pixels[200:550, 350:650].reshape(-1, 3), axis=0)) > 500  # a surface, not a blank page
+
+
+def test_demo_of_a_mesh_file(folder):
+    run = geoopt("demo", "mesh.off", "--rounds", 1, "--out", "other.png", cwd=folder)
+    assert run.returncode == 0 and "mesh.off: 218 vertices" in " ".join(run.stdout.split())
+
+
+def test_operator_writes_both_matrices(folder):
+    from geoopt.meshes import load
+
+    run = geoopt("operator", "cotan", "mesh.off", "--out", "L.npz", cwd=folder)
+    assert run.returncode == 0, run.stderr
+    L, M = cotan_laplacian(*load(folder / "mesh.off"))
+    assert abs(sp.load_npz(folder / "L.npz") - L).max() < 1e-12
+    assert abs(sp.load_npz(folder / "L-mass.npz") - M).max() < 1e-12
+    again = geoopt("operator", "cotan", "mesh.off", "--out", "L.npz", cwd=folder)
+    assert again.returncode == 2 and "L.npz exists" in again.stderr
+    assert geoopt("operator", "cotan", "mesh.off", "--out", "L.npz", "--force", cwd=folder).returncode == 0
+
+
+ERRORS = {
+    "no such file": ("operator", "cotan", "none.obj", "--out", "a.npz"),
+    "unknown mesh format": ("operator", "cotan", "there.npz", "--out", "a.npz"),
+    "broken.obj": ("operator", "cotan", "broken.obj", "--out", "a.npz"),
+    "needs triangles": ("operator", "cotan", "tets.mesh", "--out", "a.npz"),
+    "there.npz exists": ("operator", "cotan", "mesh.off", "--out", "there.npz"),
+    "must end in .npz": ("operator", "cotan", "mesh.off", "--out", "a.txt"),
+    "there is no folder": ("operator", "cotan", "mesh.off", "--out", "no/a.npz"),
+    "demo: no such file": ("demo", "none.obj"),
+    "at least 8": ("demo", "--vertices", "3"),
+}
+
+
+@pytest.mark.parametrize("message", ERRORS)
+def test_errors_are_one_line_and_write_nothing(folder, message):
+    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    run = geoopt(*ERRORS[message], cwd=folder)
+    assert run.returncode == 2
+    assert message.split(": ")[-1] in run.stderr and len(run.stderr.strip().splitlines()) == 1
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+
+
+def test_help_lists_the_commands(folder):
+    assert "demo" in geoopt("--help", cwd=folder).stdout
+    assert "--force" in geoopt("operator", "cotan", "--help", cwd=folder).stdout
+
+
+def test_without_opengl_the_demo_still_succeeds(folder, monkeypatch):
+    monkeypatch.setenv("EGL_PLATFORM", "nothing")
+    monkeypatch.setenv("__EGL_VENDOR_LIBRARY_FILENAMES", "/nonexistent.json")
+    run = geoopt("demo", "--vertices", 100, "--rounds", 1, cwd=folder)
+    assert run.returncode == 0, run.stderr
+    assert "no picture: cannot render without a display" in " ".join(run.stdout.split())
+    assert not (folder / "curvature.png").exists()

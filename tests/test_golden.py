@@ -1,0 +1,55 @@
+"""Golden text of the kernels of two triangles, and pinned counts: reviewed like code when they change.
+
+``make golden`` rewrites both.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import geoopt
+from geoopt.codegen.llvm import Vectors, emit
+from geoopt.meshes import bumpy, cloth, torus
+from geoopt.operators import cotan_laplacian
+
+from .conftest import two_triangles
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def compare(path: Path, text: str, update: bool) -> None:
+    if update:
+        path.write_text(text)
+    assert path.read_text() == text, f"{path.name} changed; if it should, run make golden and review the difference"
+
+
+@pytest.mark.parametrize("kind", ["expression", "llvm"])
+def test_kernels_of_two_triangles(kind, update_golden):
+    program = geoopt.compile(cotan_laplacian, *two_triangles())
+    text = str(program.plan) if kind == "expression" else emit(program.plan, Vectors(4, np.dtype(np.float64)))
+    compare(GOLDEN / f"cotan_two_triangles.{kind}.txt", text.rstrip() + "\n", update_golden)
+
+
+MESHES = {"torus 400": lambda: torus(400), "bumpy 600": lambda: bumpy(600), "cloth 400": lambda: cloth(400)}
+
+
+def test_counts(update_golden):
+    """Nodes, kernels, operations and bytes: what costs time, without the noise."""
+    counts = {}
+    for name, make in MESHES.items():
+        report = geoopt.compile(cotan_laplacian, *make()).report()
+        totals = ("nodes", "scalars", "levels", "input_bytes", "output_bytes", "workspace_bytes", "column_bytes")
+        counts[name] = {key: report[key] for key in totals}
+        parts = ("members", "values", "terms", "operations", "read_bytes", "written_bytes", "column_bytes")
+        counts[name]["kernels"] = [{key: k[key] for key in parts} for k in report["kernels"]]
+    compare(GOLDEN / "counts.json", json.dumps(counts, indent=1) + "\n", update_golden)
+
+
+@pytest.mark.parametrize("make", [torus, bumpy])
+def test_kernels_of_a_closed_mesh_are_few(make):
+    program = geoopt.compile(cotan_laplacian, *make(50_000))
+    assert len(program.plan.kernels) <= 8

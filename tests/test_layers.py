@@ -1,0 +1,93 @@
+"""The structure holds: a file imports only what lies below it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# top to bottom; a file may import files of lower lines only (same-line files do not know each other)
+LAYERS = (
+    ("__main__",),
+    ("cli",),
+    ("__init__",),
+    ("pipeline",),
+    ("program",),
+    ("display", "evaluate", "runtime.cpu"),
+    ("runtime.cache", "codegen"),
+    ("codegen.llvm",),
+    ("codegen.llvm_memory",),
+    ("compress", "allocate"),
+    ("schedule",),
+    ("writers", "place"),
+    ("tables", "order"),
+    ("plan", "simplify", "harvest"),
+    ("simplify.values", "simplify.fractions", "simplify.constants"),
+    ("kernel",),
+    ("template", "group"),
+    ("decompose", "trace"),
+    ("results",),
+    ("sparse",),
+    ("array_functions",),
+    ("symbolic",),
+    ("graph", "hashing", "numeric", "options"),
+    ("ids", "ops", "errors"),
+)
+LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}
+LAZY = {("symbolic", "array_functions")}  # NumPy's dispatch needs both directions
+
+
+def files() -> dict[str, Path]:
+    found = {}
+    for path in sorted((ROOT / "geoopt").rglob("*.py")):
+        parts = path.relative_to(ROOT / "geoopt").with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+        found[name] = path
+    found.pop("runtime")  # only a docstring
+    return found
+
+
+def imports(name: str, path: Path) -> set[str]:
+    package = name.split(".") if path.name == "__init__.py" and name != "__init__" else name.split(".")[:-1]
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - node.level + 1] + (node.module.split(".") if node.module else [])
+            for candidate in (
+                *([".".join(base)] if node.module else []),
+                *(".".join([*base, a.name]) for a in node.names),
+            ):
+                if candidate in LEVEL:
+                    found.add(candidate)
+    return found
+
+
+def test_every_file_has_its_place():
+    assert set(files()) == set(LEVEL)
+
+
+@pytest.mark.parametrize("name", sorted(LEVEL))
+def test_imports_point_downward(name):
+    for target in imports(name, files()[name]):
+        assert LEVEL[target] > LEVEL[name] or (name, target) in LAZY, f"{name} imports {target}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "operators").glob("*.py")), ids=lambda p: p.name)
+def test_operators_know_numpy_and_sparse_matrices_only(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            assert node.module in ("__future__", "typing", "geoopt.numeric", "geoopt.sparse"), node.module
+        if isinstance(node, ast.Import):
+            assert [a.name for a in node.names] == ["numpy"]
+
+
+def test_files_are_short_and_functions_too():
+    for path in [*files().values(), *(ROOT / "operators").glob("*.py"), *(ROOT / "meshes").glob("*.py")]:
+        source = path.read_text()
+        assert len(source.splitlines()) <= 400, path
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.FunctionDef):
+                assert node.end_lineno - node.lineno <= 40, f"{path.name}: {node.name}"
