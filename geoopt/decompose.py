@@ -81,9 +81,9 @@ class Cut:
 
 def lanes(view: Ids) -> list[Ids]:
     """A view as columns over its leading axis (one flat column where the trailing axes are long)."""
-    if view.ndim <= 1:
-        return [view.reshape((view.size,))]
-    if view.size // max(view.shape[0], 1) > MANY_LANES:
+    if view.ndim == 1:
+        return [view]
+    if view.ndim == 0 or view.size // max(view.shape[0], 1) > MANY_LANES:
         return [view.reshape((view.size,))]
     return [view[(slice(None), *lane)] for lane in np.ndindex(*view.shape[1:])]
 

@@ -61,6 +61,7 @@ class Graph:
     nodes: list[Node] = field(default_factory=list)
     firsts: list[int] = field(default_factory=list)
     _known: dict[tuple, Node] = field(default_factory=dict)
+    _reads: dict[int, tuple] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -113,9 +114,16 @@ class Graph:
         low, high = self.node_of(view.lowest), self.node_of(view.highest)
         if low is high:
             return [(low, view.size)]
-        owners = np.searchsorted(np.array(self.firsts), view.to_array().ravel(), side="right") - 1
-        counts = np.bincount(owners, minlength=len(self.nodes))
-        return [(self.nodes[i], int(counts[i])) for i in np.flatnonzero(counts)]
+        if id(view) not in self._reads:
+            # the view is kept, so that its id stays its own
+            self._reads[id(view)] = (view, self._counted(view, self.nodes[low.index : high.index + 1]))
+        return self._reads[id(view)][1]
+
+    def _counted(self, view: Ids, nodes: list[Node]) -> list[tuple[Node, int]]:
+        ids = view.to_array().ravel()
+        below = [int(np.count_nonzero(ids < n.first)) for n in nodes] + [len(ids)]
+        counts = [(n, after - before) for n, before, after in zip(nodes, below, below[1:], strict=False)]
+        return [(n, count) for n, count in counts if count]
 
     def local(self, node: Node, view: Ids) -> Ids:
         """A view's positions inside a node."""

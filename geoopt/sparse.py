@@ -241,9 +241,11 @@ def _lifted(graph: Any, matrix: Any) -> Any:
 
 def _union(left: SparseMatrix, right: SparseMatrix) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
     """The joint pattern, and for each of its entries the position in either matrix, or -1."""
-    dtype = np.int64
+    # both positions in one number: SciPy's addition then merges the patterns
+    bits = (left.nnz + 1).bit_length()
+    dtype = np.int32 if bits + (right.nnz + 1).bit_length() < 32 else np.int64
     a = sp.csr_array((np.arange(1, left.nnz + 1, dtype=dtype), left.indices, left.indptr), shape=left.shape)
-    b = sp.csr_array((np.arange(1, right.nnz + 1, dtype=dtype), right.indices, right.indptr), shape=right.shape)
-    joint = a + b * (left.nnz + 1)
-    from_right, from_left = np.divmod(joint.data, left.nnz + 1)
-    return joint, from_left - 1, from_right - 1
+    shifted = np.arange(1, right.nnz + 1, dtype=dtype) << bits
+    joint = a + sp.csr_array((shifted, right.indices, right.indptr), shape=right.shape)
+    from_left = (joint.data & ((1 << bits) - 1)).astype(left.indices.dtype)
+    return joint, from_left - 1, (joint.data >> bits).astype(right.indices.dtype) - 1

@@ -1,0 +1,47 @@
+# make help lists the targets
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test fast lint golden counts bench clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+$(VENV)/.run: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.run  ## set everything up and run the main job on a generated mesh
+	@mkdir -p out
+	$(PY) -m geoopt demo --force --out out/curvature.png
+
+test: $(VENV)/.dev  ## set everything up and run all tests
+	$(PY) -m pytest
+
+fast: $(VENV)/.dev  ## the tests without real meshes, the command line and random programs
+	$(PY) -m pytest --ignore tests/test_cli.py --ignore tests/test_random_programs.py -k "not real"
+
+lint: $(VENV)/.dev  ## style, unused code and types
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/pyright --pythonpath $(PY)
+
+golden: $(VENV)/.dev  ## rewrite the golden kernels and counts; review the difference
+	$(PY) -m pytest tests/test_golden.py --update-golden
+
+counts: $(VENV)/.dev  ## compare nodes, kernels, operations and bytes with the pinned ones
+	$(PY) -m pytest tests/test_golden.py -k counts
+
+bench: $(VENV)/.run  ## time the cotan Laplacian beside its peers
+	$(PY) -m benchmarks.cotan
+
+clean:  ## remove what make has made
+	rm -rf $(VENV) out *.egg-info

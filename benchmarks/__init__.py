@@ -1,0 +1,1 @@
+"""Benchmarks: geoopt beside its peers, on any mesh."""
