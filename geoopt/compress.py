@@ -11,11 +11,12 @@ few tasks where they do not (a mesh that closes on itself) run a second, wide ve
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .plan import KERNEL, Access, Plan, PlannedKernel
+from .plan import BEGIN, COLUMN, KERNEL, LOOPS, Access, Plan, PlannedKernel
 from .schedule import Schedule
 from .tables import Tables
 
@@ -47,8 +48,9 @@ def compress(schedule: Schedule) -> Schedule:
         for version, chosen in ((mine, fits), ([], ~fits)):
             if chosen.any() or (version is mine and fits.all()):
                 tasks[rows[chosen], KERNEL] = len(kernels)
-                members = int(plan.entries_of_tasks(rows[chosen], None).sum())
-                kernels.append(replace(_with_tables(plan, kernel, version, tables), size=members))
+                part = _Part(plan, kernel, rows, chosen)
+                part.renumber(tasks)
+                kernels.append(part.with_tables(version, tables))
     small = replace(plan, kernels=tuple(kernels), tables=tuple(tables.arrays), tasks=tasks, first_base=first)
     return Schedule(small, tasks, schedule.shares)
 
@@ -71,22 +73,49 @@ def _column(entries: np.ndarray, table: int, lengths: np.ndarray) -> _Column:
     return _Column(table, low, fits, lengths)
 
 
-def _with_tables(plan: Plan, kernel: PlannedKernel, columns: list[_Column], tables: Tables) -> PlannedKernel:
-    """The kernel with some tables compressed and the others as they are, all in the new tables."""
-    compressed: dict[int, dict[str, int]] = {}
-    for base, c in enumerate(columns):
-        relative = plan.table(c.table) - np.repeat(c.low, c.lengths)
-        compressed[c.table] = {"table": tables.number(relative.astype(np.uint16)), "base": base}
+class _Part:
+    """Some of a kernel's tasks as a kernel of their own, whose columns hold their entries only."""
 
-    def moved(access: Access) -> Access:
-        if access.table in compressed:
-            return replace(access, **compressed[access.table])
-        if access.table is not None:
-            return replace(access, table=tables.number(plan.table(access.table)))
-        if access.buffer > plan.workspace:
-            return replace(access, buffer=tables.number(plan.table(access.buffer)))
-        return access
+    def __init__(self, plan: Plan, kernel: PlannedKernel, rows: np.ndarray, chosen: np.ndarray):
+        self.plan, self.kernel, self.rows, self.chosen = plan, kernel, rows, chosen
 
-    reads = tuple(moved(a) for a in kernel.reads)
-    writes = tuple(tuple(moved(a) for a in places) for places in kernel.writes)
-    return replace(kernel, reads=reads, writes=writes)
+    def renumber(self, tasks: np.ndarray) -> None:
+        """Tell the tasks where their entries are now."""
+        mine = self.rows[self.chosen]
+        tasks[mine, COLUMN] = self._starts(None) - tasks[mine, BEGIN]
+        for loop in range(self.kernel.loops):
+            tasks[mine, LOOPS + 2 * loop] = self._starts(loop)
+
+    def _starts(self, loop: int | None) -> np.ndarray:
+        lengths = self.plan.entries_of_tasks(self.rows[self.chosen], loop)
+        return np.cumsum(lengths) - lengths
+
+    def _entries(self, table: int, loop: int | None) -> np.ndarray:
+        entries = self.plan.table(table)
+        if self.chosen.all():
+            return entries
+        return entries[np.repeat(self.chosen, self.plan.entries_of_tasks(self.rows, loop))]
+
+    def with_tables(self, columns: list[_Column], tables: Tables) -> PlannedKernel:
+        """The kernel with some columns compressed and the others as they are."""
+        base_of = {c.table: i for i, c in enumerate(columns)}
+
+        @functools.cache
+        def column(table: int, loop: int | None) -> dict[str, int]:
+            entries, base = self._entries(table, loop), base_of.get(table)
+            if base is None:
+                return {"table": tables.number(entries)}
+            low = np.repeat(columns[base].low, np.where(self.chosen, columns[base].lengths, 0))
+            return {"table": tables.number((entries - low).astype(np.uint16)), "base": base}
+
+        def moved(access: Access) -> Access:
+            if access.table is not None:
+                return replace(access, **column(access.table, access.loop))
+            is_table = access.buffer > self.plan.workspace
+            return replace(access, buffer=tables.number(self.plan.table(access.buffer))) if is_table else access
+
+        size = int(self.plan.entries_of_tasks(self.rows[self.chosen], None).sum())
+        share = size / max(self.kernel.size, 1)
+        writes = tuple(tuple(map(moved, places)) for places in self.kernel.writes)
+        reads = tuple(map(moved, self.kernel.reads))
+        return replace(self.kernel, reads=reads, writes=writes, size=size, terms=round(share * self.kernel.terms))

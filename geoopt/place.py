@@ -15,7 +15,7 @@ from .group import Groups
 from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf
 from .order import Times, member_order
-from .plan import LOOPS, STRIP, Access, Plan, PlannedKernel, whole_strips
+from .plan import END, LOOPS, STRIP, Access, Plan, PlannedKernel, whole_strips
 from .tables import Tables
 
 TASK_MEMBERS = 2048  # the most members of one task: what they read and write fits the cache
@@ -69,7 +69,7 @@ class _PlacedKernel:
     def tasks(self, number: int) -> np.ndarray:
         """One row per run of members."""
         begin, end = self.order.begin, self.order.end
-        columns = [np.full_like(begin, number), begin, end, np.zeros_like(begin), np.zeros_like(begin)]
+        columns = [np.full_like(begin, number), begin, end, *[np.zeros_like(begin)] * (LOOPS - END - 1)]
         for loop in range(len(self.kernel.loops)):
             count = self._counts(loop)
             entries = whole_strips(end - begin) * count

@@ -8,7 +8,7 @@ import numpy as np
 
 from .template import Expression, evaluate_template, listing
 
-KERNEL, BEGIN, END, SHIFT, APART, LOOPS = range(6)  # columns of the table of tasks
+KERNEL, BEGIN, END, COLUMN, SHIFT, APART, LOOPS = range(7)  # columns of the table of tasks
 STRIP = 16  # members whose terms lie together in the columns of a loop: no vector is wider
 
 
@@ -76,9 +76,10 @@ class Plan:
 
     buffers : sizes of the variables, outputs and workspace, in this order; tables and constants follow
     tables : integer arrays (columns) and float arrays (varying constants)
-    tasks : (k, 5 + 2*loops) int64 rows: kernel, first member, end member, shift, apart, and per loop the origin
-        and the count of its terms. A loop's columns list the terms in the order in which vectors read them:
-        strip by strip of members, then term by term, then member by member; from column ``first_base`` on the bases
+    tasks : (k, 6 + 2*loops) int64 rows: kernel, first member, end member, column (the entry of member i in a
+        table is i + column), shift, apart, and per loop the origin and the count of its terms. A loop's columns
+        list the terms in the order in which vectors read them: strip by strip of members, then term by term,
+        then member by member. From column ``first_base`` on the bases
     levels : (number of levels + 1,) first task of each level
     """
 
@@ -148,10 +149,12 @@ def _run(kernel: PlannedKernel, row: np.ndarray, first_base: int, memory: list[n
             origin, count = row[LOOPS + 2 * access.loop : LOOPS + 2 + 2 * access.loop]
             strip, within = np.divmod(members - row[BEGIN], STRIP)
             i = origin + strip * STRIP * count + np.arange(count)[:, None] * STRIP + within
-        at = access.stride * i if access.table is None else memory[access.table][i].astype(np.int64)
-        if access.base is not None:
-            at = at + row[first_base + access.base]
-        return at + access.offset if access.lane is None else row[SHIFT] + access.lane * row[APART] + i
+        if access.lane is not None:
+            return row[SHIFT] + access.lane * row[APART] + i
+        if access.table is None:
+            return access.stride * i + access.offset
+        at = memory[access.table][i if access.loop is not None else i + row[COLUMN]].astype(np.int64)
+        return at + access.offset + (0 if access.base is None else row[first_base + access.base])
 
     def leaves(number: int, loop: int | None) -> np.ndarray:
         return memory[kernel.reads[number].buffer][entries(kernel.reads[number], loop)]

@@ -247,5 +247,6 @@ def _union(left: SparseMatrix, right: SparseMatrix) -> tuple[sp.csr_array, np.nd
     a = sp.csr_array((np.arange(1, left.nnz + 1, dtype=dtype), left.indices, left.indptr), shape=left.shape)
     shifted = np.arange(1, right.nnz + 1, dtype=dtype) << bits
     joint = a + sp.csr_array((shifted, right.indices, right.indptr), shape=right.shape)
-    from_left = (joint.data & ((1 << bits) - 1)).astype(left.indices.dtype)
-    return joint, from_left - 1, (joint.data >> bits).astype(right.indices.dtype) - 1
+    merged = np.asarray(joint.data, dtype)
+    from_left = (merged & ((1 << bits) - 1)).astype(left.indices.dtype)
+    return joint, from_left - 1, (merged >> bits).astype(right.indices.dtype) - 1

@@ -11,7 +11,7 @@ import struct
 import numpy as np
 
 from ..ops import OPS
-from ..plan import APART, BEGIN, END, LOOPS, SHIFT, STRIP, Access, Plan, PlannedKernel
+from ..plan import APART, BEGIN, COLUMN, END, LOOPS, SHIFT, STRIP, Access, Plan, PlannedKernel
 from ..template import Expression, bottom_up
 from .llvm_memory import Memory, Vectors
 
@@ -71,14 +71,19 @@ class _Function:
 
         field("begin", BEGIN)
         field("end", END)
+        field("column", COLUMN)
         field("shift", SHIFT)
         field("apart", APART)
         for loop in range(self.kernel.loops):
             field(f"origin{loop}", LOOPS + 2 * loop)
             field(f"count{loop}", LOOPS + 1 + 2 * loop)
+        tables = {a.table for a in self.kernel.accesses() if a.table is not None and a.loop is None}
         for b in self._buffers():
             lines.append(f"  %b{b}.at = getelementptr ptr, ptr %buffers, i64 {b}")
             lines.append(f"  %b{b} = load ptr, ptr %b{b}.at")
+        for b in sorted(tables):
+            kind = f"i{8 * self.plan.table(b).itemsize}"
+            lines.append(f"  %c{b} = getelementptr {kind}, ptr %b{b}, i64 %column")
         based = sorted({(a.buffer, a.base) for a in self.kernel.accesses() if a.base is not None})
         for base in sorted({base for _, base in based}):
             field(f"base{base}", self.plan.first_base + base)

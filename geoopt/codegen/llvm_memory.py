@@ -185,7 +185,8 @@ class Memory:
         if access.table is None:
             return self.let(f"mul i64 {i}, {access.stride}", loops)
         kind, extend = self.index_types[access.table]
-        at = self.let(f"getelementptr {kind}, ptr %b{access.table}, i64 {i}", loops)
+        table = f"%b{access.table}" if access.loop is not None else f"%c{access.table}"
+        at = self.let(f"getelementptr {kind}, ptr {table}, i64 {i}", loops)
         entry = self.let(f"load {kind}, ptr {at}", loops)
         return entry if kind == "i64" else self.let(f"{extend} {kind} {entry} to i64", loops)
 
