@@ -56,17 +56,18 @@ def demo(
 
         result = job.run(V, F, watch, rounds)
         progress.update(bar, description="done")
-    console.print(_demo_table(result, f"{name}: {len(V):,} vertices, {len(F):,} triangles"))
+    console.print(f"{name}: {len(V):,} vertices, {len(F):,} triangles", markup=False)
+    console.print(_demo_table(result))
     console.print(f"largest difference from NumPy: {result.difference:.1e} (relative)")
     if result.difference > 1e-9:
         raise GeooptError("the result differs from NumPy's; please report this mesh")
     _draw(console, V, F, result, out)
 
 
-def _demo_table(result: Result, title: str) -> Table:
+def _demo_table(result: Result) -> Table:
     from .display import size
 
-    table = Table(title=title)
+    table = Table()
     table.add_column("")
     table.add_column("time", justify="right")
     table.add_column("geoopt is faster by", justify="right")

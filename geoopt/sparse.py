@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from .array_functions import concatenate
 from .errors import ArgumentError, ShapeError, UnsupportedError
+from .graph import Graph
 from .ids import Ids
 from .symbolic import Symbolic, apply, as_symbolic, segment_sum
 
@@ -154,6 +155,13 @@ def from_scipy(matrix: Any, data: Symbolic) -> SparseMatrix:
     return SparseMatrix(matrix.shape, matrix.indptr, matrix.indices, data)
 
 
+def constant(graph: Graph, matrix: Any) -> SparseMatrix:
+    """A ``scipy.sparse`` matrix of numbers in a graph."""
+    canonical = sp.csr_array(matrix, copy=True)
+    canonical.sum_duplicates()
+    return from_scipy(canonical, as_symbolic(graph, canonical.data))
+
+
 def _listed(value: Any) -> list:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
@@ -234,9 +242,7 @@ def _lifted(graph: Any, matrix: Any) -> Any:
         return matrix
     if not sp.issparse(matrix):
         return NotImplemented
-    canonical = sp.csr_array(matrix)
-    canonical.sum_duplicates()
-    return from_scipy(canonical, as_symbolic(graph, canonical.data))
+    return constant(graph, matrix)
 
 
 def _union(left: SparseMatrix, right: SparseMatrix) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:

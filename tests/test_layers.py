@@ -37,7 +37,7 @@ LAYERS = (
     ("ids", "ops", "errors"),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}
-LAZY = {("symbolic", "array_functions")}  # NumPy's dispatch needs both directions
+LAZY = {("symbolic", "array_functions"), ("symbolic", "sparse")}  # NumPy's dispatch needs both directions
 
 
 def files() -> dict[str, Path]:

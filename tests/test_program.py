@@ -139,6 +139,14 @@ def test_sparse_arguments_vary_in_value_and_are_fixed_in_pattern():
         program(C.tocsr(), x)
 
 
+def test_scipy_matrices_of_numbers_multiply_symbolic_arrays():
+    A = sp.random_array((6, 9), density=0.4, rng=np.random.default_rng(1), format="csc")
+    x = np.random.default_rng(2).normal(size=(9, 3))
+    program = geoopt.compile(lambda x: (A @ x, A @ x[:, 0]), x)
+    for got, want in zip(program(x), (A @ x, A @ x[:, 0]), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14)
+
+
 CALLS = {
     "too many": (lambda p: p(V, V), "takes 1 variables (V), 2 were given"),
     "missing": (lambda p: p(), "variable 'V' is missing"),
