@@ -1,7 +1,7 @@
 """The order of a kernel's members: by when the sweep over the mesh reaches what they read.
 
-Every entry of every buffer has a *time* between 0 and 1: an input's is its place in the array, a computed value's
-is that of the member that writes it. A member's time is the latest of what it reads. Members are sorted by time
+Every entry of every buffer has a *time* between 0 and 1: an input's is its place in the array (or in a better order
+of its rows, where members read rows that are far apart), a computed value's is that of the member that writes it. A member's time is the latest of what it reads. Members are sorted by time
 into buckets, so that a task reads a short stretch of each buffer and its readers can follow soon; within a
 bucket they keep their order. Members whose own reads are far apart (on a seam of the mesh's numbering) come
 last in their bucket, then members are sorted by the numbers of their terms: a task has one count.
@@ -14,11 +14,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from .graph import Node
 from .ids import Ids
 from .kernel import Kernel, Leaf
 
 FAR = 1 << 15  # entries; what `compress` can address from the middle of its span
+POOR = 1 / 16  # an input is in poor order if members read rows farther apart than this share of it
+FEW = 0.1  # ... and if more members than this share do
 
 Address = Callable[[Ids], tuple[int, Ids]]
 
@@ -36,22 +41,55 @@ class Order:
 class Times:
     """The time of every entry of the inputs (implied) and of the outputs and the workspace (recorded)."""
 
-    def __init__(self, variable_sizes: list[int], stored_sizes: list[int]):
-        self.variable_sizes = variable_sizes
+    def __init__(self, variables: list[Node], stored_sizes: list[int]):
+        self.variables = variables
         self.stored = [np.zeros(n, np.float32) for n in stored_sizes]
+        self.rows: dict[int, np.ndarray] = {}  # of inputs in poor order, the times of their rows
 
     def of(self, buffer: int, column: Ids) -> np.ndarray:
         """The times of some entries of a buffer."""
-        if buffer < len(self.variable_sizes):
-            return column.to_array().astype(np.float32) / np.float32(max(self.variable_sizes[buffer], 1))
-        recorded = self.stored[buffer - len(self.variable_sizes)]
+        if buffer in self.rows:
+            return self.rows[buffer][column.to_array() // self.variables[buffer].lanes]
+        if self.is_input(buffer):
+            return column.to_array().astype(np.float32) / np.float32(max(self.variables[buffer].size, 1))
+        recorded = self.stored[buffer - len(self.variables)]
         if column.base is None and column.strides[0] == 0:
             return np.broadcast_to(recorded[column.offset], column.shape)
         return recorded[column.to_array()]
 
     def record(self, buffer: int, column: Ids, times: np.ndarray) -> None:
         """Members with these times write these entries."""
-        self.stored[buffer - len(self.variable_sizes)][column.to_array()] = times
+        self.stored[buffer - len(self.variables)][column.to_array()] = times
+
+    def is_input(self, buffer: int) -> bool:
+        return buffer < len(self.variables)
+
+    def reorder_inputs(self, kernel: Kernel, address: Address) -> None:
+        """Find better orders of the rows of inputs, where most of a kernel's members read rows far apart.
+
+        Reverse Cuthill–McKee numbers the rows such that those read together are near each other.
+        """
+        read: dict[int, list[np.ndarray]] = {}
+        for leaf in _one_per_column(kernel):
+            buffer, column = address(leaf.ids)  # type: ignore[arg-type]
+            if leaf.loop is None and column.base is not None and self.is_input(buffer) and buffer not in self.rows:
+                read.setdefault(buffer, []).append(column.to_array() // self.variables[buffer].lanes)
+        for buffer, rows in read.items():
+            count = self.variables[buffer].shape[0]
+            spread = np.max(rows, axis=0) - np.min(rows, axis=0)
+            if np.mean(spread > POOR * count) > FEW:
+                self.rows[buffer] = _cuthill_mckee(rows, count)
+
+
+def _cuthill_mckee(rows: list[np.ndarray], count: int) -> np.ndarray:
+    """Times of ``count`` rows, members reading ``rows[0][i], rows[1][i], ...`` together."""
+    ones = np.ones(len(rows[0]) * len(rows), np.int8)
+    pairs = np.concatenate(rows), np.concatenate([*rows[1:], rows[0]])
+    near = sp.coo_array((ones, pairs), shape=(count, count)).tocsr()
+    order = reverse_cuthill_mckee(sp.csr_array(near + near.T), symmetric_mode=True)
+    times = np.empty(count, np.float32)
+    times[order] = np.arange(count, dtype=np.float32) / np.float32(count)
+    return times
 
 
 def member_order(kernel: Kernel, times: Times, address: Address, longest: int) -> Order:
@@ -59,6 +97,7 @@ def member_order(kernel: Kernel, times: Times, address: Address, longest: int) -
 
     longest : at most so many members in one run
     """
+    times.reorder_inputs(kernel, address)
     reached, is_far = _reads(kernel, times, address)
     for places in kernel.writes:
         for write in places:
@@ -89,14 +128,15 @@ def _reads(kernel: Kernel, times: Times, address: Address) -> tuple[np.ndarray, 
                 reached[busy] = np.maximum(reached[busy], np.maximum.reduceat(when, offsets[busy]))
             continue
         reached = np.maximum(reached, when)
-        if buffer < len(times.variable_sizes) and column.base is not None:
+        if times.is_input(buffer) and column.base is not None:
             entries = column.to_array()
             low[buffer] = np.minimum(low.get(buffer, entries), entries)
             high[buffer] = np.maximum(high.get(buffer, entries), entries)
     is_far = np.zeros(kernel.size, bool)
     for buffer, least in low.items():
         is_far |= high[buffer] - least > FAR
-    return reached, is_far | _far_writes(kernel)
+    is_far |= _far_writes(kernel)
+    return reached, is_far & (is_far.mean() <= FEW if kernel.size else False)
 
 
 def _far_writes(kernel: Kernel) -> np.ndarray:

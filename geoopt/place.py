@@ -25,8 +25,7 @@ def place(kernels: Kernels) -> Plan:
     groups = kernels.groups
     traced = groups.cut.traced
     tables = Tables(groups.workspace + 1)
-    sizes = [n.size for n in traced.variables], [v.size for v in traced.outputs] + [groups.workspace_size]
-    times = Times(*sizes)
+    times = Times(list(traced.variables), [v.size for v in traced.outputs] + [groups.workspace_size])
     planned, tasks = [], []
     for number, kernel in enumerate(kernels.kernels):
         placed = _PlacedKernel(groups, kernel, tables, times)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -52,12 +53,15 @@ def _array(result: Symbolic, arrays: list[Symbolic]) -> tuple[Rebuild, Collect]:
 def _sparse(result: SparseMatrix, arrays: list[Symbolic]) -> tuple[Rebuild, Collect]:
     position = len(arrays)
     arrays.append(result.data)
-    shape, indices, indptr = result.shape, result.indices.view(), result.indptr.view()
+    indices, indptr = result.indices.view(), result.indptr.view()
     indices.flags.writeable = indptr.flags.writeable = False
+    values = np.broadcast_to(0.0, result.nnz)
+    pattern = sp.csr_array((values, indices, indptr), shape=result.shape, copy=False)
+    pattern.has_sorted_indices = pattern.has_canonical_format = True
 
     def rebuild(out: list[np.ndarray]) -> sp.csr_array:
-        matrix = sp.csr_array((out[position], indices, indptr), shape=shape, copy=False)
-        matrix.has_sorted_indices = matrix.has_canonical_format = True
+        matrix = copy.copy(pattern)  # shares the index arrays; checking them again would cost more than small kernels
+        matrix.data = out[position]
         return matrix
 
     return rebuild, lambda old: [old.data]

@@ -101,7 +101,7 @@ class Memory:
         }
         streams |= {(a.buffer, a.table, a.base): (a, 1) for a in outputs if a.table is not None}
         wanted = list(streams.values())
-        if not wanted:
+        if not wanted or kernel.loops:
             return
         self.declare("i64 @llvm.smin.i64(i64, i64)")
         self.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
