@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .codegen.llvm_memory import AHEAD
 from .errors import ArgumentError
 from .options import Options
 from .runtime import cpu
@@ -18,6 +19,7 @@ from .template import operations
 from .trace import Argument, Signature
 
 LINE = 64  # bytes of a cache line
+PADDING = 16 * AHEAD  # bytes after the columns, for kernels look ahead in them
 
 
 @dataclass
@@ -188,7 +190,7 @@ class Program:
 def _packed(arrays: list[np.ndarray]) -> list[np.ndarray]:
     """The arrays in one block of memory, which the system can back by large pages."""
     starts = np.cumsum([0, *(-(-a.nbytes // LINE) * LINE for a in arrays)])
-    block = np.empty(int(starts[-1]) + LINE, np.uint8)
+    block = np.zeros(int(starts[-1]) + LINE + PADDING, np.uint8)
     block = block[-block.ctypes.data % LINE :]
     packed = [block[s : s + a.nbytes].view(a.dtype) for s, a in zip(starts, arrays, strict=False)]
     for target, array in zip(packed, arrays, strict=True):

@@ -90,7 +90,8 @@ class Memory:
 
         Hardware prefetchers do not see such streams. Members have nearby addresses, so a few lanes stand for all.
         What was written shortly before is left out, for the schedule keeps it in cache: intermediates, and outputs
-        that the kernel also reads.
+        that the kernel also reads. Past the end of a task the columns of the next are read, past the end of all
+        columns their padding: a prefetch from a wrong address does nothing.
         """
         plan, kernel = self.plan, self.kernel
         inputs = [a for a in kernel.reads if a.buffer < len(plan.variable_sizes)]
@@ -103,16 +104,12 @@ class Memory:
         wanted = list(streams.values())
         if not wanted or kernel.loops:
             return
-        self.declare("i64 @llvm.smin.i64(i64, i64)")
         self.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        ahead = self.let(f"add i64 %i, {AHEAD}")
-        last = self.let("sub i64 %end, 1")
         entries: dict[tuple, str] = {}
         for access, is_write in wanted:
             for lane in range(0, self.v.lanes, max(self.v.lanes // (4 if is_write else 2), 1)):
                 if (access.table, lane) not in entries:
-                    i = self.let(f"add i64 {ahead}, {lane}")
-                    i = self.let(f"call i64 @llvm.smin.i64(i64 {i}, i64 {last})")
+                    i = self.let(f"add i64 %i, {AHEAD + lane}")
                     entries[access.table, lane] = self._entry(access, i, frozenset())
                 at = self._address(access, entries[access.table, lane], access.offset, frozenset())
                 self.outer.append(f"  call void @llvm.prefetch.p0(ptr {at}, i32 {is_write}, i32 3, i32 1)")
