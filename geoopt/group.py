@@ -26,8 +26,8 @@ MANY = -1  # in a sum's structure: a number of terms that may differ from member
 
 
 @dataclass(frozen=True, eq=False)
-class Write:
-    """Where the members' values go: entry ``position[i]`` of a buffer."""
+class Place:
+    """Where values are: entries ``position`` of a buffer, one per member of a root or one per scalar of a node."""
 
     buffer: int
     position: Ids
@@ -38,7 +38,7 @@ class Root:
     """One value per member: its id, and its places in memory."""
 
     ids: Ids
-    writes: tuple[Write, ...]
+    writes: tuple[Place, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,20 +51,12 @@ class Group:
 
 
 @dataclass(frozen=True, eq=False)
-class Home:
-    """The address of every scalar of a stored node: ``position.ravel()[local]`` in a buffer."""
-
-    buffer: int
-    position: Ids
-
-
-@dataclass(frozen=True, eq=False)
 class Groups:
     """All groups, in the order of their levels, and the addresses of what they leave in memory."""
 
     cut: Cut
     groups: tuple[Group, ...]
-    homes: dict[int, Home]
+    homes: dict[int, Place]
     workspace_size: int
     structure: Structure
 
@@ -94,7 +86,7 @@ class Groups:
 class Structure:
     """Structure hashes of the scalars of every node, as arrays that broadcast to the node's shape."""
 
-    def __init__(self, cut: Cut, homes: dict[int, Home]):
+    def __init__(self, cut: Cut, homes: dict[int, Place]):
         self.cut = cut
         self.homes = homes
         self.graph: Graph = cut.graph
@@ -181,7 +173,7 @@ class Structure:
 
 
 def group(cut: Cut) -> Groups:
-    placer = _Places(cut)
+    placer = _Placing(cut)
     structure = Structure(cut, placer.homes)
     groups: list[Group] = []
     for node in cut.graph.nodes:
@@ -192,7 +184,7 @@ def group(cut: Cut) -> Groups:
     return Groups(cut, tuple(groups), placer.homes, placer.workspace_size, structure)
 
 
-class _Places:
+class _Placing:
     """Decides the home of each stored node and collects which outputs want which scalars."""
 
     def __init__(self, cut: Cut):
@@ -200,10 +192,10 @@ class _Places:
         first_output = len(cut.traced.variables)
         self.workspace = first_output + len(cut.traced.outputs)
         self.workspace_size = 0
-        self.homes: dict[int, Home] = {}
+        self.homes: dict[int, Place] = {}
         self.wanted: dict[int, list[tuple[int, Ids, Ids]]] = {}  # node -> (buffer, local ids, positions)
         for i, node in enumerate(cut.traced.variables):
-            self.homes[node.index] = Home(i, Ids.contiguous(0, node.shape))
+            self.homes[node.index] = Place(i, Ids.contiguous(0, node.shape))
         for i, view in enumerate(cut.traced.outputs):
             self._collect(first_output + i, view)
         for node in cut.graph.nodes:
@@ -237,13 +229,13 @@ class _Places:
                 complete.append((buffer, by_scalar))
         return complete, partial
 
-    def _home(self, node: Node) -> Home:
+    def _home(self, node: Node) -> Place:
         complete, _ = self.whole(node)
         if complete:
-            return Home(*complete[0])
+            return Place(*complete[0])
         # structure of arrays: one contiguous run per lane, so that kernels store whole vectors
         strides = [1, *(node.shape[0] * s for s in Ids.contiguous(0, node.shape[1:]).strides)]
-        home = Home(self.workspace, Ids(node.shape, self.workspace_size, tuple(strides[: len(node.shape)])))
+        home = Place(self.workspace, Ids(node.shape, self.workspace_size, tuple(strides[: len(node.shape)])))
         self.workspace_size += node.size
         return home
 
@@ -259,13 +251,13 @@ def _inverse(node: Node, local: Ids, positions: Ids) -> Ids | None:
     return Ids.explicit(where.reshape(node.shape)) if (where >= 0).all() else None
 
 
-def _groups_of_node(cut: Cut, structure: Structure, placer: _Places, node: Node) -> list[Group]:
+def _groups_of_node(cut: Cut, structure: Structure, placer: _Placing, node: Node) -> list[Group]:
     """The groups that write a node's scalars: as an intermediate, and as entries of outputs."""
     complete, partial = placer.whole(node)
-    writes = [Write(buffer, position) for buffer, position in complete]
+    writes = [Place(buffer, position) for buffer, position in complete]
     is_stored = node.index in cut.stored
     if is_stored and placer.homes[node.index].buffer == placer.workspace:
-        writes.append(Write(placer.workspace, placer.homes[node.index].position))
+        writes.append(Place(placer.workspace, placer.homes[node.index].position))
     groups: list[Group] = []
     if writes and node.size:
         level = max(cut.levels[node.index], 1)
@@ -273,20 +265,20 @@ def _groups_of_node(cut: Cut, structure: Structure, placer: _Places, node: Node)
             groups += _split(structure, roots, level, size)
     for buffer, local, positions in partial:
         ids = Ids(local.shape, local.offset + node.first, local.strides, local.base)
-        root = Root(ids, (Write(buffer, positions),))
+        root = Root(ids, (Place(buffer, positions),))
         if local.size:
             groups += _split(structure, [root], cut.ready[node.index], local.size)
     return groups
 
 
-def _whole_node(cut: Cut, node: Node, writes: list[Write]) -> list[tuple[list[Root], int]]:
+def _whole_node(cut: Cut, node: Node, writes: list[Place]) -> list[tuple[list[Root], int]]:
     """Roots for all scalars of a node; equal scalars are one member written to several places."""
     equals = cut.equals.get(node.index)
     if equals is None:
         views = [lanes(w.position) for w in writes]
         columns = lanes(node.ids)
         roots = [
-            Root(c, tuple(Write(w.buffer, v[i]) for w, v in zip(writes, views, strict=True)))
+            Root(c, tuple(Place(w.buffer, v[i]) for w, v in zip(writes, views, strict=True)))
             for i, c in enumerate(columns)
         ]
         return [(roots, columns[0].size)]
@@ -300,7 +292,7 @@ def _whole_node(cut: Cut, node: Node, writes: list[Write]) -> list[tuple[list[Ro
         for write in writes:
             for copy in range(copies):
                 instance = order[starts[members] + equals.dtype.type(copy)]
-                places.append(Write(write.buffer, write.position.compose(Ids.explicit(instance)).canonical()))
+                places.append(Place(write.buffer, write.position.compose(Ids.explicit(instance)).canonical()))
         ids = node.ids.compose(Ids.explicit(members)).canonical()
         result.append(([Root(ids, tuple(places))], len(members)))
     return result
@@ -330,7 +322,7 @@ def _root_hashes(structure: Structure, root: Root, level: int) -> np.ndarray:
 
 def _restricted(root: Root, members: np.ndarray) -> Root:
     pick = Ids.explicit(members)
-    writes = tuple(Write(w.buffer, w.position.compose(pick).canonical()) for w in root.writes)
+    writes = tuple(Place(w.buffer, w.position.compose(pick).canonical()) for w in root.writes)
     return Root(root.ids.compose(pick).canonical(), writes)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .group import Groups, Write
+from .group import Groups, Place
 from .ids import Ids
 from .template import Expression, Template, listing
 
@@ -41,7 +41,7 @@ class Kernel:
     template: Template
     roots: tuple[Expression, ...]
     root_ids: tuple[Ids, ...]
-    writes: tuple[tuple[Write, ...], ...]
+    writes: tuple[tuple[Place, ...], ...]
     leaves: tuple[Leaf, ...]
     loops: tuple[Loop, ...]
     level: int

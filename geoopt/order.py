@@ -1,10 +1,11 @@
 """The order of a kernel's members: by when the sweep over the mesh reaches what they read.
 
-Every entry of every buffer has a *time* between 0 and 1: an input's is its place in the array (or in a better order
-of its rows, where members read rows that are far apart), a computed value's is that of the member that writes it. A member's time is the latest of what it reads. Members are sorted by time
-into buckets, so that a task reads a short stretch of each buffer and its readers can follow soon; within a
-bucket they keep their order. Members whose own reads are far apart (on a seam of the mesh's numbering) come
-last in their bucket, then members are sorted by the numbers of their terms: a task has one count.
+Every entry of every buffer has a *time* between 0 and 1: an input's is its place in the array (or in a better
+order of its rows, where members read rows that are far apart), a computed value's is that of the member that
+writes it. A member's time is the latest of what it reads. Members are sorted by time into buckets, so that a task
+reads a short stretch of each buffer and its readers can follow soon; within a bucket they keep their order.
+Members whose own reads are far apart (on a seam of the mesh's numbering) come last in their bucket, then members
+are sorted by the numbers of their terms: a task has one count.
 """
 
 from __future__ import annotations
