@@ -13,10 +13,7 @@ import numpy as np
 
 from .errors import ShapeError, UnsupportedError
 from .ids import Ids
-from .symbolic import Symbolic, apply, as_symbolic, graph_of, sum_last_axis
-
-FUNCTIONS: dict[Callable, Callable] = {}
-UFUNCS: dict[np.ufunc, Callable] = {}
+from .symbolic import FUNCTIONS, UFUNCS, Symbolic, apply, as_symbolic, graph_of, sum_last_axis
 
 
 def _implements(*functions: Callable) -> Callable:

@@ -15,7 +15,7 @@ from .array_functions import concatenate
 from .errors import ArgumentError, ShapeError, UnsupportedError
 from .graph import Graph
 from .ids import Ids
-from .symbolic import Symbolic, apply, as_symbolic, segment_sum
+from .symbolic import SPARSE_PRODUCT, Symbolic, apply, as_symbolic, segment_sum
 
 
 class SparseMatrix:
@@ -160,6 +160,9 @@ def constant(graph: Graph, matrix: Any) -> SparseMatrix:
     canonical = sp.csr_array(matrix, copy=True)
     canonical.sum_duplicates()
     return from_scipy(canonical, as_symbolic(graph, canonical.data))
+
+
+SPARSE_PRODUCT.append(lambda matrix, x: constant(x.graph, matrix) @ x)
 
 
 def _listed(value: Any) -> list:

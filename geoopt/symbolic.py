@@ -22,6 +22,11 @@ from .ops import BY_UFUNC, OPS
 UNROLLED_SUM = 16  # sums over at most this many entries of a fixed axis become chains of additions
 LANES_OF_LONG_SUM = 1024  # partial sums of a reduction over many elements; fixed, so that its bits are too
 
+# filled by the files that implement them, which lie above this one
+FUNCTIONS: dict[Callable, Callable] = {}
+UFUNCS: dict[np.ufunc, Callable] = {}
+SPARSE_PRODUCT: list[Callable] = []
+
 
 class Symbolic:
     """An array of unknown numbers with known structure. Read it with NumPy's own functions."""
@@ -169,8 +174,6 @@ class Symbolic:
     # -- arithmetic: one node each ----------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from .array_functions import UFUNCS
-
         out = kwargs.pop("out", None)
         if method != "__call__" or kwargs or out is not None:
             return _reject_ufunc(ufunc, method, kwargs, out)
@@ -184,8 +187,6 @@ class Symbolic:
         )
 
     def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
-        from .array_functions import FUNCTIONS
-
         if function not in FUNCTIONS:
             name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
             raise UnsupportedError(
@@ -226,9 +227,7 @@ class Symbolic:
 
     def __rmatmul__(self, other: Any) -> Any:
         if scipy.sparse.issparse(other):
-            from .sparse import constant
-
-            return constant(self._graph, other) @ self
+            return SPARSE_PRODUCT[0](other, self)
         return np.matmul(other, self)
 
     def __lt__(self, other: Any) -> Any:
