@@ -165,7 +165,9 @@ class Ids:
         return out._folded()
 
     def _folded(self) -> Ids:
-        """A one-element explicit part is a constant."""
+        """A one-element explicit part is a constant; an empty view has no ids at all."""
+        if not self.size:
+            return Ids(self.shape, 0, (0,) * self.ndim)
         if self.base is not None and self.base.size == 1:
             return Ids(self.shape, self.offset + int(self.base.reshape(())), self.strides)
         return self

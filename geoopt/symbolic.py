@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .errors import BranchError, ShapeError, TracingError, UnsupportedError
+from .errors import BranchError, ShapeError, TracingError, UnsupportedError, user_line
 from .graph import Graph, Node
 from .ids import Ids
 from .ops import BY_UFUNC, OPS
@@ -95,7 +95,7 @@ class Symbolic:
         try:
             return self.view(self._ids[key])
         except IndexError as error:
-            raise IndexError(f"{error}\n  {TracingError('', '')}".rstrip()) from None
+            raise IndexError(f"{error}\n  at {user_line()}") from None
 
     def __setitem__(self, key: object, value: object) -> None:
         raise UnsupportedError(

@@ -49,6 +49,10 @@ def with_unreferenced():
     return np.concatenate([V + noise, gap, W]), np.concatenate([F, G + len(V) + 3])
 
 
+def without_faces():
+    return np.random.default_rng(1).normal(size=(5, 3)), np.zeros((0, 3), np.int32)
+
+
 SMALL_MESHES = {
     "two triangles": two_triangles,
     "icosphere": lambda: icosphere(92),

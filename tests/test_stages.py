@@ -14,7 +14,7 @@ from geoopt.pipeline import STAGES
 from geoopt.sparse import from_diagonal, from_triplets
 from geoopt.trace import trace
 
-from .conftest import with_unreferenced
+from .conftest import with_unreferenced, without_faces
 
 RNG = np.random.default_rng(3)
 
@@ -44,6 +44,13 @@ def check_all_stages(function, *arguments, **options):
 
 def test_cotan_laplacian(mesh):
     check_all_stages(cotan_laplacian, *mesh)
+
+
+def test_a_mesh_without_faces_gives_zero_matrices():
+    check_all_stages(cotan_laplacian, *without_faces())
+    V, F = without_faces()
+    L, M = geoopt.compile(cotan_laplacian, V, F)(V)
+    assert L.shape == (5, 5) and abs(L).sum() == 0 and M.sum() == 0
 
 
 @pytest.mark.parametrize("options", [{"blocks": False}, {"t_ref": 1e9}, {"t_complexity": 0}, {"unrolled_terms": 0}])
