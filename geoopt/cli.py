@@ -59,7 +59,7 @@ def demo(
     console.print(f"{name}: {len(V):,} vertices, {len(F):,} triangles", markup=False)
     console.print(_demo_table(result))
     console.print(f"largest difference from NumPy: {result.difference:.1e} (relative)")
-    if result.difference > 1e-9:
+    if not result.difference < 1e-9:
         raise GeooptError("the result differs from NumPy's; please report this mesh")
     _draw(console, V, F, result, out)
 
@@ -127,7 +127,7 @@ def _mesh(path: Path | None, vertices: int):
     if F.shape[1] != 3:
         raise ArgumentError(f"{path}: has tetrahedra; this command needs triangles")
     try:
-        check(V, F, degenerate=False)
+        check(V, F)
     except GeooptError as error:
         raise ArgumentError(f"{path}: {error}") from error
     return V, F, path.name

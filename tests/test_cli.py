@@ -30,6 +30,7 @@ def folder(tmp_path):
         "MeshVersionFormatted 1\nDimension\n3\nVertices\n4\n0 0 0 0\n1 0 0 0\n0 1 0 0\n0 0 1 0\n"
         "Tetrahedra\n1\n1 2 3 4 0\nEnd\n"
     )
+    (tmp_path / "flat.off").write_text("OFF\n4 2 0\n0 0 0\n1 0 0\n0 1 0\n2 0 0\n3 0 1 2\n3 0 1 3\n")
     (tmp_path / "there.npz").write_text("precious")
     return tmp_path
 
@@ -72,6 +73,7 @@ ERRORS = {
     "no such file": ("operator", "cotan", "none.obj", "--out", "a.npz"),
     "unknown mesh format": ("operator", "cotan", "there.npz", "--out", "a.npz"),
     "broken.obj": ("operator", "cotan", "broken.obj", "--out", "a.npz"),
+    "face 1 has zero area": ("operator", "cotan", "flat.off", "--out", "a.npz"),
     "needs triangles": ("operator", "cotan", "tets.mesh", "--out", "a.npz"),
     "there.npz exists": ("operator", "cotan", "mesh.off", "--out", "there.npz"),
     "must end in .npz": ("operator", "cotan", "mesh.off", "--out", "a.txt"),
