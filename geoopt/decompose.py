@@ -19,7 +19,7 @@ import numpy as np
 
 from .errors import InternalError
 from .graph import Graph, Node, Traced
-from .hashing import digest, first_equal, mixed
+from .hashing import add_hashes, add_segment_hashes, first_equal
 from .ids import Ids
 from .ops import OPS
 from .options import Options
@@ -206,23 +206,11 @@ def _equal_scalars(graph: Graph, node: Node) -> np.ndarray | None:
     """Scalars of one node that read the same operands, found for nodes whose operands are listed ids."""
     if len(node.shape) != 1 or node.size >= 2**31 or not any(o.base is not None for o in node.operands):
         return None
-    keys = [_operand_keys(o) for o in node.operands]
-    with np.errstate(over="ignore"):
-        if node.op == "segment_sum":
-            sums = np.zeros(node.size, np.uint64)
-            whole = np.flatnonzero(np.diff(node.offsets))
-            if len(whole):
-                sums[whole] = np.add.reduceat(mixed(keys[0]), node.offsets[whole])
-            key = sums
-        elif OPS[node.op].is_commutative:
-            key = mixed(keys[0]) + mixed(keys[1])
-        else:
-            key = keys[0]
-            for other in keys[1:]:
-                key = mixed(key) + other
-    first = first_equal(key)
+    keys = np.zeros(node.size, np.uint64)
+    if node.op == "segment_sum":
+        add_segment_hashes(keys, node.operands[0].to_array(), node.offsets)
+    else:
+        for position, operand in enumerate(node.operands):
+            add_hashes(keys, operand.to_array(), 0 if OPS[node.op].is_commutative else position)
+    first = first_equal(keys)
     return first if (first != np.arange(len(first), dtype=first.dtype)).any() else None
-
-
-def _operand_keys(view: Ids) -> np.ndarray:
-    return view.to_array().astype(np.uint64) * np.uint64(int(digest("id")) | 1)

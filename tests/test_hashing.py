@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geoopt.hashing import combined, digest, first_equal, number_residue
+from geoopt.hashing import add_hashes, add_segment_hashes, combined, digest, first_equal, number_residue
 from geoopt.ops import PRIME
 from geoopt.simplify.values import value_hashes
 from geoopt.template import Template
@@ -91,3 +91,16 @@ def test_structure_of_commutative_operations_ignores_order():
     assert combined(digest("add"), [a, b], True) == combined(digest("add"), [b, a], True)
     assert combined(digest("subtract"), [a, b], False) != combined(digest("subtract"), [b, a], False)
     assert combined(digest("add"), [a, a], True) != combined(digest("add"), [b, b], True)
+
+
+def test_added_hashes_identify_multisets_and_tuples():
+    a, b = np.array([1, 2, 3, 1], np.int32), np.array([2, 1, 3, 2], np.int32)
+    unordered, ordered = np.zeros(4, np.uint64), np.zeros(4, np.uint64)
+    for position, ids in enumerate((a, b)):
+        add_hashes(unordered, ids, 0)
+        add_hashes(ordered, ids, position)
+    assert first_equal(unordered).tolist() == [0, 0, 2, 0]
+    assert first_equal(ordered).tolist() == [0, 1, 2, 0]
+    segments = np.zeros(4, np.uint64)
+    add_segment_hashes(segments, np.array([4, 5, 5, 4, 5, 4, 5], np.int32), np.array([0, 2, 4, 4, 7]))
+    assert first_equal(segments).tolist() == [0, 0, 2, 3]
