@@ -42,7 +42,6 @@ class _Walk:
         return Kernel(
             self.template,
             roots,
-            tuple(r.ids for r in self.group.roots),
             tuple(r.writes for r in self.group.roots),
             tuple(self.leaves),
             tuple(self.loops),

@@ -125,10 +125,6 @@ class Ids:
         used = [(s, e) for s, e, n in zip(self.strides, expected, self.shape, strict=True) if n > 1]
         return self.base is None and all(s == e for s, e in used)
 
-    def depends_on_axis(self, axis: int) -> bool:
-        """Whether the explicit part varies along an axis."""
-        return self.base is not None and self.base.shape[axis] > 1
-
     @cached_property
     def key(self) -> tuple:
         """Equal keys mean equal ids."""

@@ -40,7 +40,6 @@ class Kernel:
 
     template: Template
     roots: tuple[Expression, ...]
-    root_ids: tuple[Ids, ...]
     writes: tuple[tuple[Place, ...], ...]
     leaves: tuple[Leaf, ...]
     loops: tuple[Loop, ...]

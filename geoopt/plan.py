@@ -100,10 +100,6 @@ class Plan:
     def table(self, buffer: int) -> np.ndarray:
         return self.tables[buffer - self.workspace - 1]
 
-    @property
-    def buffer_count(self) -> int:
-        return self.workspace + 1 + len(self.tables)
-
     def rows_of_kernels(self) -> list[np.ndarray]:
         """Per kernel, its tasks in the order of their members."""
         rows = [np.flatnonzero(self.tasks[:, KERNEL] == k) for k in range(len(self.kernels))]

@@ -13,7 +13,8 @@ import numpy as np
 from numba.core import config, types
 from numba.extending import intrinsic
 
-from ..codegen.llvm import Vectors, emit
+from ..codegen import TARGETS
+from ..codegen.llvm_memory import Vectors
 from ..options import Options
 from ..plan import Plan
 from ..schedule import Schedule
@@ -55,7 +56,7 @@ class Machine:
 
 def assemble(plan: Plan, options: Options, dtype: np.dtype) -> Machine:
     """Compile a plan, or load what was compiled before from the cache."""
-    text = emit(plan, vectors(options, dtype))
+    text = TARGETS["cpu"](plan, vectors(options, dtype))
     name, features = host()
     key = cache.key(text, name, features, llvmlite.__version__)
     with _LOCK:
