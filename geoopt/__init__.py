@@ -1,5 +1,6 @@
 """geoopt makes NumPy/SciPy-style geometry code fast for one mesh."""
 
+from . import array_linalg as array_linalg
 from . import sparse as sparse
 from .errors import ArgumentError as ArgumentError
 from .errors import BranchError as BranchError

@@ -13,10 +13,12 @@ import numpy as np
 
 from .errors import ShapeError, UnsupportedError
 from .ids import Ids
-from .symbolic import FUNCTIONS, UFUNCS, Symbolic, apply, as_symbolic, graph_of, sum_last_axis
+from .symbolic import FUNCTIONS, UFUNCS, Symbolic, apply, as_symbolic, graph_of, reject_comparison, sum_last_axis
 
 
-def _implements(*functions: Callable) -> Callable:
+def implements(*functions: Callable) -> Callable:
+    """Register what answers some of NumPy's functions."""
+
     def register(ours: Callable) -> Callable:
         for f in functions:
             if isinstance(f, np.ufunc):
@@ -28,139 +30,154 @@ def _implements(*functions: Callable) -> Callable:
     return register
 
 
-def _all_symbolic(*values: Any) -> list[Symbolic]:
+def all_symbolic(*values: Any) -> list[Symbolic]:
+    """Values as symbolic arrays of one graph."""
     graph = graph_of(*values)
     return [as_symbolic(graph, v) for v in values]
+
+
+def _axis(axis: int, ndim: int) -> int:
+    if not -ndim <= axis < ndim:
+        raise ShapeError(f"axis {axis} is out of bounds for an array with {ndim} axes", "count axes from 0 or -1")
+    return axis % ndim
+
+
+def _floats(*values: Any) -> list[Symbolic]:
+    parts = all_symbolic(*values)
+    for p in parts:
+        reject_comparison(p, "joining arrays")
+    return parts
 
 
 # -- rearranging ------------------------------------------------------------------------------------
 
 
-@_implements(np.stack)
+@implements(np.stack)
 def stack(arrays: Any, axis: int = 0) -> Symbolic:
-    parts = _all_symbolic(*arrays)
+    parts = _floats(*arrays)
     if any(p.shape != parts[0].shape for p in parts):
         shapes = ", ".join(str(p.shape) for p in parts)
         raise ShapeError(f"cannot stack arrays of shapes {shapes}", "all must have one shape")
-    return parts[0].view(Ids.stack([p.ids for p in parts], axis % (parts[0].ndim + 1)))
+    return parts[0].view(Ids.stack([p.ids for p in parts], _axis(axis, parts[0].ndim + 1)))
 
 
-@_implements(np.concatenate)
+@implements(np.concatenate)
 def concatenate(arrays: Any, axis: int | None = 0) -> Symbolic:
-    parts = _all_symbolic(*arrays)
+    parts = _floats(*arrays)
     if axis is None:
         parts, axis = [p.ravel() for p in parts], 0
-    axis %= parts[0].ndim
+    axis = _axis(axis, parts[0].ndim)
     if len({p.shape[:axis] + p.shape[axis + 1 :] for p in parts}) > 1:
         shapes = ", ".join(str(p.shape) for p in parts)
         raise ShapeError(f"cannot concatenate arrays of shapes {shapes} on axis {axis}", "other axes must agree")
     return parts[0].view(Ids.concatenate([p.ids for p in parts], axis))
 
 
-@_implements(np.column_stack)
+@implements(np.column_stack)
 def column_stack(tup: Any) -> Symbolic:
-    return concatenate([p[:, None] if p.ndim == 1 else p for p in _all_symbolic(*tup)], 1)
+    return concatenate([p[:, None] if p.ndim == 1 else p for p in all_symbolic(*tup)], 1)
 
 
-@_implements(np.transpose)
+@implements(np.transpose)
 def transpose(a: Symbolic, axes: Any = None) -> Symbolic:
     return a.transpose(axes)
 
 
-@_implements(np.swapaxes)
+@implements(np.swapaxes)
 def swapaxes(a: Symbolic, axis1: int, axis2: int) -> Symbolic:
     order = list(range(a.ndim))
     order[axis1], order[axis2] = order[axis2], order[axis1]
     return a.transpose(order)
 
 
-@_implements(np.moveaxis)
+@implements(np.moveaxis)
 def moveaxis(a: Symbolic, source: int, destination: int) -> Symbolic:
     order = [i for i in range(a.ndim) if i != source % a.ndim]
     order.insert(destination % a.ndim, source % a.ndim)
     return a.transpose(order)
 
 
-@_implements(np.reshape)
+@implements(np.reshape)
 def reshape(a: Symbolic, shape: Any) -> Symbolic:
     return a.reshape(shape)
 
 
-@_implements(np.ravel)
+@implements(np.ravel)
 def ravel(a: Symbolic) -> Symbolic:
     return a.ravel()
 
 
-@_implements(np.squeeze)
+@implements(np.squeeze)
 def squeeze(a: Symbolic, axis: Any = None) -> Symbolic:
     return a.squeeze(axis)
 
 
-@_implements(np.expand_dims)
+@implements(np.expand_dims)
 def expand_dims(a: Symbolic, axis: int) -> Symbolic:
-    axis %= a.ndim + 1
+    axis = _axis(axis, a.ndim + 1)
     return a[(slice(None),) * axis + (None,)]
 
 
-@_implements(np.broadcast_to)
+@implements(np.broadcast_to)
 def broadcast_to(array: Symbolic, shape: Any) -> Symbolic:
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     return array.view(array.ids.broadcast_to(shape))
 
 
-@_implements(np.take)
+@implements(np.take)
 def take(a: Symbolic, indices: Any, axis: int | None = None) -> Symbolic:
     if axis is None:
         return a.ravel()[indices]
-    return a[(slice(None),) * (axis % a.ndim) + (indices,)]
+    return a[(slice(None),) * _axis(axis, a.ndim) + (indices,)]
 
 
-@_implements(np.repeat)
+@implements(np.repeat)
 def repeat(a: Symbolic, repeats: Any, axis: int | None = None) -> Symbolic:
     source, axis = (a.ravel(), 0) if axis is None else (a, axis)
     return take(source, np.repeat(np.arange(source.shape[axis], dtype=np.int32), repeats), axis)
 
 
-@_implements(np.tile)
+@implements(np.tile)
 def tile(A: Symbolic, reps: int) -> Symbolic:
     if not isinstance(reps, int) or A.ndim != 1:
         raise UnsupportedError("np.tile is supported for 1-D arrays and one count", "use np.concatenate")
     return concatenate([A] * reps)
 
 
-@_implements(np.roll)
+@implements(np.roll)
 def roll(a: Symbolic, shift: int, axis: int | None = None) -> Symbolic:
     if axis is None:
         return roll(a.ravel(), shift, 0).reshape(a.shape)
     return take(a, np.roll(np.arange(a.shape[axis], dtype=np.int32), shift), axis)
 
 
-@_implements(np.diagonal)
+@implements(np.diagonal)
 def diagonal(a: Symbolic, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Symbolic:
     if offset:
         raise UnsupportedError("np.diagonal with offset is not supported", "index with a[..., i, j]")
-    moved = moveaxis(moveaxis(a, axis1, 0), axis2, 1) if (axis1, axis2) != (0, 1) else a
+    first, second = _axis(axis1, a.ndim), _axis(axis2, a.ndim)
+    moved = a.transpose(first, second, *(i for i in range(a.ndim) if i not in (first, second)))
     i = np.arange(min(moved.shape[:2]))
     picked = moved[i, i]
     return moveaxis(picked, 0, picked.ndim - 1)
 
 
-@_implements(np.zeros_like, np.ones_like)
+@implements(np.zeros_like, np.ones_like)
 def _reject_like(a: Symbolic, **_: Any) -> Symbolic:
     raise UnsupportedError("np.zeros_like and np.ones_like make arrays to fill", "use np.zeros(x.shape) and np.stack")
 
 
-@_implements(np.shape)
+@implements(np.shape)
 def shape(a: Symbolic) -> tuple[int, ...]:
     return a.shape
 
 
-@_implements(np.ndim)
+@implements(np.ndim)
 def ndim(a: Symbolic) -> int:
     return a.ndim
 
 
-@_implements(np.size)
+@implements(np.size)
 def size(a: Symbolic) -> int:
     return a.size
 
@@ -168,7 +185,7 @@ def size(a: Symbolic) -> int:
 # -- elementwise ------------------------------------------------------------------------------------
 
 
-@_implements(np.where)
+@implements(np.where)
 def where(condition: Any, x: Any, y: Any) -> Any:
     if not isinstance(condition, Symbolic):
         return _where_fixed(np.asarray(condition, bool), x, y)
@@ -177,7 +194,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 
 def _where_fixed(mask: np.ndarray, x: Any, y: Any) -> Symbolic:
     """A choice known while tracing only moves ids."""
-    x, y = _all_symbolic(x, y)
+    x, y = all_symbolic(x, y)
     shape = np.broadcast_shapes(mask.shape, x.shape, y.shape)
     mask = np.broadcast_to(mask, shape)
     if mask.all() or not mask.any():
@@ -186,27 +203,27 @@ def _where_fixed(mask: np.ndarray, x: Any, y: Any) -> Symbolic:
     return x.view(Ids.explicit(ids))
 
 
-@_implements(np.square)
+@implements(np.square)
 def square(x: Symbolic) -> Symbolic:
     return apply("multiply", x, x)
 
 
-@_implements(np.reciprocal)
+@implements(np.reciprocal)
 def reciprocal(x: Symbolic) -> Symbolic:
     return apply("divide", 1.0, x)
 
 
-@_implements(np.positive)
+@implements(np.positive)
 def positive(x: Symbolic) -> Symbolic:
     return x
 
 
-@_implements(np.hypot)
+@implements(np.hypot)
 def hypot(x: Any, y: Any) -> Symbolic:
     return apply("sqrt", apply("add", x * x, y * y))
 
 
-@_implements(np.power, np.float_power)
+@implements(np.power, np.float_power)
 def power(x: Any, exponent: Any) -> Symbolic:
     """Integer and half-integer exponents, known while tracing."""
     if isinstance(exponent, Symbolic) or np.ndim(exponent):
@@ -230,7 +247,7 @@ def _integer_power(x: Symbolic, exponent: int) -> Symbolic:
     return root * root * x if exponent % 2 else root * root
 
 
-@_implements(np.clip)
+@implements(np.clip)
 def clip(a: Any, a_min: Any = None, a_max: Any = None) -> Symbolic:
     a = a if a_min is None else apply("maximum", a, a_min)
     return a if a_max is None else apply("minimum", a, a_max)
@@ -239,22 +256,22 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None) -> Symbolic:
 # -- sums and products --------------------------------------------------------------------------------
 
 
-@_implements(np.sum)
+@implements(np.sum)
 def sum_(a: Symbolic, axis: Any = None, keepdims: bool = False) -> Symbolic:
-    axes = tuple(range(a.ndim)) if axis is None else tuple(int(i) % a.ndim for i in np.atleast_1d(axis))
+    axes = tuple(range(a.ndim)) if axis is None else tuple(_axis(int(i), a.ndim) for i in np.atleast_1d(axis))
     kept = [i for i in range(a.ndim) if i not in axes]
     moved = a.transpose(*kept, *axes) if axes != (a.ndim - 1,) else a
     total = sum_last_axis(moved.reshape(*(a.shape[i] for i in kept), -1)) if axes else a
     return total.reshape(tuple(1 if i in axes else n for i, n in enumerate(a.shape))) if keepdims else total
 
 
-@_implements(np.mean)
+@implements(np.mean)
 def mean(a: Symbolic, axis: Any = None, keepdims: bool = False) -> Symbolic:
     total = sum_(a, axis, keepdims)
     return total / (a.size / max(total.size, 1))
 
 
-@_implements(np.prod)
+@implements(np.prod)
 def prod(a: Symbolic, axis: int | None = None) -> Symbolic:
     a, axis = (a.ravel(), 0) if axis is None else (a, axis)
     parts = [take(a, i, axis) for i in range(a.shape[axis])]
@@ -264,7 +281,7 @@ def prod(a: Symbolic, axis: int | None = None) -> Symbolic:
     return result
 
 
-@_implements(np.einsum)
+@implements(np.einsum)
 def einsum(subscripts: str, *operands: Any) -> Symbolic:
     """Products and sums by labels; repeated labels and ``...`` are not supported."""
     inputs, arrow, output = subscripts.replace(" ", "").partition("->")
@@ -276,7 +293,7 @@ def einsum(subscripts: str, *operands: Any) -> Symbolic:
         output = "".join(c for c in labels if inputs.count(c) == 1)
     order = output + "".join(c for c in labels if c not in output)
     result = None
-    for term, operand in zip(terms, _all_symbolic(*operands), strict=True):
+    for term, operand in zip(terms, all_symbolic(*operands), strict=True):
         present = [c for c in order if c in term]
         aligned = operand.transpose(*(term.index(c) for c in present)) if term else operand
         aligned = aligned[tuple(slice(None) if c in term else None for c in order)]
@@ -287,9 +304,9 @@ def einsum(subscripts: str, *operands: Any) -> Symbolic:
     return result
 
 
-@_implements(np.matmul)
+@implements(np.matmul)
 def matmul(x: Any, y: Any) -> Symbolic:
-    x, y = _all_symbolic(x, y)
+    x, y = all_symbolic(x, y)
     if not x.ndim or not y.ndim or x.shape[-1] != y.shape[-2 if y.ndim > 1 else 0]:
         raise ShapeError(f"cannot multiply matrices of shapes {x.shape} and {y.shape}", "inner sizes must agree")
     if y.ndim == 1:
@@ -299,9 +316,9 @@ def matmul(x: Any, y: Any) -> Symbolic:
     return sum_(x[..., :, :, None] * y[..., None, :, :], -2)
 
 
-@_implements(np.dot)
+@implements(np.dot)
 def dot(a: Any, b: Any) -> Symbolic:
-    a, b = _all_symbolic(a, b)
+    a, b = all_symbolic(a, b)
     if a.ndim == 0 or b.ndim == 0:
         return a * b
     if a.ndim > 2 or b.ndim > 2:
@@ -309,83 +326,26 @@ def dot(a: Any, b: Any) -> Symbolic:
     return matmul(a, b)
 
 
-@_implements(np.vecdot)
+@implements(np.vecdot)
 def vecdot(x: Any, y: Any) -> Symbolic:
     return sum_(x * y, -1)
 
 
-@_implements(np.outer)
+@implements(np.outer)
 def outer(a: Any, b: Any) -> Symbolic:
-    a, b = _all_symbolic(a, b)
+    a, b = all_symbolic(a, b)
     return a.ravel()[:, None] * b.ravel()[None, :]
 
 
-@_implements(np.cross)
+@implements(np.cross)
 def cross(a: Any, b: Any, axis: int = -1) -> Symbolic:
-    a, b = _all_symbolic(a, b)
+    a, b = all_symbolic(a, b)
     if axis != -1 or a.shape[-1] != 3 or b.shape[-1] != 3:
         raise UnsupportedError(f"np.cross of {a.shape} and {b.shape}", "give vectors of 3 in the last axis")
     following, preceding = [1, 2, 0], [2, 0, 1]
     return a[..., following] * b[..., preceding] - a[..., preceding] * b[..., following]
 
 
-@_implements(np.trace)
-def trace(a: Symbolic, axis1: int = 0, axis2: int = 1) -> Symbolic:
-    return sum_(diagonal(a, 0, axis1, axis2), -1)
-
-
-# -- linear algebra on small matrices -------------------------------------------------------------------
-
-
-@_implements(np.linalg.norm)
-def norm(x: Symbolic, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Symbolic:
-    if ord not in (None, 2, "fro") or (ord == 2 and axis is None and x.ndim != 1):
-        raise UnsupportedError(f"np.linalg.norm with ord={ord!r} is not supported", "use the Euclidean norm")
-    return apply("sqrt", sum_(x * x, axis, keepdims))
-
-
-@_implements(np.linalg.det)
-def det(a: Symbolic) -> Symbolic:
-    """By expansion along the first row; up to 4×4."""
-    n = _matrix_size(a, 4)
-    if n == 1:
-        return a[..., 0, 0]
-    if n == 2:
-        return a[..., 0, 0] * a[..., 1, 1] - a[..., 0, 1] * a[..., 1, 0]
-    total = None
-    for j in range(n):
-        term = a[..., 0, j] * det(a[..., 1:, [k for k in range(n) if k != j]])
-        total = term if total is None else (total - term if j % 2 else total + term)
-    assert total is not None
-    return total
-
-
-@_implements(np.linalg.inv)
-def inv(a: Symbolic) -> Symbolic:
-    """By cofactors; up to 4×4."""
-    n = _matrix_size(a, 4)
-    if n == 1:
-        return 1.0 / a
-    rows = []
-    for i in range(n):
-        row = []
-        for j in range(n):
-            minor = a[..., [k for k in range(n) if k != j], :][..., :, [k for k in range(n) if k != i]]
-            row.append(-det(minor) if (i + j) % 2 else det(minor))
-        rows.append(stack(row, -1))
-    adjugate = stack(rows, -2)
-    total = sum_(a[..., 0, :] * adjugate[..., :, 0], -1)
-    return adjugate / total[..., None, None]
-
-
-@_implements(np.linalg.solve)
-def solve(a: Any, b: Any) -> Symbolic:
-    a, b = _all_symbolic(a, b)
-    return matmul(inv(a), b)
-
-
-def _matrix_size(a: Symbolic, largest: int) -> int:
-    if a.ndim < 2 or a.shape[-1] != a.shape[-2] or a.shape[-1] > largest:
-        what = f"linear algebra on matrices of shape {a.shape[-2:]} is not supported"
-        raise UnsupportedError(what, f"use square matrices of at most {largest}×{largest} in the last two axes")
-    return a.shape[-1]
+@implements(np.trace)
+def trace(a: Symbolic, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Symbolic:
+    return sum_(diagonal(a, offset, axis1, axis2), -1)

@@ -162,3 +162,6 @@ def main() -> None:
         first, *_ = str(error).splitlines()
         print(f"geoopt: {first}", file=sys.stderr)
         sys.exit(2)
+    except OSError as error:
+        print(f"geoopt: {error.filename or 'output'}: {error.strerror}", file=sys.stderr)
+        sys.exit(2)

@@ -140,6 +140,7 @@ def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> s
     in_sums = {r.target.index for n in live if n.op == "segment_sum" for r in refs[n.index]}
     stored: set[int] = set()
     costs: dict[int, float] = {}
+    loops: dict[int, bool] = {}  # whether evaluating a node in place needs a sum that loops
     for node in live:
         if node.is_leaf or not node.size:
             costs[node.index] = LOAD_COST if node.op == "variable" else 0
@@ -150,22 +151,19 @@ def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> s
         is_output = written.get(node.index, 0) >= node.size
         threshold = 2 * LOAD_COST if is_output else options.t_complexity
         often = jump > 0 and jump + is_output >= options.t_ref and cost >= threshold
-        nested = node.index in in_sums and _contains_loop(graph, node, stored, options)
-        if often or nested:
+        inner = (t.index for operand in node.operands for t in graph.nodes_of(operand))
+        loops[node.index] = _longest(node) > options.unrolled_terms or any(
+            loops.get(t) for t in inner if t not in stored
+        )
+        nested = node.index in in_sums and loops[node.index]
+        is_comparison = node.op in OPS and OPS[node.op].gives_bool  # memory holds floats only
+        if (often or nested) and not is_comparison:
             stored.add(node.index)
     return stored
 
 
 def _targets(graph: Graph, node: Node) -> list[Node]:
     return [t for operand in node.operands for t in graph.nodes_of(operand)[:1]]
-
-
-def _contains_loop(graph: Graph, node: Node, stored: set[int], options: Options) -> bool:
-    """Whether evaluating a node in place needs a sum that loops."""
-    if _longest(node) > options.unrolled_terms:
-        return True
-    inner = (t for operand in node.operands for t in graph.nodes_of(operand))
-    return any(not t.is_leaf and t.index not in stored and _contains_loop(graph, t, stored, options) for t in inner)
 
 
 def _cost(node: Node, operand_costs: list[float]) -> float:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
-_PACKAGE = str(Path(__file__).parent)
+import numpy as np
+
+_PACKAGE = str(Path(__file__).parent) + os.sep
+_NUMPY = str(Path(np.__file__).parent) + os.sep
 
 
 def user_line() -> str:
@@ -15,7 +19,7 @@ def user_line() -> str:
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        foreign = name.startswith("<__array_function__") or "/numpy/" in name
+        foreign = name.startswith(("<__array_function__", _NUMPY))
         if not name.startswith(_PACKAGE) and not foreign:
             source = linecache.getline(name, frame.f_lineno).strip()
             return f"{name}:{frame.f_lineno}: {source}" if source else f"{name}:{frame.f_lineno}"

@@ -146,7 +146,7 @@ class Structure:
             terms = self.of_view(node.operands[0], level)
             kinds, counts = self.terms_of_sum(node, terms)
             shape = self.sum_shape(counts)
-            total = np.array([digest("sum")])
+            total = np.array([digest("sum", node.index)])
             for kind, count in zip(kinds, shape, strict=True):
                 part = combined(digest("terms", int(kind)), [count.astype(np.uint64)], False)
                 total = combined(digest("and"), [total, part], False)

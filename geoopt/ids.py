@@ -275,6 +275,11 @@ def _normalised(key: object, shape: tuple[int, ...]) -> tuple[list, list[bool]]:
     expanded: list = []
     for p in parts:
         if isinstance(p, np.ndarray) and p.dtype == bool:
+            axis = sum(e is not None for e in expanded)
+            if Ellipsis not in [e for e in expanded if not isinstance(e, np.ndarray)]:
+                consumes = shape[axis : axis + p.ndim]
+                if p.shape != consumes:
+                    raise IndexError(f"a boolean mask of shape {p.shape} does not fit axes of lengths {consumes}")
             expanded.extend(np.nonzero(p))
         else:
             expanded.append(p)
@@ -305,6 +310,7 @@ def _wrapped(index: np.ndarray, length: int, axis: int) -> np.ndarray:
     if index.size == 0:
         return index.astype(np.int32)
     low, high = int(index.min()), int(index.max())
+    index = index if index.dtype.itemsize >= 4 else index.astype(np.int32)  # room for the wrapped ones
     if low < -length or high >= length:
         bad = low if low < -length else high
         raise IndexError(f"index {bad} is out of bounds for axis {axis} with size {length}")

@@ -35,16 +35,17 @@ class Options:
     gathers: str = "auto"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "without", frozenset(self.without))
+        names = {self.without} if isinstance(self.without, str) else self.without
+        object.__setattr__(self, "without", frozenset(names))
         unknown = self.without - set(FAMILIES)
         if unknown:
             raise ArgumentError(f"Options(without=...): unknown family {sorted(unknown)}; choose from {FAMILIES}")
-        if self.threads < 0:
+        if not isinstance(self.threads, int) or self.threads < 0:
             raise ArgumentError(f"Options(threads={self.threads}): use 0 for all cores, or a positive number")
         if self.gathers not in ("auto", "scalar", "hardware"):
             raise ArgumentError(f"Options(gathers={self.gathers!r}): use 'auto', 'scalar' or 'hardware'")
-        if self.lanes and (self.lanes & (self.lanes - 1)):
-            raise ArgumentError(f"Options(lanes={self.lanes}): use a power of two, or 0 for the host's width")
+        if self.lanes not in (0, 1, 2, 4, 8, 16):
+            raise ArgumentError(f"Options(lanes={self.lanes}): use 1, 2, 4, 8 or 16, or 0 for the host's width")
 
     @property
     def worker_count(self) -> int:

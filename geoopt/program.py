@@ -85,7 +85,7 @@ class Program:
         names = [a.name for a in arguments]
         if len(values) > len(arguments):
             raise ArgumentError(
-                f"{self} takes {len(arguments)} variables ({', '.join(names)}), {len(values)} were given"
+                f"{self!r} takes {len(arguments)} variables ({', '.join(names)}), {len(values)} were given"
             )
         given = dict(zip(names, values, strict=False))
         for name, value in named.items():
@@ -113,7 +113,13 @@ class Program:
         return np.ascontiguousarray(array, self.dtype).reshape(-1)
 
     def _previous(self, out: Any, inputs: list[np.ndarray]) -> list[np.ndarray]:
-        arrays = self.signature.collect(out)
+        try:
+            arrays = self.signature.collect(out)
+        except (TypeError, ValueError, KeyError, AttributeError):
+            raise ArgumentError("out= must be an earlier result: it has another structure or pattern") from None
+        for i, array in enumerate(arrays):
+            if any(np.may_share_memory(array, other) for other in arrays[:i]):
+                raise ArgumentError("out= uses the same memory twice; give an earlier result as it was")
         for array, shape in zip(arrays, self.plan.output_shapes, strict=True):
             fits = isinstance(array, np.ndarray) and array.shape == shape and array.dtype == self.dtype
             if not fits or not array.flags.c_contiguous or not array.flags.writeable:

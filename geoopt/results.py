@@ -27,7 +27,9 @@ def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Rebuild, Collect]:
         return _sparse(result, arrays)
     if isinstance(result, dict):
         keys = list(result)
-        return _compound(list(result.values()), arrays, lambda v: dict(zip(keys, v, strict=True)), lambda r: r.values())
+        return _compound(
+            list(result.values()), arrays, lambda v: dict(zip(keys, v, strict=True)), lambda r: [r[k] for k in keys]
+        )
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         return _compound(list(result), arrays, lambda v: type(result)(*v), list)
     if isinstance(result, (tuple, list)):
@@ -39,6 +41,16 @@ def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Rebuild, Collect]:
         return _compound(values, arrays, make, lambda r: [getattr(r, n) for n in names])
     if isinstance(result, np.ndarray) and result.dtype == object:
         raise UnsupportedError("the function returned an object array", "join symbolic values with np.stack")
+    return _known(result)
+
+
+def _known(result: Any) -> tuple[Rebuild, Collect]:
+    """A part of the result that does not depend on the variables; arrays are fresh for each call."""
+    if isinstance(result, np.ndarray) or sp.issparse(result):
+        return (lambda _: result.copy()), (lambda _: [])
+    if result is NotImplemented or hasattr(result, "__dict__") or hasattr(result, "__next__"):
+        what = f"the function returned {type(result).__name__}"
+        raise UnsupportedError(what, "return arrays, sparse matrices, tuples, lists, dicts or dataclasses of them")
     return (lambda _: result), (lambda _: [])
 
 
@@ -64,7 +76,14 @@ def _sparse(result: SparseMatrix, arrays: list[Symbolic]) -> tuple[Rebuild, Coll
         matrix.data = out[position]
         return matrix
 
-    return rebuild, lambda old: [old.data]
+    def collect(old: Any) -> list[np.ndarray]:
+        if not isinstance(old, sp.csr_array) or old.shape != pattern.shape:
+            raise TypeError
+        if not np.array_equal(old.indices, indices) or not np.array_equal(old.indptr, indptr):
+            raise TypeError
+        return [old.data]
+
+    return rebuild, collect
 
 
 def _compound(values: list, arrays: list[Symbolic], make: Callable, split: Callable) -> tuple[Rebuild, Collect]:

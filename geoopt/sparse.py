@@ -71,6 +71,8 @@ class SparseMatrix:
         """Sums over all entries, columns (axis 0) or rows (axis 1)."""
         if axis is None:
             return self.data.sum()
+        if axis not in (0, 1, -1, -2):
+            raise UnsupportedError(f"the sum of a sparse matrix over axis {axis!r}", "use axis 0, 1 or None")
         if axis in (0, -2):
             return self.T.sum(axis=1)
         return segment_sum(self.data, self.indptr)

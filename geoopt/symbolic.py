@@ -6,6 +6,7 @@ arithmetic adds one node to the graph. NumPy's protocols route ``np.sqrt(x)`` an
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
 from numbers import Number
@@ -187,12 +188,16 @@ class Symbolic:
         )
 
     def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
+        name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
         if function not in FUNCTIONS:
-            name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
             raise UnsupportedError(
                 f"{name} is not supported on symbolic arrays",
                 "use indexing and: " + ", ".join(sorted(f.__name__ for f in FUNCTIONS)),
             )
+        try:
+            inspect.signature(FUNCTIONS[function]).bind(*args, **kwargs)
+        except TypeError as error:
+            raise UnsupportedError(f"{name}: {error} on symbolic arrays", "leave that argument out") from None
         return FUNCTIONS[function](*args, **kwargs)
 
     def __add__(self, other: Any) -> Any:
@@ -284,6 +289,8 @@ def as_symbolic(graph: Graph, value: Any) -> Symbolic:
         return value
     if isinstance(value, (list, tuple)) and value:
         parts = [as_symbolic(graph, v) for v in value]
+        for part in parts:
+            reject_comparison(part, "a list")
         if len({p.shape for p in parts}) == 1:
             return Symbolic(graph, Ids.stack([p.ids for p in parts], 0))
     array = np.asarray(value)
@@ -327,12 +334,19 @@ def _check_booleans(op: str, operands: list[Symbolic]) -> None:
         raise UnsupportedError("np.where needs a comparison as its condition", "write np.where(x != 0, a, b)")
 
 
+def reject_comparison(value: Symbolic, what: str) -> None:
+    """Comparisons may only be moved and chosen by; they have no place in memory."""
+    if value.dtype == bool:
+        raise UnsupportedError(f"{what} of a comparison is not supported", "write np.where(condition, 1.0, 0.0)")
+
+
 def segment_sum(values: Symbolic, offsets: np.ndarray) -> Symbolic:
     """Sums of consecutive entries: ``out[s] = values[offsets[s]:offsets[s + 1]].sum()``.
 
     values : (k,);  offsets : (n + 1,) integers, non-decreasing, from 0 to k.
     Returns (n,). An empty segment is 0.
     """
+    reject_comparison(values, "a sum")
     node: Node = values.graph.segment_sum(values.ids, np.asarray(offsets))
     return Symbolic(values.graph, node.ids)
 

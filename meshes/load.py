@@ -61,7 +61,10 @@ def _read_triangles(path: Path) -> tuple[np.ndarray, np.ndarray]:
 def _positions_and_faces(obj: bytes) -> bytes:
     """Only the ``v`` and ``f`` lines of an OBJ file: with texture coordinates trimesh splits vertices."""
     joined = re.sub(rb"\\\r?\n", b" ", obj)
-    lines = re.findall(rb"^[ \t]*([vf][ \t][^\r\n]*)", joined, re.MULTILINE)
+    lines = re.findall(rb"^[ \t]*([vf][ \t][^\r\n#]*)", joined, re.MULTILINE)
+    zero = next((line for line in lines if re.search(rb"\s0(?=[\s/]|$)", line) and line[:1] == b"f"), None)
+    if zero is not None:
+        raise MeshError(f"a face has index 0, but OBJ counts from 1: {zero.decode(errors='replace')!r}")
     return b"\n".join(re.sub(rb"/\S*", b"", line) if line[:1] == b"f" else line for line in lines) + b"\n"
 
 

@@ -30,7 +30,7 @@ LAYERS = (
     ("template", "group"),
     ("decompose", "trace"),
     ("results",),
-    ("sparse",),
+    ("sparse", "array_linalg"),
     ("array_functions",),
     ("symbolic",),
     ("graph", "hashing", "numeric", "options"),

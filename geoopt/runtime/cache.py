@@ -9,6 +9,8 @@ from pathlib import Path
 
 import platformdirs
 
+DIGEST = 20  # bytes before each content that tell whether it is whole
+
 
 def directory() -> Path:
     """``$GEOOPT_CACHE_DIR``, or the user's cache directory."""
@@ -17,11 +19,13 @@ def directory() -> Path:
 
 
 def load(key: str) -> bytes | None:
-    """What was stored under a key, or None."""
+    """What was stored under a key, or None; what is damaged counts as absent."""
     try:
-        return (directory() / key).read_bytes()
+        stored = (directory() / key).read_bytes()
     except OSError:
         return None
+    digest, content = stored[:DIGEST], stored[DIGEST:]
+    return content if hashlib.blake2b(content, digest_size=DIGEST).digest() == digest else None
 
 
 def store(key: str, content: bytes) -> None:
@@ -29,7 +33,7 @@ def store(key: str, content: bytes) -> None:
     try:
         directory().mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=directory(), delete=False) as f:
-            f.write(content)
+            f.write(hashlib.blake2b(content, digest_size=DIGEST).digest() + content)
         os.replace(f.name, directory() / key)
     except OSError:
         pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from dataclasses import dataclass
 
@@ -21,6 +22,11 @@ from ..schedule import Schedule
 from . import cache
 
 _LOCK = threading.Lock()  # llvmlite's compilation is not thread-safe
+_PARALLEL = threading.Lock()  # nor may two threads enter Numba's workqueue layer at once
+_FORKED: list[bool] = []  # OpenMP's threads do not survive a fork; the child runs serially, with the same results
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _FORKED.append(True))
 
 
 @functools.cache
@@ -136,12 +142,13 @@ def _launch_parallel(addresses, buffers, tasks, shares):
 
 def launch(machine: Machine, buffers: np.ndarray, schedule: Schedule, workers: int) -> None:
     """Run a schedule for ``workers`` threads, on as many as the machine has. buffers : (k,) int64 addresses"""
-    if workers == 1:
+    if workers == 1 or _FORKED:
         _launch_serial(machine.addresses, buffers, schedule.tasks)
         return
-    before = numba.get_num_threads()
-    numba.set_num_threads(min(workers, config.NUMBA_NUM_THREADS))  # pyright: ignore[reportAttributeAccessIssue]
-    try:
-        _launch_parallel(machine.addresses, buffers, schedule.tasks, schedule.shares)
-    finally:
-        numba.set_num_threads(before)
+    with _PARALLEL:
+        before = numba.get_num_threads()
+        numba.set_num_threads(min(workers, config.NUMBA_NUM_THREADS))  # pyright: ignore[reportAttributeAccessIssue]
+        try:
+            _launch_parallel(machine.addresses, buffers, schedule.tasks, schedule.shares)
+        finally:
+            numba.set_num_threads(before)

@@ -33,27 +33,33 @@ def _hash(e: Expression, args: list[int]) -> int:
 
 
 def merge_equal_values(roots: list[Expression], template: Template, find_constants: bool) -> list[Expression]:
-    """Replace every expression by the cheapest one of its value; hidden constants by numbers."""
+    """Replace every expression by the cheapest one of its value; hidden constants by numbers.
+
+    Only expressions that read the same leaves are merged: x - x is not 0 where x is NaN.
+    """
     order = list(bottom_up(roots))
     hashes = value_hashes(roots)
+    reads: dict[int, frozenset[int]] = {}
     costs: dict[int, int] = {}
-    cheapest: dict[int, Expression] = {}
+    cheapest: dict[tuple, Expression] = {}
     for e in order:
-        own = OPS[e.op].cost if e.op in OPS else 0
-        costs[id(e)] = own + sum(costs[id(a)] for a in e.args)
-        known = cheapest.get(hashes[id(e)])
+        own = frozenset([int(e.value)]) if e.op == "leaf" else frozenset()  # type: ignore[arg-type]
+        reads[id(e)] = own.union(*(reads[id(a)] for a in e.args))
+        costs[id(e)] = (OPS[e.op].cost if e.op in OPS else 0) + sum(costs[id(a)] for a in e.args)
+        known = cheapest.get((hashes[id(e)], reads[id(e)]))
         if known is None or costs[id(e)] < costs[id(known)]:
-            cheapest[hashes[id(e)]] = e
-    done: dict[int, Expression] = {}
+            cheapest[hashes[id(e)], reads[id(e)]] = e
+    done: dict[tuple, Expression] = {}
 
     def visit(e: Expression) -> Expression:
-        h = hashes[id(e)]
-        if h not in done:
-            best = cheapest[h]
-            if find_constants and h in SMALL and best.op in OPS and not OPS[best.op].gives_bool:
-                done[h] = template.make("constant", (), SMALL[h])
+        key = hashes[id(e)], reads[id(e)]
+        if key not in done:
+            best = cheapest[key]
+            is_number = find_constants and not key[1] and key[0] in SMALL and best.op in OPS
+            if is_number and not OPS[best.op].gives_bool:
+                done[key] = template.make("constant", (), SMALL[key[0]])
             else:
-                done[h] = template.make(best.op, tuple(visit(a) for a in best.args), best.value)
-        return done[h]
+                done[key] = template.make(best.op, tuple(visit(a) for a in best.args), best.value)
+        return done[key]
 
     return [visit(r) for r in roots]

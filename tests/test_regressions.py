@@ -1,0 +1,134 @@
+"""Faults that were found once, each by its own test."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import geoopt
+from geoopt.runtime import cache
+from geoopt.sparse import from_triplets
+
+from .test_stages import arrays
+
+RNG = np.random.default_rng(11)
+X = RNG.uniform(0.5, 1.5, (40, 3))
+FACES = RNG.integers(0, 40, (60, 3)).astype(np.int32)
+
+
+def same(function, *arguments, **options):
+    got = geoopt.compile(function, *arguments, options=geoopt.Options(**options))(*arguments)
+    for g, w in zip(arrays(got), arrays(function(*arguments)), strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-11, atol=1e-13)
+
+
+def test_the_first_scalar_counts_in_sums():
+    E = np.array([[0, 1], [1, 2], [0, 2], [2, 3]])
+    values = np.array([1.0, 4, 9, 16])
+    same(lambda x: from_triplets(E.ravel(), E[:, ::-1].ravel(), x[E[:, ::-1]].ravel(), (4, 4)).sum(axis=1), values)
+
+
+def test_comparisons_that_jump_between_elements_are_recomputed():
+    def f(a):
+        condition = ((a[:, 0] * a[:, 1] / a[:, 2] + 1 / a[:, 0]) > 2.0)[FACES]
+        return np.where(condition, a[FACES][:, :, 0], 0.0)
+
+    same(f, X)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: np.sum(a > 0.5),
+        lambda a: np.stack([a, a > 0.5]),
+        lambda a: np.concatenate([a > 0.5, a]),
+    ],
+)
+def test_comparisons_have_no_place_in_memory(function):
+    with pytest.raises(geoopt.UnsupportedError, match="of a comparison is not supported"):
+        geoopt.compile(function, X[:, 0])
+
+
+def test_sums_of_different_nodes_can_be_joined():
+    x = RNG.normal(size=(10, 20))
+    same(lambda a: np.concatenate([a[:5].sum(1), a[5:].sum(1)]) * 2, x)
+
+
+def test_deep_expressions_in_sums_compile_quickly():
+    def f(x):
+        for _ in range(40):
+            x = 0.3 * x * x + 0.2 * x
+        return x.sum()
+
+    same(f, X[:, 0])
+
+
+@pytest.mark.parametrize("axes", [(0, 1), (0, 2), (2, 1), (-1, -2)])
+def test_diagonal_and_trace_of_any_axes(axes):
+    same(lambda a: np.diagonal(a, 0, *axes), RNG.normal(size=(3, 4, 5)))
+    same(lambda a: np.trace(a, 0, *axes), RNG.normal(size=(3, 3, 3)))
+
+
+@pytest.mark.parametrize("function", [lambda x: x - x, lambda x: x * 0.0, lambda x: x / x])
+def test_algebra_does_not_lose_nan(function):
+    assert np.isnan(geoopt.compile(function, X)(np.full_like(X, np.nan))).all()
+
+
+def test_a_damaged_cache_is_no_cache():
+    def function(x):
+        return np.sqrt(x) * 7.654321
+
+    first = geoopt.compile(function, X)(X)
+    for path in cache.directory().iterdir():
+        path.write_bytes(path.read_bytes()[:-50])
+    np.testing.assert_array_equal(geoopt.compile(function, X)(X), first)
+    assert geoopt.compile(function, X).machine.was_cached
+
+
+def test_constants_in_results_are_fresh():
+    program = geoopt.compile(lambda a: (a * 2, np.zeros(2), sp.eye_array(2).tocsr()), X)
+    program(X)[1][:] = 9
+    program(X)[2].data[:] = 9
+    assert program(X)[1].tolist() == [0, 0] and program(X)[2].data.tolist() == [1, 1]
+
+
+def test_out_of_another_form_is_refused():
+    program = geoopt.compile(lambda a: {"a": a * 2, "b": a * 3}, X)
+    earlier = program(X)
+    swapped = program(X, out={"b": earlier["b"], "a": earlier["a"]})
+    np.testing.assert_allclose(swapped["a"], 2 * X)
+    for wrong in (3, {"a": earlier["a"]}, {"a": earlier["a"], "b": earlier["a"]}):
+        with pytest.raises(geoopt.ArgumentError, match="out="):
+            program(X, out=wrong)
+
+
+def test_results_that_hide_symbolic_values_are_refused():
+    for function in (lambda a: (v for v in a), lambda a: NotImplemented, lambda a: type("Box", (), {})()):
+        with pytest.raises(geoopt.UnsupportedError, match="the function returned"):
+            geoopt.compile(function, X)
+
+
+@pytest.mark.parametrize("function", [lambda a: np.sum(a, axis=5), lambda a: np.stack([a, a], axis=7)])
+def test_axes_out_of_bounds_are_refused(function):
+    with pytest.raises(geoopt.ShapeError, match="out of bounds"):
+        geoopt.compile(function, X)
+
+
+def test_masks_of_the_wrong_length_are_refused():
+    with pytest.raises(IndexError, match="boolean mask"):
+        geoopt.compile(lambda a: a[np.array([True, False])], X)
+
+
+def test_small_negative_indices():
+    same(lambda a: a[np.array([-1, 3], np.int8)], RNG.normal(size=300))
+
+
+def test_vectors_wider_than_a_strip_are_refused():
+    with pytest.raises(geoopt.ArgumentError, match="lanes"):
+        geoopt.Options(lanes=32)
+
+
+def test_arguments_of_functions_that_are_not_supported_are_named():
+    with pytest.raises(geoopt.UnsupportedError, match="optimize"):
+        geoopt.compile(lambda a: np.einsum("ij->i", a, optimize=True), X)
