@@ -13,7 +13,7 @@ import numpy as np
 from ..plan import Access, Plan, PlannedKernel
 
 ROW = 4  # neighbours read together
-AHEAD = 128  # members between a prefetch and its use: a memory latency's worth of work
+AHEAD = 96  # members between a prefetch and its use: a memory latency's worth of work
 
 
 @dataclass(frozen=True)
