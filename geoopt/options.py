@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .errors import ArgumentError
 
-FAMILIES = ("constants", "sums", "fractions", "roots")
+FAMILIES = ("constants", "fractions")
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,7 @@ class Options:
     t_complexity : ... if computing it costs at least so much (paper, t_complexity).
     unrolled_terms : sums with at most so many terms are unrolled, longer ones loop.
     blocks : evaluate intermediates and outputs of one mesh element in one kernel.
-    without : names of simplification families that are switched off, out of constants, sums,
-        fractions and roots.
+    without : names of simplification families that are switched off, out of constants and fractions.
     lanes : width of a vector in elements; 0 means the host's.
     gathers : "scalar" loads, "hardware" gather instructions, or "auto" by the host's processor.
     """
