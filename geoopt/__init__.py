@@ -2,6 +2,7 @@
 
 from . import array_linalg as array_linalg
 from . import sparse as sparse
+from .array_functions import select as select
 from .errors import ArgumentError as ArgumentError
 from .errors import BranchError as BranchError
 from .errors import GeooptError as GeooptError

@@ -13,7 +13,8 @@ import numpy as np
 
 from .errors import ShapeError, UnsupportedError
 from .ids import Ids
-from .symbolic import FUNCTIONS, UFUNCS, Symbolic, apply, as_symbolic, graph_of, reject_comparison, sum_last_axis
+from .sums import sum_last_axis
+from .symbolic import FUNCTIONS, UFUNCS, Symbolic, apply, as_symbolic, graph_of, reject_comparison
 
 
 def implements(*functions: Callable) -> Callable:
@@ -203,34 +204,19 @@ def _where_fixed(mask: np.ndarray, x: Any, y: Any) -> Symbolic:
     return x.view(Ids.explicit(ids))
 
 
-@implements(np.square)
-def square(x: Symbolic) -> Symbolic:
-    return apply("multiply", x, x)
-
-
-@implements(np.reciprocal)
-def reciprocal(x: Symbolic) -> Symbolic:
-    return apply("divide", 1.0, x)
-
-
 @implements(np.positive)
 def positive(x: Symbolic) -> Symbolic:
     return x
 
 
-@implements(np.hypot)
-def hypot(x: Any, y: Any) -> Symbolic:
-    return apply("sqrt", apply("add", x * x, y * y))
-
-
 @implements(np.power, np.float_power)
 def power(x: Any, exponent: Any) -> Symbolic:
-    """Integer and half-integer exponents, known while tracing."""
+    """Integers and halves known while tracing by multiplications and roots, others by the C library's ``pow``."""
     if isinstance(exponent, Symbolic) or np.ndim(exponent):
-        raise UnsupportedError("np.power needs one exponent known while tracing", "write x**2, x**0.5, x**-1")
+        return apply("power", x, exponent)
     doubled = 2 * float(exponent)
-    if doubled != int(doubled) or abs(doubled) > 128:
-        raise UnsupportedError(f"the power {exponent} is not supported yet", "use integers and halves up to 64")
+    if not np.isfinite(doubled) or doubled != int(doubled) or abs(doubled) > 128:
+        return apply("power", x, exponent)
     whole, half = divmod(abs(int(doubled)), 2)
     factors = ([apply("sqrt", x)] if half else []) + ([_integer_power(x, whole)] if whole else [])
     result = as_symbolic(x.graph, np.ones(x.shape)) if not factors else factors[0]
@@ -245,6 +231,11 @@ def _integer_power(x: Symbolic, exponent: int) -> Symbolic:
         return x
     root = _integer_power(x, exponent // 2)
     return root * root * x if exponent % 2 else root * root
+
+
+def select(x: Any, a: Any, b: Any) -> Any:
+    """``a`` where x < 0, else ``b`` (the paper's select); on numbers and arrays of any kind."""
+    return np.where(x < 0, a, b)
 
 
 @implements(np.clip)

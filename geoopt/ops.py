@@ -1,14 +1,13 @@
 """The table of operations: one row each, everything a stage needs to know about it.
 
-``llvm`` is a template over vector operands: ``{t}`` is the vector type, ``{n}`` its overload suffix,
-``{f}`` the fast-math flags, ``{0} {1} {2}`` the operands. ``field`` evaluates the operation on integers
-modulo the prime of `hashing`; operations without one are opaque to the algebraic hash.
+A row is *primitive* or has a ``meaning``: what it stands for in terms of other rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,21 +16,62 @@ PRIME = (1 << 61) - 1
 
 @dataclass(frozen=True)
 class Op:
-    """One operation on scalars. ``cost`` is in multiply-adds of throughput."""
+    """One operation on scalars.
+
+    cost : in multiply-adds of throughput
+    numpy : what it computes, on arrays of floats
+    llvm : a template over vector operands: ``{t}`` is the vector type, ``{n}`` its overload suffix, ``{b}`` the type
+        of comparisons, ``{f}`` the fast-math flags, ``{0} {1} {2}`` the operands. Empty for functions of ``libm``
+    libm : the name of the C function, of which vector versions are used where the machine has them
+    c : C and CUDA source over the operands
+    derivative : the partial derivatives, from the result and the operands; None for piecewise constants
+    field : the operation on integers modulo the prime of `hashing`; without one it is opaque to the algebraic hash
+    meaning : the operation in terms of others, on arrays of any kind
+    """
 
     name: str
     arity: int
     cost: int
     numpy: Callable
-    llvm: str
-    text: str
+    llvm: str = ""
+    libm: str = ""
+    c: str = ""
+    derivative: Callable[..., tuple] | None = None
     is_commutative: bool = False
     gives_bool: bool = False
+    takes_bool: bool = False
     field: Callable[..., int] | None = None
+    meaning: Callable[..., Any] | None = None
+
+    @property
+    def text(self) -> str:
+        """Source that people read: Python-like, which for most rows is C as well."""
+        return _TEXTS.get(self.name, self.c)
 
 
 def _inverse(x: int) -> int:
     return pow(x, PRIME - 2, PRIME)
+
+
+def _one_where(condition: Any) -> Any:
+    return np.where(condition, 1.0, 0.0)
+
+
+def _arithmetic() -> list[Op]:
+    return [
+        Op("add", 2, 1, np.add, "fadd {f} {t} {0}, {1}", c="({0} + {1})", is_commutative=True,
+           derivative=lambda r, x, y: (1.0, 1.0), field=lambda x, y: x + y),
+        Op("subtract", 2, 1, np.subtract, "fsub {f} {t} {0}, {1}", c="({0} - {1})",
+           derivative=lambda r, x, y: (1.0, -1.0), field=lambda x, y: x - y),
+        Op("multiply", 2, 1, np.multiply, "fmul {f} {t} {0}, {1}", c="({0} * {1})", is_commutative=True,
+           derivative=lambda r, x, y: (y, x), field=lambda x, y: x * y),
+        Op("divide", 2, 8, np.divide, "fdiv {f} {t} {0}, {1}", c="({0} / {1})",
+           derivative=lambda r, x, y: (1.0 / y, -r / y), field=lambda x, y: x * _inverse(y)),
+        Op("negative", 1, 1, np.negative, "fneg {f} {t} {0}", c="(-{0})",
+           derivative=lambda r, x: (-1.0,), field=lambda x: -x),
+        Op("reciprocal", 1, 8, np.reciprocal, meaning=lambda x: 1.0 / x),
+        Op("square", 1, 1, np.square, meaning=lambda x: x * x),
+    ]  # fmt: skip
 
 
 def _intrinsic(name: str, arity: int) -> str:
@@ -39,30 +79,105 @@ def _intrinsic(name: str, arity: int) -> str:
     return f"call {{f}} {{t}} @llvm.{name}.{{n}}({operands})"
 
 
-def _compare(name: str, predicate: str, symbol: str, function: Callable) -> Op:
+def _roots_and_choices() -> list[Op]:
+    return [
+        Op("sqrt", 1, 10, np.sqrt, _intrinsic("sqrt", 1), c="sqrt({0})", derivative=lambda r, x: (0.5 / r,)),
+        Op("hypot", 2, 12, np.hypot, meaning=lambda x, y: np.sqrt(x * x + y * y)),
+        Op("absolute", 1, 1, np.absolute, _intrinsic("fabs", 1), c="fabs({0})",
+           derivative=lambda r, x: (np.sign(x),)),
+        Op("sign", 1, 2, np.sign, meaning=lambda x: np.where(x > 0, 1.0, np.where(x < 0, -1.0, x))),
+        Op("minimum", 2, 1, np.minimum, _intrinsic("minimum", 2), is_commutative=True,
+           c="({0} < {1} || {0} != {0} ? {0} : {1})",
+           derivative=lambda r, x, y: (_one_where(x <= y), _one_where(x > y))),
+        Op("maximum", 2, 1, np.maximum, _intrinsic("maximum", 2), is_commutative=True,
+           c="({0} > {1} || {0} != {0} ? {0} : {1})",
+           derivative=lambda r, x, y: (_one_where(x >= y), _one_where(x < y))),
+        Op("where", 3, 1, np.where, "select {b} {0}, {t} {1}, {t} {2}", c="({0} ? {1} : {2})", takes_bool=True,
+           derivative=lambda r, c, x, y: (None, _one_where(c), np.where(c, 0.0, 1.0))),
+    ]  # fmt: skip
+
+
+def _function(libm: str, cost: int, function: np.ufunc, derivative: Callable[..., tuple]) -> Op:
+    operands = ", ".join(f"{{{i}}}" for i in range(function.nin))
+    return Op(
+        function.__name__, function.nin, cost, function, libm=libm, c=f"{libm}({operands})", derivative=derivative
+    )
+
+
+def _functions() -> list[Op]:
+    return [
+        _function("cbrt", 20, np.cbrt, lambda r, x: (1.0 / (3.0 * r * r),)),
+        _function("exp", 12, np.exp, lambda r, x: (r,)),
+        _function("exp2", 12, np.exp2, lambda r, x: (np.log(2.0) * r,)),
+        _function("expm1", 15, np.expm1, lambda r, x: (r + 1.0,)),
+        _function("log", 15, np.log, lambda r, x: (1.0 / x,)),
+        _function("log2", 15, np.log2, lambda r, x: (1.0 / (np.log(2.0) * x),)),
+        _function("log10", 15, np.log10, lambda r, x: (1.0 / (np.log(10.0) * x),)),
+        _function("log1p", 18, np.log1p, lambda r, x: (1.0 / (1.0 + x),)),
+        _function("sin", 15, np.sin, lambda r, x: (np.cos(x),)),
+        _function("cos", 15, np.cos, lambda r, x: (-np.sin(x),)),
+        _function("tan", 20, np.tan, lambda r, x: (1.0 + r * r,)),
+        _function("asin", 20, np.arcsin, lambda r, x: (1.0 / np.sqrt(1.0 - x * x),)),
+        _function("acos", 20, np.arccos, lambda r, x: (-1.0 / np.sqrt(1.0 - x * x),)),
+        _function("atan", 20, np.arctan, lambda r, x: (1.0 / (1.0 + x * x),)),
+        _function("atan2", 30, np.arctan2, lambda r, y, x: (x / (x * x + y * y), -y / (x * x + y * y))),
+        _function("sinh", 20, np.sinh, lambda r, x: (np.cosh(x),)),
+        _function("cosh", 20, np.cosh, lambda r, x: (np.sinh(x),)),
+        _function("tanh", 20, np.tanh, lambda r, x: (1.0 - r * r,)),
+        _function("asinh", 25, np.arcsinh, lambda r, x: (1.0 / np.sqrt(x * x + 1.0),)),
+        _function("acosh", 25, np.arccosh, lambda r, x: (1.0 / (np.sqrt(x - 1.0) * np.sqrt(x + 1.0)),)),
+        _function("atanh", 25, np.arctanh, lambda r, x: (1.0 / ((1.0 - x) * (1.0 + x)),)),
+        _function("pow", 40, np.power, lambda r, x, y: (y * np.power(x, y - 1.0), r * np.log(x))),
+    ]
+
+
+def _comparison(name: str, predicate: str, symbol: str, function: Callable) -> Op:
     llvm = f"fcmp {predicate} {{t}} {{0}}, {{1}}"
     commutes = name in ("equal", "not_equal")
-    return Op(name, 2, 1, function, llvm, f"({{0}} {symbol} {{1}})", commutes, gives_bool=True)
+    return Op(name, 2, 1, function, llvm, c=f"({{0}} {symbol} {{1}})", is_commutative=commutes, gives_bool=True)
 
 
-_ROWS = (
-    Op("add", 2, 1, np.add, "fadd {f} {t} {0}, {1}", "({0} + {1})", True, field=lambda x, y: x + y),
-    Op("subtract", 2, 1, np.subtract, "fsub {f} {t} {0}, {1}", "({0} - {1})", field=lambda x, y: x - y),
-    Op("multiply", 2, 1, np.multiply, "fmul {f} {t} {0}, {1}", "({0} * {1})", True, field=lambda x, y: x * y),
-    Op("divide", 2, 8, np.divide, "fdiv {f} {t} {0}, {1}", "({0} / {1})", field=lambda x, y: x * _inverse(y)),
-    Op("negative", 1, 1, np.negative, "fneg {f} {t} {0}", "(-{0})", field=lambda x: -x),
-    Op("absolute", 1, 1, np.absolute, _intrinsic("fabs", 1), "abs({0})"),
-    Op("sqrt", 1, 10, np.sqrt, _intrinsic("sqrt", 1), "sqrt({0})"),
-    Op("minimum", 2, 1, np.minimum, _intrinsic("minimum", 2), "min({0}, {1})", True),
-    Op("maximum", 2, 1, np.maximum, _intrinsic("maximum", 2), "max({0}, {1})", True),
-    _compare("less", "olt", "<", np.less),
-    _compare("less_equal", "ole", "<=", np.less_equal),
-    _compare("greater", "ogt", ">", np.greater),
-    _compare("greater_equal", "oge", ">=", np.greater_equal),
-    _compare("equal", "oeq", "==", np.equal),
-    _compare("not_equal", "une", "!=", np.not_equal),
-    Op("where", 3, 1, np.where, "select {b} {0}, {t} {1}, {t} {2}", "where({0}, {1}, {2})"),
-)
+def _logic(name: str, llvm: str, c: str, function: np.ufunc) -> Op:
+    return Op(
+        name, function.nin, 1, function, llvm, c=c, is_commutative=function.nin == 2, gives_bool=True, takes_bool=True
+    )
 
-OPS: dict[str, Op] = {row.name: row for row in _ROWS}
-BY_UFUNC: dict[np.ufunc, Op] = {row.numpy: row for row in _ROWS if isinstance(row.numpy, np.ufunc)}
+
+def _conditions() -> list[Op]:
+    """What only `where` may consume."""
+    return [
+        _comparison("less", "olt", "<", np.less),
+        _comparison("less_equal", "ole", "<=", np.less_equal),
+        _comparison("greater", "ogt", ">", np.greater),
+        _comparison("greater_equal", "oge", ">=", np.greater_equal),
+        _comparison("equal", "oeq", "==", np.equal),
+        _comparison("not_equal", "une", "!=", np.not_equal),
+        _logic("logical_and", "and {b} {0}, {1}", "({0} && {1})", np.logical_and),
+        _logic("logical_or", "or {b} {0}, {1}", "({0} || {1})", np.logical_or),
+        _logic("logical_xor", "xor {b} {0}, {1}", "({0} != {1})", np.logical_xor),
+        _logic("logical_not", "xor {b} {0}, splat (i1 true)", "(!{0})", np.logical_not),
+        Op("isnan", 1, 1, np.isnan, gives_bool=True, meaning=lambda x: x != x),
+    ]
+
+
+_TEXTS = {
+    "absolute": "abs({0})",
+    "minimum": "min({0}, {1})",
+    "maximum": "max({0}, {1})",
+    "where": "where({0}, {1}, {2})",
+    "logical_and": "({0} & {1})",
+    "logical_or": "({0} | {1})",
+    "logical_xor": "({0} ^ {1})",
+    "logical_not": "(~{0})",
+}
+ROWS: tuple[Op, ...] = (*_arithmetic(), *_roots_and_choices(), *_functions(), *_conditions())
+
+# rows that nodes and templates are made of
+OPS: dict[str, Op] = {row.name: row for row in ROWS if row.meaning is None}
+BY_UFUNC: dict[np.ufunc, Op] = {row.numpy: row for row in ROWS if isinstance(row.numpy, np.ufunc)}
+BY_UFUNC |= {
+    np.bitwise_and: OPS["logical_and"],
+    np.bitwise_or: OPS["logical_or"],
+    np.bitwise_xor: OPS["logical_xor"],
+    np.bitwise_not: OPS["logical_not"],
+}

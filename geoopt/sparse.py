@@ -15,7 +15,8 @@ from .array_functions import concatenate
 from .errors import ArgumentError, ShapeError, UnsupportedError
 from .graph import Graph
 from .ids import Ids
-from .symbolic import SPARSE_PRODUCT, Symbolic, apply, as_symbolic, segment_sum
+from .sums import segment_sum
+from .symbolic import SPARSE_PRODUCT, Symbolic, apply, as_symbolic
 
 
 class SparseMatrix:

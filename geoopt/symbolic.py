@@ -16,12 +16,9 @@ import numpy as np
 import scipy.sparse
 
 from .errors import BranchError, ShapeError, TracingError, UnsupportedError, user_line
-from .graph import Graph, Node
+from .graph import Graph
 from .ids import Ids
 from .ops import BY_UFUNC, OPS
-
-UNROLLED_SUM = 16  # sums over at most this many entries of a fixed axis become chains of additions
-LANES_OF_LONG_SUM = 1024  # partial sums of a reduction over many elements; fixed, so that its bits are too
 
 # filled by the files that implement them, which lie above this one
 FUNCTIONS: dict[Callable, Callable] = {}
@@ -178,10 +175,11 @@ class Symbolic:
         out = kwargs.pop("out", None)
         if method != "__call__" or kwargs or out is not None:
             return _reject_ufunc(ufunc, method, kwargs, out)
-        if ufunc in BY_UFUNC:
-            return apply(BY_UFUNC[ufunc].name, *inputs)
         if ufunc in UFUNCS:
             return UFUNCS[ufunc](*inputs)
+        if ufunc in BY_UFUNC:
+            row = BY_UFUNC[ufunc]
+            return apply(row.name, *inputs) if row.meaning is None else row.meaning(*inputs)
         raise UnsupportedError(
             f"np.{ufunc.__name__} is not supported on symbolic arrays",
             "write it with the supported operations: " + ", ".join(OPS),
@@ -226,6 +224,27 @@ class Symbolic:
 
     def __pow__(self, other: Any) -> Any:
         return np.power(self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return np.power(other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return _binary("logical_and", self, other)
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> Any:
+        return _binary("logical_or", self, other)
+
+    __ror__ = __or__
+
+    def __xor__(self, other: Any) -> Any:
+        return _binary("logical_xor", self, other)
+
+    __rxor__ = __xor__
+
+    def __invert__(self) -> Symbolic:
+        return apply("logical_not", self)
 
     def __matmul__(self, other: Any) -> Any:
         return np.matmul(self, other)
@@ -312,7 +331,7 @@ def graph_of(*values: Any) -> Graph:
 def apply(op: str, *values: Any) -> Symbolic:
     """One elementwise node over broadcast operands."""
     graph = graph_of(*values)
-    operands = [as_symbolic(graph, v) for v in values]
+    operands = [_as_condition(graph, v) if OPS[op].takes_bool else as_symbolic(graph, v) for v in values]
     _check_booleans(op, operands)
     try:
         shape = np.broadcast_shapes(*(o.shape for o in operands))
@@ -325,56 +344,24 @@ def apply(op: str, *values: Any) -> Symbolic:
     return Symbolic(graph, node.ids, OPS[op].gives_bool)
 
 
+def _as_condition(graph: Graph, value: Any) -> Symbolic:
+    """Like `as_symbolic`, but a fixed mask stays a condition."""
+    if isinstance(value, Symbolic) or np.asarray(value).dtype != bool:
+        return as_symbolic(graph, value)
+    return apply("not_equal", as_symbolic(graph, value), 0.0)
+
+
 def _check_booleans(op: str, operands: list[Symbolic]) -> None:
-    allowed = [i == 0 for i in range(3)] if op == "where" else [False] * 3
-    for operand, may in zip(operands, allowed, strict=False):
-        if operand.dtype == bool and not may:
+    wants = [op != "where" or i == 0 for i in range(3)] if OPS[op].takes_bool else [False] * 3
+    for operand, wanted in zip(operands, wants, strict=False):
+        is_bool = operand.dtype == bool
+        if is_bool and not wanted:
             raise UnsupportedError(f"{op} of a comparison is not supported", "comparisons may only go into np.where")
-    if op == "where" and operands[0].dtype != bool:
-        raise UnsupportedError("np.where needs a comparison as its condition", "write np.where(x != 0, a, b)")
+        if wanted and not is_bool:
+            raise UnsupportedError(f"{op} needs a comparison as its condition", "write x != 0 for the number x")
 
 
 def reject_comparison(value: Symbolic, what: str) -> None:
     """Comparisons may only be moved and chosen by; they have no place in memory."""
     if value.dtype == bool:
         raise UnsupportedError(f"{what} of a comparison is not supported", "write np.where(condition, 1.0, 0.0)")
-
-
-def segment_sum(values: Symbolic, offsets: np.ndarray) -> Symbolic:
-    """Sums of consecutive entries: ``out[s] = values[offsets[s]:offsets[s + 1]].sum()``.
-
-    values : (k,);  offsets : (n + 1,) integers, non-decreasing, from 0 to k.
-    Returns (n,). An empty segment is 0.
-    """
-    reject_comparison(values, "a sum")
-    node: Node = values.graph.segment_sum(values.ids, np.asarray(offsets))
-    return Symbolic(values.graph, node.ids)
-
-
-def sum_last_axis(x: Symbolic) -> Symbolic:
-    """Sum over the last axis: unrolled when short; in a fixed two-level order when long."""
-    length = x.shape[-1]
-    if length == 0:
-        return as_symbolic(x.graph, np.zeros(x.shape[:-1]))
-    if length <= UNROLLED_SUM:
-        total = x[..., 0]
-        for i in range(1, length):
-            total = apply("add", total, x[..., i])
-        return total
-    rows, terms = x.size // length, length
-    if length > 2 * LANES_OF_LONG_SUM:
-        terms = -(-length // LANES_OF_LONG_SUM)
-        whole = (length // terms) * terms
-        # lane j sums the entries j, j + lanes, ...: neighbouring lanes read neighbouring entries
-        lanes = x[..., :whole].reshape(*x.shape[:-1], terms, whole // terms)
-        partial = _rows_summed(lanes.transpose(*range(x.ndim - 1), x.ndim, x.ndim - 1))
-        rest = x[..., whole:]
-        both = x.view(Ids.concatenate([partial.ids, rest.ids], axis=x.ndim - 1)) if rest.size else partial
-        return _rows_summed(both)
-    return _rows_summed(x) if rows else x[..., 0]
-
-
-def _rows_summed(x: Symbolic) -> Symbolic:
-    length = x.shape[-1]
-    offsets = np.arange(x.size // length + 1, dtype=np.int64) * length
-    return segment_sum(x.ravel(), offsets).reshape(x.shape[:-1])

@@ -13,7 +13,8 @@ import numpy as np
 from ..ops import OPS
 from ..plan import APART, BEGIN, COLUMN, END, LOOPS, SHIFT, STRIP, Access, Plan, PlannedKernel
 from ..template import Expression, bottom_up
-from .llvm_memory import Memory, Vectors
+from .llvm_math import Functions
+from .llvm_memory import Vectors
 
 FLAGS = "contract reassoc arcp nsz afn"  # neither nnan nor ninf: NaN in gives NaN out
 
@@ -112,7 +113,7 @@ def _loops_of(roots: list[Expression], reads: tuple[Access, ...]) -> dict[int, f
     return loops
 
 
-class _Body(Memory):
+class _Body(Functions):
     """The statements that evaluate one vector of members: all reads, then all writes.
 
     prefix : "f" for whole vectors, "t" for the masked rest; it starts the names of all values
@@ -150,6 +151,8 @@ class _Body(Memory):
         if e.op == "sum":
             return self._sum(e)
         args = [self.value(a) for a in e.args]
+        if OPS[e.op].libm:
+            return self.call(OPS[e.op], args, loops)
         return self.let(self._operation(e.op, args), loops)
 
     def _operation(self, op: str, args: list[str]) -> str:

@@ -18,11 +18,15 @@ AHEAD = 96  # members between a prefetch and its use: a memory latency's worth o
 
 @dataclass(frozen=True)
 class Vectors:
-    """What the text depends on besides the plan. lanes : members per vector; scalar : LLVM's element type."""
+    """What the text depends on besides the plan.
+
+    lanes : members per vector;  scalar : LLVM's element type;  math : symbols of vector functions that are there
+    """
 
     lanes: int
     dtype: np.dtype
     hardware_gathers: bool = False
+    math: frozenset[str] = frozenset()
 
     @property
     def scalar(self) -> str:
@@ -236,7 +240,7 @@ class Memory:
     def _columns(self, rows: list[str], columns: frozenset[int], loops: frozenset[int]) -> list[str]:
         """Transpose ``lanes`` rows of four within each four lanes, by two rounds of shuffles."""
         quads = self.v.lanes // ROW
-        joined = [self._join([rows[4 * q + k] for q in range(quads)], loops) for k in range(ROW)]
+        joined = [self.join([rows[4 * q + k] for q in range(quads)], ROW, loops) for k in range(ROW)]
         low, high = _interleave(quads, 0), _interleave(quads, 1)
         firsts = {
             c: (
@@ -253,8 +257,8 @@ class Memory:
             result.append(self._shuffle(*pair, _halves(quads, c // 2), loops) if wanted and pair else "poison")
         return result
 
-    def _join(self, parts: list[str], loops: frozenset[int]) -> str:
-        width = ROW
+    def join(self, parts: list[str], width: int, loops: frozenset[int]) -> str:
+        """One vector of some shorter ones."""
         while len(parts) > 1:
             kind = f"<{width} x {self.v.scalar}>"
             mask = ", ".join(f"i32 {k}" for k in range(2 * width))

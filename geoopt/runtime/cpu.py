@@ -15,6 +15,7 @@ from numba.core import config, types
 from numba.extending import intrinsic
 
 from ..codegen import TARGETS
+from ..codegen.llvm_math import vector_names
 from ..codegen.llvm_memory import Vectors
 from ..options import Options
 from ..plan import Plan
@@ -27,6 +28,18 @@ _FORKED: list[bool] = []  # OpenMP's threads do not survive a fork; the child ru
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: _FORKED.append(True))
+
+
+@functools.cache
+def vector_math() -> frozenset[str]:
+    """The vector functions that glibc's libmvec offers to this process and this processor can run."""
+    try:
+        llvm.load_library_permanently("libmvec.so.1")
+    except RuntimeError:
+        return frozenset()
+    flags = set(host()[1].split(","))
+    usable = "b" + ("d" if "+avx2" in flags else "") + ("e" if "+avx512f" in flags else "")
+    return frozenset(n for n in vector_names() if n[4] in usable and llvm.address_of_symbol(n))
 
 
 @functools.cache
@@ -46,7 +59,8 @@ def vectors(options: Options, dtype: np.dtype) -> Vectors:
     lanes = options.lanes or bits // (8 * dtype.itemsize)
     # measured on AMD's Zen 4 and 5: eight scalar loads beat one gather instruction by 1.4 to 1.8 times
     auto = "+avx512f" in flags and not name.startswith("znver")
-    return Vectors(lanes, dtype, {"auto": auto, "scalar": False, "hardware": True}[options.gathers])
+    is_hardware = {"auto": auto, "scalar": False, "hardware": True}[options.gathers]
+    return Vectors(lanes, dtype, is_hardware, vector_math())
 
 
 @dataclass(frozen=True, eq=False)
