@@ -14,5 +14,6 @@ from .numeric import Numeric as Numeric
 from .options import Options as Options
 from .pipeline import compile as compile
 from .program import Program as Program
+from .scalar import Scalar as Scalar
 from .symbolic import Symbolic as Symbolic
 from .trace import fixed as fixed

@@ -148,9 +148,9 @@ def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> s
         cost = _cost(node, [LOAD_COST if t.index in stored else costs[t.index] for t in _targets(graph, node)])
         costs[node.index] = cost
         jump = jumps[node.index]
-        is_output = written.get(node.index, 0) >= node.size
-        threshold = 2 * LOAD_COST if is_output else options.t_complexity
-        often = jump > 0 and jump + is_output >= options.t_ref and cost >= threshold
+        as_output = min(written.get(node.index, 0) / node.size, 1.0)
+        threshold = 2 * LOAD_COST if as_output == 1 else options.t_complexity
+        often = jump > 0 and jump + as_output >= options.t_ref and cost >= threshold
         inner = (t.index for operand in node.operands for t in graph.nodes_of(operand))
         loops[node.index] = _longest(node) > options.unrolled_terms or any(
             loops.get(t) for t in inner if t not in stored

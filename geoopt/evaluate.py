@@ -16,6 +16,7 @@ from .kernel import Kernel, Kernels
 from .ops import OPS
 from .plan import Plan
 from .schedule import Schedule
+from .tape import NAMES, NONE, Tape
 from .template import evaluate_template
 
 
@@ -61,10 +62,27 @@ def _outputs(traced: Traced, memory: np.ndarray) -> list[np.ndarray]:
 def _traced(traced: Traced, inputs: list[np.ndarray]) -> list[np.ndarray]:
     memory = _memory(traced, inputs)
     for node in traced.graph.nodes:
-        if not node.is_leaf:
+        if node.tape is not None:
+            _tape(node.first, node.tape, memory)
+        elif not node.is_leaf:
             operands = [_truth(traced.graph, o, memory[o.to_array()]) for o in node.operands]
             memory[node.first : node.end] = np.ravel(_apply(node, operands))
     return _outputs(traced, memory)
+
+
+def _tape(first: int, tape: Tape, memory: np.ndarray) -> None:
+    codes, operands = tape.columns()
+    for i, (code, ids) in enumerate(zip(codes, operands, strict=True)):
+        name = NAMES[code]
+        if name == "constant":
+            memory[first + i] = tape.values[ids[0]]
+        else:
+            values = [memory[k] for k in ids if k != NONE]
+            takes_bool = [OPS[name].takes_bool and (name != "where" or slot == 0) for slot in range(3)]
+            with np.errstate(all="ignore"):
+                memory[first + i] = OPS[name].numpy(
+                    *(v != 0 if t else v for v, t in zip(values, takes_bool, strict=False))
+                )
 
 
 def _truth(graph: Graph, view: Ids, values: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
 """The expression graph: long nodes, each a run of scalars made by one operation.
 
-Besides the rows of `ops.OPS` three operations exist only here: ``variable`` (an argument of the program),
-``constant`` (numbers known while tracing) and ``segment_sum`` (sums of consecutive operands, with CSR offsets).
+Besides the rows of `ops.OPS` four operations exist only here: ``variable`` (an argument of the program),
+``constant`` (numbers known while tracing), ``segment_sum`` (sums of consecutive operands, with CSR offsets) and,
+until `lift` has run, ``scalars`` (a tape of numbers made one by one).
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ import numpy as np
 from .errors import InternalError
 from .ids import Ids
 from .ops import OPS
+from .tape import Tape
+
+MANY_NODES = 8  # from here on a binary search is faster than comparing with each
 
 _NOTHING = np.zeros(0, np.int32)
 
@@ -31,6 +35,7 @@ class Node:
     # of a segment sum: segment s reads operands[0][offsets[s]:offsets[s+1]]
     offsets: np.ndarray = field(default_factory=lambda: _NOTHING)
     name: str = ""  # of a variable
+    tape: Tape | None = None  # of scalars made one by one
 
     @property
     def size(self) -> int:
@@ -60,23 +65,49 @@ class Graph:
 
     nodes: list[Node] = field(default_factory=list)
     firsts: list[int] = field(default_factory=list)
+    size: int = 0  # how many scalars the graph stands for
     _known: dict[tuple, Node] = field(default_factory=dict)
     _reads: dict[int, tuple] = field(default_factory=dict)
-
-    @property
-    def size(self) -> int:
-        """How many scalars the graph stands for."""
-        return self.nodes[-1].end if self.nodes else 0
+    _numbers: dict[object, int] = field(default_factory=dict)
+    _tape: Tape = field(default_factory=Tape)  # of the scalars made since the last node
 
     def _append(self, key: tuple | None, op: str, operands: tuple[Ids, ...], shape: tuple[int, ...], **payload) -> Node:
         if key is not None and key in self._known:
             return self._known[key]
+        self.finish()
         node = Node(len(self.nodes), op, operands, tuple(shape), self.size, **payload)
         self.nodes.append(node)
         self.firsts.append(node.first)
+        self.size = node.end
         if key is not None:
             self._known[key] = node
         return node
+
+    def finish(self) -> None:
+        """Make a node of the scalars on the tape."""
+        if not len(self._tape):
+            return
+        tape, self._tape = self._tape, Tape()
+        first = self.size - len(tape)
+        self.nodes.append(Node(len(self.nodes), "scalars", (), (len(tape),), first, tape=tape))
+        self.firsts.append(first)
+
+    def record(self, code: int, left: int, right: int = -1, third: int = -1) -> int:
+        """The id of one scalar made by an operation of `tape.CODES`. Unlike `apply`, this finds no equal ones."""
+        self._tape.append(code, left, right)
+        if third >= 0:
+            self._tape.append_third(third)
+        self.size += 1
+        return self.size - 1
+
+    def number(self, value: float) -> int:
+        """The id of a number."""
+        key = value if value else repr(value)  # 0.0 and -0.0 are equal, but not the same
+        if key not in self._numbers:
+            self._tape.append_number(value)
+            self._numbers[key] = self.size
+            self.size += 1
+        return self._numbers[key]
 
     def variable(self, name: str, shape: tuple[int, ...]) -> Node:
         return self._append(None, "variable", (), shape, name=name)
@@ -121,6 +152,10 @@ class Graph:
 
     def _counted(self, view: Ids, nodes: list[Node]) -> list[tuple[Node, int]]:
         ids = view.to_array().ravel()
+        if len(nodes) > MANY_NODES:
+            owner = np.searchsorted([n.first for n in nodes], ids, side="right") - 1
+            found = np.bincount(owner, minlength=len(nodes))
+            return [(n, int(count)) for n, count in zip(nodes, found, strict=True) if count]
         below = [int(np.count_nonzero(ids < n.first)) for n in nodes] + [len(ids)]
         counts = [(n, after - before) for n, before, after in zip(nodes, below, below[1:], strict=False)]
         return [(n, count) for n, count in counts if count]

@@ -94,10 +94,21 @@ class Structure:
 
     def of_node(self, node: Node, level: int) -> np.ndarray:
         """Hashes of a node's own expressions as a kernel at ``level`` evaluates them."""
-        key = (node.index, level)
-        if key not in self._hashes:
-            self._hashes[key] = self._compute(node, level)
-        return self._hashes[key]
+        for below in self._unknown(node, level):
+            self._hashes[below.index, level] = self._compute(below, level)
+        return self._hashes[node.index, level]
+
+    def _unknown(self, node: Node, level: int) -> list[Node]:
+        """The nodes that a kernel at ``level`` computes for a node and whose hashes are not known, operands first."""
+        found: dict[int, Node] = {}
+        todo = [node]
+        while todo:
+            n = todo.pop()
+            if n.index not in found and (n.index, level) not in self._hashes:
+                found[n.index] = n
+                below = (t for operand in n.operands for t in self.graph.nodes_of(operand))
+                todo += [t for t in below if not t.is_leaf and not self.reads(t, level)]
+        return [found[i] for i in sorted(found)]
 
     def of_view(self, view: Ids, level: int) -> np.ndarray:
         """Hashes of the scalars of a view, loads counting as leaves; broadcasts to the view's shape."""

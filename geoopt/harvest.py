@@ -9,6 +9,9 @@ with whole columns of ids, never a member by itself.
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from typing import Any
+
 import numpy as np
 
 from .errors import InternalError
@@ -18,6 +21,9 @@ from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf, Loop
 from .ops import OPS
 from .template import Expression, Template
+
+# a visit asks for the expressions of other columns and is sent them, so that depth costs no recursion
+Visit = Generator[tuple[Ids, "int | None"], Any, Expression]
 
 
 def harvest(groups: Groups) -> Kernels:
@@ -52,26 +58,41 @@ class _Walk:
     def _root(self, column: Ids) -> Expression:
         nodes = self.graph.nodes_of(column)
         if len(nodes) == 1 and not nodes[0].is_leaf and not self.structure.reads(nodes[0], self.group.level):
-            return self._computed(nodes[0], column, None)
-        return self._visit(column, None)
+            return self._run(self._computed(nodes[0], column, None))
+        return self._run(self._visit(column, None))
 
-    def _visit(self, column: Ids, loop: int | None) -> Expression:
+    def _run(self, visit: Visit) -> Expression:
+        """Run a visit and all that it asks for; expressions may be deeper than Python's stack."""
+        stack, found = [visit], None
+        while stack:
+            try:
+                wanted = stack[-1].send(found)
+            except StopIteration as finished:
+                stack.pop()
+                found = finished.value
+                continue
+            stack.append(self._visit(*wanted))
+            found = None
+        assert found is not None
+        return found
+
+    def _visit(self, column: Ids, loop: int | None) -> Visit:
         """The expression of a column of ids, one per member or per term of a loop."""
         column = column.canonical()
         key = (loop, column.key)
         if key not in self._seen:
-            self._seen[key] = self._expression(column, loop)
+            self._seen[key] = yield from self._expression(column, loop)
         return self._seen[key]
 
-    def _expression(self, column: Ids, loop: int | None) -> Expression:
+    def _expression(self, column: Ids, loop: int | None) -> Visit:
         nodes = self.graph.nodes_of(column)
         if all(n.op == "constant" for n in nodes):
             return self._constant(nodes, column, loop)
         if all(self.structure.reads(n, self.group.level) for n in nodes):
             return self._leaf(Leaf(column, None, loop))
         if len(nodes) == 1:
-            return self._computed(nodes[0], column, loop)
-        return self._from_several_nodes(nodes, column, loop)
+            return (yield from self._computed(nodes[0], column, loop))
+        return (yield from self._from_several_nodes(nodes, column, loop))
 
     def _leaf(self, leaf: Leaf) -> Expression:
         self.leaves.append(leaf)
@@ -89,17 +110,18 @@ class _Walk:
             return self.template.make("constant", (), float(values[0]))
         return self._leaf(Leaf(None, values, loop))
 
-    def _computed(self, node: Node, column: Ids, loop: int | None) -> Expression:
+    def _computed(self, node: Node, column: Ids, loop: int | None) -> Visit:
         local = self.graph.local(node, column)
         if node.op == "segment_sum":
-            return self._sum(node, local, loop)
-        operands = [o.compose(local) for o in node.operands]
-        return self._applied(node.op, operands, loop)
+            return (yield from self._sum(node, local, loop))
+        operands = self._arranged(node.op, [o.compose(local) for o in node.operands])
+        return (yield from self._applied(node.op, operands, loop))
 
-    def _applied(self, op: str, operands: list[Ids], loop: int | None) -> Expression:
-        if OPS[op].is_commutative:
-            operands = self._ordered(operands)
-        return self.template.make(op, tuple(self._visit(o, loop) for o in operands))
+    def _applied(self, op: str, operands: list[Ids], loop: int | None) -> Visit:
+        args = []
+        for operand in operands:
+            args.append((yield operand, loop))
+        return self.template.make(op, tuple(args))
 
     def _ordered(self, operands: list[Ids]) -> list[Ids]:
         """Operands of a commutative operation in the order of their structure, member by member."""
@@ -112,7 +134,7 @@ class _Walk:
         a, b = (o.to_array() for o in operands)
         return [Ids.explicit(np.where(swap, b, a)), Ids.explicit(np.where(swap, a, b))]
 
-    def _from_several_nodes(self, nodes: list[Node], column: Ids, loop: int | None) -> Expression:
+    def _from_several_nodes(self, nodes: list[Node], column: Ids, loop: int | None) -> Visit:
         """Equal structure from different nodes: join the operands' columns node by node."""
         first = nodes[0]
         if first.op == "segment_sum" or any(n.op != first.op or n.is_leaf for n in nodes):
@@ -126,14 +148,14 @@ class _Walk:
             for target, operand in zip(joined, self._arranged(node.op, operands), strict=True):
                 target[inside] = operand.to_array()
         columns = [Ids.explicit(j.astype(np.int32) if self.graph.size < 2**31 else j) for j in joined]
-        return self.template.make(first.op, tuple(self._visit(c, loop) for c in columns))
+        return (yield from self._applied(first.op, columns, loop))
 
     def _arranged(self, op: str, operands: list[Ids]) -> list[Ids]:
         return self._ordered(operands) if OPS[op].is_commutative else operands
 
     # -- sums ---------------------------------------------------------------------------------------
 
-    def _sum(self, node: Node, local: Ids, loop: int | None) -> Expression:
+    def _sum(self, node: Node, local: Ids, loop: int | None) -> Visit:
         """A sum as unrolled additions of its few terms and loops over its many, by structure of the terms."""
         terms = self.structure.of_view(node.operands[0], self.group.level)
         kinds, counts = self.structure.terms_of_sum(node, terms)
@@ -146,9 +168,10 @@ class _Walk:
                 continue
             starts, positions = _terms_of_kind(node, segments, k, kind_of, counts[k])
             if shapes[k][segments[0]] >= 0:
-                parts += self._unrolled(node, starts, positions, int(counts[k][segments[0]]), loop)
+                for column in _unrolled(node, starts, positions, int(counts[k][segments[0]])):
+                    parts.append((yield column, loop))
             else:
-                parts.append(self._looped(node, starts, positions, loop))
+                parts.append((yield from self._looped(node, starts, positions, loop)))
         if not parts:
             return self.template.make("constant", (), 0.0)
         total = parts[0]
@@ -156,19 +179,19 @@ class _Walk:
             total = self.template.make("add", (total, p))
         return total
 
-    def _unrolled(self, node: Node, starts: np.ndarray, positions: Ids, count: int, loop: int | None) -> list:
-        columns = [
-            positions.compose(Ids.explicit(starts[:-1] + starts.dtype.type(t)).canonical()) for t in range(count)
-        ]
-        return [self._visit(node.operands[0].compose(c.canonical()), loop) for c in columns]
-
-    def _looped(self, node: Node, starts: np.ndarray, positions: Ids, loop: int | None) -> Expression:
+    def _looped(self, node: Node, starts: np.ndarray, positions: Ids, loop: int | None) -> Visit:
         if loop is not None:
             raise InternalError("harvest", "a loop inside a loop; decompose should have stored the inner sum")
         self.loops.append(Loop(starts))
         number = len(self.loops) - 1
-        body = self._visit(node.operands[0].compose(positions), number)
+        body = yield node.operands[0].compose(positions), number
         return self.template.make("sum", (body,), number)
+
+
+def _unrolled(node: Node, starts: np.ndarray, positions: Ids, count: int) -> list[Ids]:
+    """The summands' ids, one column per term."""
+    first = [Ids.explicit(starts[:-1] + starts.dtype.type(t)).canonical() for t in range(count)]
+    return [node.operands[0].compose(positions.compose(column).canonical()) for column in first]
 
 
 def _terms_of_kind(

@@ -11,6 +11,7 @@ import hashlib
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 
 from .ops import PRIME
 
@@ -55,9 +56,9 @@ def combined(op: np.uint64, parts: list[np.ndarray], is_commutative: bool) -> np
         return mixed(total)
 
 
-@numba.njit(cache=True, nogil=True)
-def _scrambled(x):
-    """`mixed` for one number."""
+@register_jitable
+def scrambled(x):
+    """`mixed` for one number, in compiled loops and in others."""
     x = (x ^ (x >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     return x ^ (x >> np.uint64(32))
@@ -68,7 +69,7 @@ def add_hashes(keys, ids, salt):
     """keys[i] += hash(ids[i]); sums of such hashes identify multisets, or tuples where the salts differ."""
     start = np.uint64(salt) << np.uint64(40)
     for i in range(len(ids)):
-        keys[i] += _scrambled(np.uint64(ids[i]) + np.uint64(1) + start)
+        keys[i] += scrambled(np.uint64(ids[i]) + np.uint64(1) + start)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -76,7 +77,7 @@ def add_segment_hashes(keys, ids, offsets):
     """keys[s] += the sum of hash(ids[j]) over segment s."""
     for s in range(len(offsets) - 1):
         for j in range(offsets[s], offsets[s + 1]):
-            keys[s] += _scrambled(np.uint64(ids[j]) + np.uint64(1))
+            keys[s] += scrambled(np.uint64(ids[j]) + np.uint64(1))
 
 
 @numba.njit(cache=True, nogil=True)

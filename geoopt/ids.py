@@ -70,6 +70,20 @@ class Ids:
         return Ids(ids.shape, 0, (0,) * ids.ndim, ids)._folded()
 
     @staticmethod
+    def spaced(ids: np.ndarray) -> Ids:
+        """Like `explicit`, but affine along the axes on which the ids are evenly spaced."""
+        if not ids.size:
+            return Ids.explicit(ids)
+        base, strides = ids.astype(id_dtype(int(ids.max())), copy=False), [0] * ids.ndim
+        for axis, length in enumerate(ids.shape):
+            line = np.moveaxis(base, axis, 0)
+            steps = line[1:] - line[:-1] if length > 1 else line[:0]
+            if length == 1 or (steps == steps.flat[0]).all():
+                strides[axis] = 0 if length == 1 else int(steps.flat[0])
+                base = np.moveaxis(line[:1], 0, axis)
+        return Ids(ids.shape, 0, tuple(strides), base)._folded()
+
+    @staticmethod
     def concatenate(parts: list[Ids], axis: int) -> Ids:
         """Join views along an axis; the result lists its ids unless it has only one part."""
         if len(parts) == 1:
@@ -186,6 +200,20 @@ class Ids:
         except ValueError:
             return Ids.explicit(self.to_array().reshape(shape))
         return self._from_phantoms(affine, base)
+
+    def element(self, key: object) -> Ids | None:
+        """``self[key]`` for an integer or a tuple of integers, the short way; None for every other key."""
+        keys = key if type(key) is tuple else (key,)
+        if self.base is not None or len(keys) > len(self.shape):
+            return None
+        offset = self.offset
+        for k, length, stride in zip(keys, self.shape, self.strides, strict=False):
+            if type(k) is not int and not isinstance(k, np.integer):
+                return None
+            if not -length <= k < length:
+                return None
+            offset += stride * int(k if k >= 0 else k + length)
+        return Ids(self.shape[len(keys) :], offset, self.strides[len(keys) :])
 
     def __getitem__(self, key: object) -> Ids:
         """NumPy indexing: slices, integers, new axes, integer and boolean arrays."""

@@ -4,6 +4,7 @@
 stage          takes -> gives           what it does
 =============  =======================  ==========================================================
 `trace`        function -> Traced       runs the code once on symbolic arrays
+`lift`         Traced -> Traced         scalar-style code becomes long nodes too
 `decompose`    Traced -> Cut            which nodes are stored, which recomputed in their readers
 `group`        Cut -> Groups            splits members by structure and level; finds blocks
 `harvest`      Groups -> Kernels        one template per group, one column per distinct leaf
@@ -32,6 +33,7 @@ from .decompose import decompose
 from .errors import ArgumentError
 from .group import group
 from .harvest import harvest
+from .lift import lift
 from .options import Options
 from .place import place
 from .program import Preparation, Program
@@ -40,7 +42,19 @@ from .schedule import schedule
 from .simplify import simplify
 from .trace import trace
 
-STAGES = ("trace", "decompose", "group", "harvest", "simplify", "place", "schedule", "allocate", "compress", "assemble")
+STAGES = (
+    "trace",
+    "lift",
+    "decompose",
+    "group",
+    "harvest",
+    "simplify",
+    "place",
+    "schedule",
+    "allocate",
+    "compress",
+    "assemble",
+)
 
 Watch = Callable[[str, Any], None]
 
@@ -74,18 +88,26 @@ def compile(
     options = options or Options()
     clock = _Clock(watch)
     traced, signature = clock.run("trace", lambda: trace(function, arguments, keywords))
-    graph_size = len(traced.graph.nodes), traced.graph.size
-    ir = clock.run("decompose", lambda: decompose(traced, options))
-    ir = clock.run("group", lambda: group(ir))
-    ir = clock.run("harvest", lambda: harvest(ir))
-    ir = clock.run("simplify", lambda: simplify(ir))
-    plan = clock.run("place", lambda: place(ir))
-    order = clock.run("schedule", lambda: schedule(plan, options.worker_count))
-    order = clock.run("allocate", lambda: allocate(order))
-    order = clock.run("compress", lambda: compress(order))
-    machine = clock.run("assemble", lambda: cpu.assemble(order.plan, options, dtype))
-    preparation = Preparation(*graph_size, clock.seconds, peak_bytes())
-    return Program(order, signature, options, dtype, machine, preparation)
+    record: Any = traced
+    for stage, work in _between_trace_and_assemble(options):
+        record = clock.run(stage, lambda work=work, record=record: work(record))
+    machine = clock.run("assemble", lambda: cpu.assemble(record.plan, options, dtype))
+    preparation = Preparation(len(traced.graph.nodes), traced.graph.size, clock.seconds, peak_bytes())
+    return Program(record, signature, options, dtype, machine, preparation)
+
+
+def _between_trace_and_assemble(options: Options) -> list[tuple[str, Callable[[Any], Any]]]:
+    return [
+        ("lift", lift),
+        ("decompose", lambda ir: decompose(ir, options)),
+        ("group", group),
+        ("harvest", harvest),
+        ("simplify", simplify),
+        ("place", place),
+        ("schedule", lambda ir: schedule(ir, options.worker_count)),
+        ("allocate", allocate),
+        ("compress", compress),
+    ]
 
 
 class _Clock:

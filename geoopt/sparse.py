@@ -118,7 +118,7 @@ class SparseMatrix:
 def from_triplets(rows: Any, cols: Any, values: Any, shape: tuple[int, int]) -> Any:
     """The matrix with ``values`` at ``(rows, cols)``; entries at the same place are summed.
 
-    rows, cols : integers, values : numbers; three arrays of one shape, or three lists of such arrays.
+    rows, cols : integers, values : numbers; three arrays of one shape, or three lists of such arrays or of numbers.
     Returns ``scipy.sparse.csr_array`` (or CuPy's ``csr_matrix`` for CuPy values), canonical, or a
     `SparseMatrix` for symbolic values.
     Raises ArgumentError where the arrays differ in length or an index lies outside ``shape``.
@@ -149,7 +149,7 @@ def from_triplets(rows: Any, cols: Any, values: Any, shape: tuple[int, int]) -> 
 
 def from_diagonal(values: Any) -> Any:
     """The square matrix with ``values`` (n,) on its diagonal and nothing else."""
-    index = np.arange(values.shape[0], dtype=np.int32)
+    index = np.arange(len(values), dtype=np.int32)
     return from_triplets(index, index, values, (len(index), len(index)))
 
 
@@ -169,7 +169,13 @@ SPARSE_PRODUCT.append(lambda matrix, x: constant(x.graph, matrix) @ x)
 
 
 def _listed(value: Any) -> list:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
+    """Arrays, one by one; a list of numbers is one array."""
+    if not isinstance(value, (list, tuple)):
+        return [value]
+    if not value or any(np.ndim(v) for v in value):
+        return list(value)
+    symbolic = next((v for v in value if isinstance(v, Symbolic)), None)
+    return [np.asarray(value) if symbolic is None else as_symbolic(symbolic.graph, value)]
 
 
 def _scalar(value: Any, operator: str) -> Any:

@@ -19,6 +19,10 @@ from .errors import BranchError, ShapeError, TracingError, UnsupportedError, use
 from .graph import Graph
 from .ids import Ids
 from .ops import BY_UFUNC, OPS
+from .tape import CODES
+
+MANY_NODES = 1000  # code that has made so many nodes loops in Python over elements ...
+FEW_SCALARS = 16  # ... and its short vectors go to the tape, number by number
 
 # filled by the files that implement them, which lie above this one
 FUNCTIONS: dict[Callable, Callable] = {}
@@ -31,6 +35,7 @@ class Symbolic:
 
     __slots__ = ("_graph", "_ids", "_is_bool")
     __array_priority__ = 1000.0
+    number_type: type[Symbolic]  # the type of arrays without axes
 
     def __init__(self, graph: Graph, ids: Ids, is_bool: bool = False):
         self._graph = graph
@@ -41,15 +46,15 @@ class Symbolic:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self._ids.shape
+        return self.ids.shape
 
     @property
     def ndim(self) -> int:
-        return self._ids.ndim
+        return self.ids.ndim
 
     @property
     def size(self) -> int:
-        return self._ids.size
+        return self.ids.size
 
     @property
     def dtype(self) -> np.dtype:
@@ -80,18 +85,21 @@ class Symbolic:
 
     def view(self, ids: Ids) -> Symbolic:
         """Other ids of the same graph."""
-        return Symbolic(self._graph, ids, self._is_bool)
+        return symbolic(self._graph, ids, self._is_bool)
 
     # -- moving data: never a node --------------------------------------------------------------------
 
     def __getitem__(self, key: object) -> Symbolic:
+        element = self.ids.element(key)
+        if element is not None:
+            return symbolic(self._graph, element, self._is_bool)
         if any(isinstance(k, Symbolic) for k in (key if isinstance(key, tuple) else (key,))):
             raise TracingError(
                 "cannot index with a symbolic value: structure must be known while tracing",
                 "index with integers or boolean arrays; choose between values with np.where",
             )
         try:
-            return self.view(self._ids[key])
+            return self.view(self.ids[key])
         except IndexError as error:
             raise IndexError(f"{error}\n  at {user_line()}") from None
 
@@ -107,7 +115,7 @@ class Symbolic:
         shape = tuple(self.size // max(known, 1) if s == -1 else int(s) for s in shape)
         if int(np.prod(shape, dtype=np.int64)) != self.size:
             raise ShapeError(f"cannot reshape {self.shape} into {shape}", "give a shape with as many elements")
-        return self.view(self._ids.reshape(shape))
+        return self.view(self.ids.reshape(shape))
 
     def ravel(self) -> Symbolic:
         return self.reshape(-1)
@@ -121,7 +129,7 @@ class Symbolic:
         listed = len(order_of_axes) == 1 and isinstance(order_of_axes[0], (tuple, list))
         axes = order_of_axes[0] if listed else order_of_axes
         order = tuple(a % self.ndim for a in axes) if axes and axes[0] is not None else range(self.ndim)[::-1]
-        return self.view(self._ids.transpose(tuple(order)))
+        return self.view(self.ids.transpose(tuple(order)))
 
     def squeeze(self, axis: Any = None) -> Symbolic:
         drop = range(self.ndim) if axis is None else np.atleast_1d(axis) % self.ndim
@@ -282,6 +290,12 @@ class Symbolic:
         return apply("absolute", self)
 
 
+def symbolic(graph: Graph, ids: Ids, is_bool: bool = False) -> Symbolic:
+    """A symbolic array, or a number where there are no axes."""
+    kind = Symbolic if ids.shape else Symbolic.number_type
+    return kind(graph, ids, is_bool)
+
+
 def _binary(op: str, left: Any, right: Any) -> Any:
     known = (Symbolic, np.ndarray, np.generic, Number, list, tuple)
     if not isinstance(left, known) or not isinstance(right, known):
@@ -297,8 +311,11 @@ def _reject_ufunc(ufunc: np.ufunc, method: str, kwargs: dict, out: Any) -> Any:
     raise UnsupportedError(f"{what} is not supported on symbolic arrays", "use the plain function")
 
 
-def as_symbolic(graph: Graph, value: Any) -> Symbolic:
-    """A symbolic array as it is; numbers and NumPy arrays as constants of the graph; lists as their stack."""
+def as_symbolic(graph: Graph, value: Any, on_tape: bool = False) -> Symbolic:
+    """A symbolic array as it is; numbers and NumPy arrays as constants of the graph; lists as their stack.
+
+    on_tape : record a number beside the operations on numbers, not as a node of its own
+    """
     if isinstance(value, Symbolic):
         if value.graph is not graph:
             raise TracingError(
@@ -307,11 +324,13 @@ def as_symbolic(graph: Graph, value: Any) -> Symbolic:
             )
         return value
     if isinstance(value, (list, tuple)) and value:
+        if all(type(v) is Symbolic.number_type or isinstance(v, Number) for v in value):
+            return Symbolic(graph, Ids.explicit(_ids_of_numbers(graph, value)))
         parts = [as_symbolic(graph, v) for v in value]
         for part in parts:
             reject_comparison(part, "a list")
         if len({p.shape for p in parts}) == 1:
-            return Symbolic(graph, Ids.stack([p.ids for p in parts], 0))
+            return symbolic(graph, Ids.stack([p.ids for p in parts], 0))
     array = np.asarray(value)
     if array.dtype == object or not (np.issubdtype(array.dtype, np.number) or array.dtype == bool):
         raise UnsupportedError(
@@ -320,7 +339,19 @@ def as_symbolic(graph: Graph, value: Any) -> Symbolic:
         )
     if np.issubdtype(array.dtype, np.complexfloating):
         raise UnsupportedError("complex numbers are not supported", "split them into real and imaginary parts")
-    return Symbolic(graph, graph.constant(array).ids)
+    if on_tape and not array.ndim:
+        return symbolic(graph, Ids((), graph.number(float(array)), ()))
+    return symbolic(graph, graph.constant(array).ids)
+
+
+def _ids_of_numbers(graph: Graph, numbers: Any) -> np.ndarray:
+    """Ids of symbolic and known numbers."""
+    ids = np.empty(len(numbers), np.int64)
+    for i, x in enumerate(numbers):
+        if isinstance(x, Symbolic):
+            reject_comparison(x, "a list")
+        ids[i] = as_symbolic(graph, x, on_tape=True).ids.offset
+    return ids
 
 
 def graph_of(*values: Any) -> Graph:
@@ -331,7 +362,9 @@ def graph_of(*values: Any) -> Graph:
 def apply(op: str, *values: Any) -> Symbolic:
     """One elementwise node over broadcast operands."""
     graph = graph_of(*values)
-    operands = [_as_condition(graph, v) if OPS[op].takes_bool else as_symbolic(graph, v) for v in values]
+    are_numbers = len(graph.nodes) > MANY_NODES or not any(np.ndim(v) for v in values)
+    convert = _as_condition if OPS[op].takes_bool else as_symbolic
+    operands = [convert(graph, v, are_numbers) for v in values]
     _check_booleans(op, operands)
     try:
         shape = np.broadcast_shapes(*(o.shape for o in operands))
@@ -339,16 +372,24 @@ def apply(op: str, *values: Any) -> Symbolic:
         shapes = " and ".join(str(o.shape) for o in operands)
         remedy = "shapes align from the right; add axes with [:, None] where they should broadcast"
         raise ShapeError(f"cannot {op} arrays of shapes {shapes}: they do not broadcast", remedy) from None
+    if not shape:
+        made = graph.record(CODES[op], *(o.ids.offset for o in operands))
+        return symbolic(graph, Ids((), made, ()), OPS[op].gives_bool)
     views = tuple(o.ids if o.shape == shape else o.ids.broadcast_to(shape) for o in operands)
+    if len(graph.nodes) > MANY_NODES and int(np.prod(shape)) <= FEW_SCALARS:
+        columns = zip(*(v.to_array().ravel().tolist() for v in views), strict=True)
+        made = [graph.record(CODES[op], *column) for column in columns]
+        return Symbolic(graph, Ids.contiguous(made[0] if made else 0, shape), OPS[op].gives_bool)
     node = graph.apply(op, views)
     return Symbolic(graph, node.ids, OPS[op].gives_bool)
 
 
-def _as_condition(graph: Graph, value: Any) -> Symbolic:
+def _as_condition(graph: Graph, value: Any, on_tape: bool = False) -> Symbolic:
     """Like `as_symbolic`, but a fixed mask stays a condition."""
+    found = as_symbolic(graph, value, on_tape)
     if isinstance(value, Symbolic) or np.asarray(value).dtype != bool:
-        return as_symbolic(graph, value)
-    return apply("not_equal", as_symbolic(graph, value), 0.0)
+        return found
+    return apply("not_equal", found, 0.0)
 
 
 def _check_booleans(op: str, operands: list[Symbolic]) -> None:

@@ -20,7 +20,7 @@ from .errors import ArgumentError
 from .graph import Graph, Node, Traced
 from .results import Collect, Rebuild, flatten
 from .sparse import from_scipy
-from .symbolic import Symbolic
+from .symbolic import Symbolic, symbolic
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
     result = function(*stand_ins, **named)
     arrays: list[Symbolic] = []
     rebuild, collect = flatten(result, arrays)
+    graph.finish()
     label = getattr(function, "__name__", type(function).__name__)
     signature = Signature(label, tuple(a for a, _ in found), rebuild, collect)
     return Traced(graph, tuple(n for _, n in found), tuple(a.ids for a in arrays)), signature
@@ -96,7 +97,7 @@ def _stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, N
         return value
     node = graph.variable(name, np.shape(value))
     found.append((Argument(name, np.shape(value)), node))
-    return Symbolic(graph, node.ids)
+    return symbolic(graph, node.ids)
 
 
 def _sparse_stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, Node]]) -> Any:

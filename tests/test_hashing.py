@@ -104,3 +104,12 @@ def test_added_hashes_identify_multisets_and_tuples():
     segments = np.zeros(4, np.uint64)
     add_segment_hashes(segments, np.array([4, 5, 5, 4, 5, 4, 5], np.int32), np.array([0, 2, 4, 4, 7]))
     assert first_equal(segments).tolist() == [0, 0, 2, 3]
+
+
+@pytest.mark.parametrize("base", [2.0, 3.0, 0.5, 10.0, 1.5])
+def test_powers_of_small_numbers_do_not_come_back(base):
+    powers, value = set(), 1
+    for _ in range(4000):
+        value = value * number_residue(base) % PRIME
+        powers.add(value)
+    assert len(powers) == 4000 and 1 not in powers

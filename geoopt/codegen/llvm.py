@@ -137,11 +137,16 @@ class _Body(Functions):
         return self.outer
 
     def value(self, e: Expression) -> str:
-        loops = self.loops_of[id(e)]
-        key = (id(e), self.loop if self.loop in loops else None)
-        if key not in self.values:
-            self.values[key] = self._compute(e, loops)
-        return self.values[key]
+        if self._key(e) not in self.values:
+            for below in bottom_up([e]):  # so that deep expressions need no recursion
+                loops = self.loops_of[id(below)]
+                is_here = self.loop in loops if loops else True
+                if is_here and self._key(below) not in self.values:
+                    self.values[self._key(below)] = self._compute(below, loops)
+        return self.values[self._key(e)]
+
+    def _key(self, e: Expression) -> tuple[int, int | None]:
+        return id(e), self.loop if self.loop in self.loops_of[id(e)] else None
 
     def _compute(self, e: Expression, loops: frozenset[int]) -> str:
         if e.op == "constant":

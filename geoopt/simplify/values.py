@@ -45,21 +45,17 @@ def merge_equal_values(roots: list[Expression], template: Template, find_constan
     for e in order:
         own = frozenset([int(e.value)]) if e.op == "leaf" else frozenset()  # type: ignore[arg-type]
         reads[id(e)] = own.union(*(reads[id(a)] for a in e.args))
-        costs[id(e)] = (OPS[e.op].cost if e.op in OPS else 0) + sum(costs[id(a)] for a in e.args)
+        costs[id(e)] = (OPS[e.op].cost if e.op in OPS else e.op == "sum") + sum(costs[id(a)] for a in e.args)
         known = cheapest.get((hashes[id(e)], reads[id(e)]))
         if known is None or costs[id(e)] < costs[id(known)]:
             cheapest[hashes[id(e)], reads[id(e)]] = e
     done: dict[tuple, Expression] = {}
-
-    def visit(e: Expression) -> Expression:
-        key = hashes[id(e)], reads[id(e)]
-        if key not in done:
-            best = cheapest[key]
-            is_number = find_constants and not key[1] and key[0] in SMALL and best.op in OPS
-            if is_number and not OPS[best.op].gives_bool:
-                done[key] = template.make("constant", (), SMALL[key[0]])
-            else:
-                done[key] = template.make(best.op, tuple(visit(a) for a in best.args), best.value)
-        return done[key]
-
-    return [visit(r) for r in roots]
+    for key in sorted(cheapest, key=lambda k: costs[id(cheapest[k])]):  # arguments cost less than what uses them
+        best = cheapest[key]
+        is_number = find_constants and not key[1] and key[0] in SMALL and best.op in OPS
+        if is_number and not OPS[best.op].gives_bool:
+            done[key] = template.make("constant", (), SMALL[key[0]])
+        else:
+            args = tuple(done[hashes[id(a)], reads[id(a)]] for a in best.args)
+            done[key] = template.make(best.op, args, best.value)
+    return [done[hashes[id(r)], reads[id(r)]] for r in roots]

@@ -1,0 +1,163 @@
+"""Stage `lift`: scalar-style code becomes the long nodes that array-style code makes.
+
+Takes: `Traced`, whose graph may hold tapes of scalars made one by one.
+Gives: `Traced` without tapes.
+Ensures: the same values; scalars of equal structure are one node, whose leading axis is the mesh element wherever
+the code's loops show what that is.
+Paper: expression grouping, moved to the front: there every scalar stays a tree node of its own.
+
+Scalars with equal structure hashes form a *run*. Sums that collect from many elements, one term here and one there
+(``L[i, j] += w``), become segment sums. When element e of one run reads element e of another, both get
+the shape (elements, scalars of each), so that later stages see which references stay in one element.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .graph import Graph, Node, Traced
+from .ids import Ids
+from .lift_runs import Run, elements_of, runs
+from .lift_tape import Joined
+from .ops import OPS
+
+
+def lift(traced: Traced) -> Traced:
+    if not any(node.op == "scalars" for node in traced.graph.nodes):
+        return traced
+    return _Rebuilt(Joined(traced)).traced()
+
+
+class _Rebuilt:
+    """The new graph and where each scalar of the old one went."""
+
+    def __init__(self, joined: Joined):
+        self.joined, self.old = joined, joined.traced.graph
+        self.graph = Graph()
+        self.of_tape = np.full(joined.size, -1, np.int64)  # new ids of the scalars on the tape
+        self.shift = np.zeros(len(self.old.nodes), np.int64)  # new minus old ids of the other nodes
+        self.nodes: dict[int, Node] = {}
+
+    def traced(self) -> Traced:
+        joined = self.joined
+        for node in joined.traced.variables:
+            self._keep(node, self.graph.variable(node.name, node.shape))
+        found = runs(joined)
+        shapes = elements_of(joined, found)
+        steps: list[tuple[int, int, Run | Node]] = [(run.depth, 0, run) for run in found]
+        steps += [(joined.depths[n.index], 1, n) for n in joined.kept]
+        for _, _, item in sorted(steps, key=lambda s: s[:2]):
+            if isinstance(item, Run):
+                self._emit(item, shapes[item.number])
+            else:
+                self._copy(item)
+        outputs = tuple(self.moved(view) for view in joined.traced.outputs)
+        self.graph.finish()
+        return replace(joined.traced, graph=self.graph, outputs=outputs, variables=self._variables())
+
+    def _variables(self) -> tuple[Node, ...]:
+        return tuple(self.nodes[n.index] for n in self.joined.traced.variables)
+
+    def _keep(self, old: Node, new: Node) -> None:
+        self.nodes[old.index] = new
+        self.shift[old.index] = new.first - old.first
+
+    def _copy(self, node: Node) -> None:
+        """A node that was long already."""
+        if node.op == "constant":
+            self._keep(node, self.graph.constant(node.values))
+            return
+        operands = tuple(self.moved(o) for o in node.operands)
+        if node.op == "segment_sum":
+            self._keep(node, self.graph.segment_sum(operands[0], node.offsets))
+        else:
+            self._keep(node, self.graph.apply(node.op, operands))
+
+    def _emit(self, run: Run, shape: tuple[int, int]) -> None:
+        if run.op == "constant":
+            first = self.graph.constant(run.values).first
+            self.of_tape[run.members] = first + np.arange(len(run.members))
+        elif run.op == "collect":
+            self._emit_collecting(run, shape)
+        else:
+            operands = [self._new_ids(o).reshape(shape) for o in run.operands]
+            kept, lane_of = _distinct_lanes(run, operands)
+            views = [Ids.spaced(o[:, kept[0]] if len(kept) == 1 else o[:, kept]) for o in operands]
+            new = self._sum(views, run.signs) if run.op == "sum" else self.graph.apply(run.op, tuple(views))
+            at = np.arange(shape[0])[:, None] * len(kept) + lane_of
+            self.of_tape[run.members] = new.first + at.ravel()
+
+    def _sum(self, terms: list[Ids], signs: np.ndarray) -> Node:
+        """A sum inside an element, whose added terms come first."""
+        total, negate = terms[0], bool(signs[0] < 0)
+        for term, sign in zip(terms[1:], signs[1:], strict=True):
+            total = self.graph.apply("add" if sign > 0 or negate else "subtract", (total, term)).ids
+        return self.graph.apply("negative", (total,)) if negate else self.graph.node_of(total.offset)
+
+    def _emit_collecting(self, run: Run, shape: tuple[int, int]) -> None:
+        """One segment sum per scalar of an element."""
+        terms = self._new_ids(run.terms)
+        for sign in (-1, 1):
+            mine = run.signs == sign
+            if sign < 0 and mine.any() and not mine.all():
+                negated = self.graph.apply("negative", (Ids.spaced(terms[mine]),))
+                terms[mine] = negated.first + np.arange(negated.size)
+        is_negative = bool((run.signs < 0).all())
+        lengths = np.diff(run.starts)
+        for lane in range(shape[1]):
+            members = np.arange(lane, len(run.members), shape[1])
+            offsets = np.append(0, np.cumsum(lengths[members]))
+            picked = np.repeat(run.starts[members] - offsets[:-1], lengths[members]) + np.arange(offsets[-1])
+            node = self.graph.segment_sum(Ids.spaced(terms[picked]), offsets)
+            if is_negative:
+                node = self.graph.apply("negative", (node.ids,))
+            self.of_tape[run.members[members]] = node.first + np.arange(len(members))
+
+    # -- ids ------------------------------------------------------------------------------------------
+
+    def _new_ids(self, references: np.ndarray) -> np.ndarray:
+        """New ids of what the tape reads: other entries, or scalars outside."""
+        inside = references >= 0
+        out = np.empty(len(references), np.int64)
+        out[inside] = self.of_tape[references[inside]]
+        out[~inside] = self.moved_ids(self.joined.outside[-1 - references[~inside]])
+        return out
+
+    def moved_ids(self, ids: np.ndarray) -> np.ndarray:
+        """New ids of old ones."""
+        owner = np.searchsorted(self.old.firsts, ids, side="right") - 1
+        out = ids + self.shift[owner]
+        on_tape = self.joined.starts[owner] >= 0
+        at = self.joined.starts[owner[on_tape]] + ids[on_tape] - np.asarray(self.old.firsts)[owner[on_tape]]
+        out[on_tape] = self.of_tape[at]
+        return out
+
+    def moved(self, view: Ids) -> Ids:
+        """The same view over the new ids; affine where its node was long already."""
+        if not view.size:
+            return view
+        low, high = self.old.node_of(view.lowest), self.old.node_of(view.highest)
+        if low is high and low.index in self.nodes:
+            return replace(view, offset=view.offset + int(self.shift[low.index]))
+        if view.base is None and not any(view.strides):
+            return replace(view, offset=int(self.moved_ids(np.array([view.offset]))[0]))
+        return Ids.spaced(self.moved_ids(view.to_array().astype(np.int64).ravel()).reshape(view.shape))
+
+
+def _distinct_lanes(run: Run, operands: list[np.ndarray]) -> tuple[list[int], np.ndarray]:
+    """The lanes of a run that compute different things, and for each lane its place among them.
+
+    operands : (elements, lanes) each. The same expression written twice for an element is one lane.
+    """
+    is_ordered = run.op not in OPS or not OPS[run.op].is_commutative
+    known: dict[tuple, int] = {}
+    kept, lane_of = [], []
+    for lane in range(operands[0].shape[1]):
+        key = [o[:, lane].tobytes() for o in operands]
+        place = known.setdefault(tuple(key if is_ordered else sorted(key)), len(known))
+        if place == len(kept):
+            kept.append(lane)
+        lane_of.append(place)
+    return kept, np.array(lane_of)

@@ -1,0 +1,196 @@
+"""Scalar-style code: loops over numbers become what array-style code is, and mean the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import geoopt
+from geoopt.evaluate import evaluate
+from geoopt.lift import lift
+from geoopt.meshes import bumpy, cloth, torus
+from geoopt.operators import cotan_laplacian
+from geoopt.sparse import from_diagonal, from_triplets
+from geoopt.trace import trace
+
+from .conftest import with_unreferenced
+from .test_stages import check_all_stages
+
+
+class Vector:
+    """A user's own class: three numbers."""
+
+    def __init__(self, x, y, z):
+        self.x, self.y, self.z = x, y, z
+
+    def __sub__(self, other):
+        return Vector(self.x - other.x, self.y - other.y, self.z - other.z)
+
+    def dot(self, other):
+        return self.x * other.x + self.y * other.y + self.z * other.z
+
+    def cross(self, o):
+        return Vector(self.y * o.z - self.z * o.y, self.z * o.x - self.x * o.z, self.x * o.y - self.y * o.x)
+
+    def norm(self):
+        return np.sqrt(self.dot(self))
+
+
+def cotan_by_loops(V, F):
+    """`cotan_laplacian` as a loop over faces and corners that fills dictionaries."""
+    n = len(V)
+    points = [Vector(V[i, 0], V[i, 1], V[i, 2]) for i in range(n)]
+    weights, mass = {}, [0.0] * n
+    for face in F.tolist():
+        edges = [points[face[c - 1]] - points[face[c - 2]] for c in range(3)]
+        double_area = edges[0].cross(edges[1]).norm()
+        for c in range(3):
+            i, j = face[c - 2], face[c - 1]
+            half_cot = -0.5 * edges[c - 2].dot(edges[c - 1]) / double_area
+            weights[i, j] = weights.get((i, j), 0) + half_cot
+            weights[j, i] = weights.get((j, i), 0) + half_cot
+            mass[face[c]] += double_area / 6
+    diagonal = [0.0] * n
+    for (i, _), weight in weights.items():
+        diagonal[i] -= weight
+    rows = [i for i, _ in weights] + list(range(n))
+    columns = [j for _, j in weights] + list(range(n))
+    return from_triplets(rows, columns, [*weights.values(), *diagonal], (n, n)), from_diagonal(mass)
+
+
+def kernels(function, *arguments):
+    plan = geoopt.compile(function, *arguments).plan
+    return sorted((k.level, k.size, len(k.roots), k.terms) for k in plan.kernels)
+
+
+@pytest.mark.parametrize("make", [lambda: bumpy(600), lambda: torus(400)], ids=["bumpy", "torus"])
+def test_loops_over_faces_compile_to_the_kernels_of_array_code(make):
+    V, F = make()
+    assert kernels(cotan_by_loops, V, F) == kernels(cotan_laplacian, V, F)
+    check_all_stages(cotan_by_loops, V, F)
+
+
+def test_boundaries_and_unreferenced_vertices():
+    for V, F in (cloth(60), with_unreferenced()):
+        program = geoopt.compile(cotan_by_loops, V, F)
+        for got, want in zip(program(V), cotan_laplacian(V, F), strict=True):
+            assert abs(got - want).max() < 1e-12
+        assert len(program.plan.kernels) <= 16
+
+
+def test_the_number_of_nodes_does_not_depend_on_the_mesh():
+    counts = {len(lift(trace(cotan_by_loops, torus(n))[0]).graph.nodes) for n in (100, 1600)}
+    assert len(counts) == 1 and counts.pop() < 60
+
+
+def test_elements_are_the_faces():
+    V, F = bumpy(600)
+    graph = lift(trace(cotan_by_loops, (V, F))[0]).graph
+    roots = [n for n in graph.nodes if n.op == "sqrt"]
+    assert [n.shape for n in roots] == [(len(F),)]
+    assert {n.shape[0] for n in graph.nodes if n.op == "divide"} == {len(F)}
+
+
+def small_vectors(V, F):
+    """Loops over faces that compute with short arrays."""
+    total, normals = 0.0, []
+    for i, j, k in F:
+        normal = np.cross(V[j] - V[i], V[k] - V[i])
+        normals.append(normal / np.linalg.norm(normal))
+        total = total + normal @ normal
+    return np.stack(normals), total
+
+
+def test_short_arrays_in_loops_become_long_nodes():
+    V, F = bumpy(600)
+    traced = lift(trace(small_vectors, (V, F))[0])
+    assert len(traced.graph.nodes) < 80
+    got, want = geoopt.compile(small_vectors, V, F)(V), small_vectors(V, F)
+    np.testing.assert_allclose(got[0], want[0], rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(got[1], want[1], rtol=1e-13)
+
+
+def one_rings(V, neighbours):
+    """A loop over vertices with an inner loop over a varying number of neighbours, then over their results."""
+    means = []
+    for i, ring in enumerate(neighbours):
+        x = y = 0
+        for j in ring:
+            x += V[j, 0] - V[i, 0]
+            y += np.exp(V[j, 1]) * 0.5
+        means.append((x / len(ring), y / len(ring)))
+    length = [np.sqrt(x * x + y * y + 1) for x, y in means]
+    return [length[ring[0]] - length[i] for i, ring in enumerate(neighbours)]
+
+
+def test_inner_loops_of_varying_length_are_one_sum():
+    rng = np.random.default_rng(0)
+    V = rng.normal(size=(90, 3))
+    neighbours = [rng.choice(90, size=rng.integers(3, 12), replace=False).tolist() for _ in range(90)]
+    got = geoopt.compile(one_rings, V, neighbours)(V)
+    np.testing.assert_allclose(got, one_rings(V, neighbours), rtol=1e-13, atol=1e-13)
+    graph = lift(trace(one_rings, (V, neighbours))[0]).graph
+    assert len(graph.nodes) < 30
+
+
+def numbers(x, h):
+    """Every operation on numbers, constants on both sides, choices, and sums written in any order."""
+    a, b = x[0], x[1]
+    chosen = np.where((a < b) & (h > 0.1), a + 2, np.maximum(b, 0.3) - a)
+    chain = 1.5 - a + b - (h - a) - b * 2 + 0 - chosen
+    return {
+        "numbers": [a + b, 3 - a, a * 2.0, 1 / b, -a, a**3, 2.0**a, abs(-b), np.arctan2(a, b), 0 * a, 0.0 - a],
+        "chain": chain,
+        "same": (a + b) + (b + a) + sum([a, b, h]),
+        "mixed": np.stack([a, b, chain]) * x[:3],
+    }
+
+
+def test_numbers_mean_what_numpy_computes():
+    x, h = np.array([0.3, 0.7, -0.2, 1.1]), 0.25
+    got, want = geoopt.compile(numbers, x, h)(x, h), numbers(x, h)
+    for name in want:
+        np.testing.assert_allclose(np.array(got[name], float), want[name], rtol=1e-14)
+
+
+def test_lifting_keeps_the_meaning():
+    x, h = np.array([0.3, 0.7, -0.2, 1.1]), 0.25
+    traced, signature = trace(numbers, (x, h))
+    lifted = lift(traced)
+    assert all(node.tape is None for node in lifted.graph.nodes)
+    for record in (traced, lifted):
+        got = signature.rebuild(evaluate(record, [x, h]))
+        np.testing.assert_allclose(np.array(got["numbers"], float), numbers(x, h)["numbers"], rtol=1e-14)
+
+
+def test_array_code_between_numbers_keeps_its_place():
+    def f(x):
+        s = [x[i] * x[i] for i in range(len(x))]
+        y = np.stack(s) / np.sum(x)
+        t = [y[i] + s[i - 1] for i in range(len(x))]
+        z = np.sqrt(np.stack(t))[::-1]
+        return [z[i] * y[i] for i in range(len(x))]
+
+    x = np.linspace(1, 2, 700)
+    np.testing.assert_allclose(geoopt.compile(f, x)(x), f(x), rtol=1e-13)
+    assert len(lift(trace(f, (x,))[0]).graph.nodes) < 12
+
+
+def test_dead_numbers_are_dropped():
+    def f(x):
+        unused = [np.sin(x[i]) for i in range(len(x))]
+        return [x[i] + 1 for i in range(len(x))] if unused else None
+
+    graph = lift(trace(f, (np.ones(40),))[0]).graph
+    assert "sin" not in [n.op for n in graph.nodes]
+
+
+def test_a_thousand_operations_on_one_number():
+    def f(x):
+        y = x[0]
+        for _ in range(1000):
+            y = y * 0.5 + x[1]
+        return y
+
+    x = np.array([0.3, 0.7])
+    np.testing.assert_allclose(geoopt.compile(f, x)(x), f(x), rtol=1e-13)
