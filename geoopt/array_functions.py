@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from .arithmetic import apply, as_symbolic, graph_of, reject_comparison
 from .errors import ShapeError, UnsupportedError
 from .ids import Ids
 from .sums import sum_last_axis
-from .symbolic import FUNCTIONS, UFUNCS, Symbolic, apply, as_symbolic, graph_of, reject_comparison
+from .symbolic import FUNCTIONS, UFUNCS, Symbolic
 
 
 def implements(*functions: Callable) -> Callable:

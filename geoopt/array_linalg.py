@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from .arithmetic import apply
 from .array_functions import all_symbolic, implements, matmul, stack, sum_
 from .errors import UnsupportedError
-from .symbolic import Symbolic, apply
+from .symbolic import Symbolic
 
 
 @implements(np.linalg.norm)

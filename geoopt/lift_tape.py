@@ -10,12 +10,12 @@ import numba
 import numpy as np
 from numba.extending import register_jitable
 
+from .arithmetic import FEW_SCALARS
 from .graph import Graph, Node, Traced
 from .hashing import digest, scrambled
 from .ids import Ids
 from .ops import OPS
 from .sums import UNROLLED_SUM
-from .symbolic import FEW_SCALARS
 from .tape import CODES, NAMES, NONE
 
 NOTHING = -(1 << 62)

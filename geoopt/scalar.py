@@ -6,6 +6,7 @@ NumPy's rules, onto the graph's tape.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,8 @@ class Scalar(Symbolic):
 
     __slots__ = ("_id",)
 
-    def __init__(self, graph: Graph, ids: Ids | int, is_bool: bool = False):
-        self._graph, self._is_bool = graph, is_bool
-        self._id = ids if isinstance(ids, int) else ids.offset
+    def __init__(self, graph: Graph, ids: Ids, is_bool: bool = False):
+        self._graph, self._is_bool, self._id = graph, is_bool, ids.offset
 
     @property
     def ids(self) -> Ids:
@@ -44,28 +44,34 @@ class Scalar(Symbolic):
     def __iter__(self):
         raise TypeError("iteration over a number")
 
+    def _sharing(self, derive: Callable[[Ids], Ids]) -> Symbolic:
+        return self.view(derive(self.ids))  # numbers do not change, so nothing is shared
+
+    def __setitem__(self, key: object, value: object) -> None:
+        raise TypeError("a number has no elements to assign to")
+
     def __add__(self, other: Any) -> Any:
         operand = _operand(self, other)
         if operand is None:
-            return Symbolic.__add__(self, other)
+            return np.add(self, other)
         return self if operand == _ZERO else _made(self._graph, _ADD, self._id, operand)
 
     def __radd__(self, other: Any) -> Any:
         operand = _operand(self, other)
         if operand is None:
-            return Symbolic.__radd__(self, other)
+            return np.add(other, self)
         return self if operand == _ZERO else _made(self._graph, _ADD, operand, self._id)
 
     def __sub__(self, other: Any) -> Any:
         operand = _operand(self, other)
         if operand is None:
-            return Symbolic.__sub__(self, other)
+            return np.subtract(self, other)
         return self if operand == _ZERO else _made(self._graph, _SUBTRACT, self._id, operand)
 
     def __rsub__(self, other: Any) -> Any:
         operand = _operand(self, other)
         if operand is None:
-            return Symbolic.__rsub__(self, other)
+            return np.subtract(other, self)
         if operand == _ZERO:
             return _made(self._graph, _NEGATIVE, self._id)
         return _made(self._graph, _SUBTRACT, operand, self._id)
@@ -73,29 +79,31 @@ class Scalar(Symbolic):
     def __mul__(self, other: Any) -> Any:
         operand = _operand(self, other)
         if operand is None or operand == _ZERO:
-            return Symbolic.__mul__(self, other)
+            return np.multiply(self, other)
         return _made(self._graph, _MULTIPLY, self._id, operand)
 
     def __rmul__(self, other: Any) -> Any:
         operand = _operand(self, other)
         if operand is None or operand == _ZERO:
-            return Symbolic.__rmul__(self, other)
+            return np.multiply(other, self)
         return _made(self._graph, _MULTIPLY, operand, self._id)
 
     def __truediv__(self, other: Any) -> Any:
         operand = _operand(self, other)
         if operand is None or operand == _ZERO:
-            return Symbolic.__truediv__(self, other)
+            return np.divide(self, other)
         return _made(self._graph, _DIVIDE, self._id, operand)
 
     def __rtruediv__(self, other: Any) -> Any:
         operand = _operand(self, other)
         if operand is None or operand == _ZERO:
-            return Symbolic.__rtruediv__(self, other)
+            return np.divide(other, self)
         return _made(self._graph, _DIVIDE, operand, self._id)
 
-    def __neg__(self) -> Scalar:
-        return self if self._is_bool else _made(self._graph, _NEGATIVE, self._id)
+    def __neg__(self) -> Any:
+        return np.negative(self) if self._is_bool else _made(self._graph, _NEGATIVE, self._id)
+
+    __iadd__, __isub__, __imul__, __itruediv__ = __add__, __sub__, __mul__, __truediv__
 
 
 _ZERO = -1  # stands for the number 0, which sums begin with

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .arithmetic import apply, as_symbolic
 from .array_functions import concatenate
 from .errors import ArgumentError, ShapeError, UnsupportedError
 from .graph import Graph
 from .ids import Ids
 from .sums import segment_sum
-from .symbolic import SPARSE_PRODUCT, Symbolic, apply, as_symbolic
+from .symbolic import SPARSE_PRODUCT, Symbolic
 
 
 class SparseMatrix:

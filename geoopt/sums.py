@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from .arithmetic import apply, as_symbolic, reject_comparison
 from .graph import Node
 from .ids import Ids
-from .symbolic import Symbolic, apply, as_symbolic, reject_comparison
+from .symbolic import Symbolic
 
 UNROLLED_SUM = 16  # sums over at most this many entries of a fixed axis become chains of additions
 LANES_OF_LONG_SUM = 1024  # partial sums of a reduction over many elements; fixed, so that its bits are too

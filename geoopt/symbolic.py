@@ -2,6 +2,9 @@
 
 A symbolic array is a view over ids (`ids.Ids`) into a graph. Whatever only moves data changes the view;
 arithmetic adds one node to the graph. NumPy's protocols route ``np.sqrt(x)`` and ``np.cross(x, y)`` here.
+
+Arrays can be changed in place, as NumPy's can: other scalars take the places of those assigned to. A slice, a
+transpose or a reshaped array sees what happens to the array that it was taken from, and the other way round.
 """
 
 from __future__ import annotations
@@ -14,26 +17,26 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from .errors import BranchError, ShapeError, TracingError, UnsupportedError, user_line
 from .graph import Graph
 from .ids import Ids
-from .ops import BY_UFUNC, OPS
-from .tape import CODES
-
-MANY_NODES = 1000  # code that has made so many nodes loops in Python over elements ...
-FEW_SCALARS = 16  # ... and its short vectors go to the tape, number by number
 
 # filled by the files that implement them, which lie above this one
 FUNCTIONS: dict[Callable, Callable] = {}
 UFUNCS: dict[np.ufunc, Callable] = {}
+UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable] = {}
 SPARSE_PRODUCT: list[Callable] = []
+ASSIGNED: list[Callable] = []  # turns what is assigned into an element or a slice into a symbolic array
+
+_OPERANDS = (np.ndarray, np.generic, Number, list, tuple)
 
 
-class Symbolic:
+class Symbolic(NDArrayOperatorsMixin):
     """An array of unknown numbers with known structure. Read it with NumPy's own functions."""
 
-    __slots__ = ("_graph", "_ids", "_is_bool")
+    __slots__ = ("_derive", "_graph", "_ids", "_is_bool", "_owner", "_version")
     __array_priority__ = 1000.0
     number_type: type[Symbolic]  # the type of arrays without axes
 
@@ -41,20 +44,23 @@ class Symbolic:
         self._graph = graph
         self._ids = ids
         self._is_bool = is_bool
+        self._owner: Symbolic | None = None  # the array whose memory a NumPy view would share
+        self._derive: Callable[[Ids], Ids] | None = None  # from the owner's ids to ours
+        self._version = 0  # of the owner's ids that ours come from; of an owner, how often it was changed
 
     # -- structure, known while tracing -------------------------------------------------------------
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.ids.shape
+        return self._ids.shape
 
     @property
     def ndim(self) -> int:
-        return self.ids.ndim
+        return self._ids.ndim
 
     @property
     def size(self) -> int:
-        return self.ids.size
+        return self._ids.size
 
     @property
     def dtype(self) -> np.dtype:
@@ -70,11 +76,11 @@ class Symbolic:
 
     @property
     def ids(self) -> Ids:
+        if self._owner is not None and self._owner._version != self._version:
+            self._ids, self._version = self._derive(self._owner._ids), self._owner._version  # type: ignore[misc]
         return self._ids
 
     def __len__(self) -> int:
-        if not self.ndim:
-            raise TypeError("len() of a scalar")
         return self.shape[0]
 
     def __iter__(self):
@@ -83,62 +89,105 @@ class Symbolic:
     def __repr__(self) -> str:
         return f"Symbolic(shape={self.shape})"
 
-    def view(self, ids: Ids) -> Symbolic:
-        """Other ids of the same graph."""
-        return symbolic(self._graph, ids, self._is_bool)
-
     # -- moving data: never a node --------------------------------------------------------------------
 
+    def view(self, ids: Ids) -> Symbolic:
+        """Other ids of the same graph, as a new array."""
+        return symbolic(self._graph, ids, self._is_bool)
+
+    def _sharing(self, derive: Callable[[Ids], Ids]) -> Symbolic:
+        """What NumPy would return as a view of the same memory."""
+        result = self.view(derive(self.ids))
+        if result.shape:
+            before = self._derive
+            result._owner = self if self._owner is None else self._owner
+            result._derive = derive if before is None else lambda ids: derive(before(ids))
+            result._version = result._owner._version
+        return result
+
     def __getitem__(self, key: object) -> Symbolic:
-        element = self.ids.element(key)
-        if element is not None:
-            return symbolic(self._graph, element, self._is_bool)
-        if any(isinstance(k, Symbolic) for k in (key if isinstance(key, tuple) else (key,))):
-            raise TracingError(
-                "cannot index with a symbolic value: structure must be known while tracing",
-                "index with integers or boolean arrays; choose between values with np.where",
-            )
+        ids, keys = self.ids, key if type(key) is tuple else (key,)
+        if len(keys) == len(ids.shape):
+            element = ids.element(keys)
+            if element is not None:
+                return self.number_type(self._graph, element, self._is_bool)
+        _reject_symbolic_index(keys)
+        is_basic = all(k is None or k is Ellipsis or isinstance(k, (int, np.integer, slice)) for k in keys)
         try:
-            return self.view(self.ids[key])
+            return self._sharing(lambda ids: ids[key]) if is_basic else self.view(ids[key])
         except IndexError as error:
             raise IndexError(f"{error}\n  at {user_line()}") from None
 
     def __setitem__(self, key: object, value: object) -> None:
-        raise UnsupportedError(
-            "in-place assignment to a symbolic array is not supported yet",
-            "build the array with np.stack, np.concatenate or np.where",
+        _reject_symbolic_index(key if type(key) is tuple else (key,))
+        try:
+            places = Ids.contiguous(0, self.shape)[key]
+        except IndexError as error:
+            raise IndexError(f"{error}\n  at {user_line()}") from None
+        self.assign(places, ASSIGNED[0](self._graph, value))
+
+    def assign(self, places: Ids, value: Symbolic) -> None:
+        """Put a value, broadcast, at some places (counted in C order) of the array."""
+        if value._is_bool != self._is_bool:
+            raise UnsupportedError("a comparison assigned to numbers is not supported", "use it inside np.where")
+        shape = value.shape[next((i for i, n in enumerate(value.shape) if n > 1), value.ndim) :]
+        fits = len(shape) <= places.ndim and all(
+            a in (1, b) for a, b in zip(shape[::-1], places.shape[::-1], strict=False)
         )
+        if not fits:
+            what = f"cannot assign an array of shape {value.shape} to a part of shape {places.shape}"
+            raise ShapeError(what, "shapes align from the right")
+        ids = value.ids.reshape(shape).broadcast_to(places.shape)
+        if self._owner is not None:
+            mine = self._derive(Ids.contiguous(0, self._owner.shape))  # type: ignore[misc]
+            places = mine.compose(places.reshape((places.size,)))
+            self._owner._replace(places, ids.reshape((ids.size,)))
+        else:
+            self._replace(places, ids)
+
+    def _replace(self, places: Ids, ids: Ids) -> None:
+        self._version += 1
+        if places.size == self.size and places.offset == 0 and places.is_contiguous():
+            self._ids = ids.reshape(self.shape)
+            return
+        listed = np.array(self._ids.to_array(np.int64)).ravel()
+        listed[places.to_array().ravel()] = ids.to_array().ravel()
+        self._ids = Ids.explicit(listed.astype(np.int32) if self._graph.size < 2**31 else listed).reshape(self.shape)
 
     def reshape(self, *lengths: Any) -> Symbolic:
         shape = lengths[0] if len(lengths) == 1 and isinstance(lengths[0], (tuple, list)) else lengths
         known = int(np.prod([s for s in shape if s != -1], dtype=np.int64))
-        shape = tuple(self.size // max(known, 1) if s == -1 else int(s) for s in shape)
-        if int(np.prod(shape, dtype=np.int64)) != self.size:
-            raise ShapeError(f"cannot reshape {self.shape} into {shape}", "give a shape with as many elements")
-        return self.view(self.ids.reshape(shape))
+        whole = tuple(self.size // max(known, 1) if s == -1 else int(s) for s in shape)
+        if int(np.prod(whole, dtype=np.int64)) != self.size or list(shape).count(-1) > 1:
+            what = f"cannot reshape {self.shape} into {tuple(shape)}"
+            raise ShapeError(what, "give a shape with as many elements and at most one -1")
+        return self._sharing(lambda ids: ids.reshape(whole))
 
     def ravel(self) -> Symbolic:
         return self.reshape(-1)
 
-    flatten = ravel
+    def flatten(self) -> Symbolic:
+        return self.reshape(-1).copy()
 
     def copy(self) -> Symbolic:
-        return self
+        return self.view(self.ids)
 
     def transpose(self, *order_of_axes: Any) -> Symbolic:
         listed = len(order_of_axes) == 1 and isinstance(order_of_axes[0], (tuple, list))
         axes = order_of_axes[0] if listed else order_of_axes
         order = tuple(a % self.ndim for a in axes) if axes and axes[0] is not None else range(self.ndim)[::-1]
-        return self.view(self.ids.transpose(tuple(order)))
+        return self._sharing(lambda ids: ids.transpose(tuple(order)))
 
     def squeeze(self, axis: Any = None) -> Symbolic:
         drop = range(self.ndim) if axis is None else np.atleast_1d(axis) % self.ndim
+        if axis is not None and any(self.shape[a] != 1 for a in drop):
+            raise ShapeError(f"cannot squeeze axes {axis} of an array of shape {self.shape}", "their lengths must be 1")
         return self[tuple(0 if a in drop and n == 1 else slice(None) for a, n in enumerate(self.shape))]
 
     def astype(self, dtype: Any, **_: Any) -> Symbolic:
         if not np.issubdtype(np.dtype(dtype), np.floating):
             raise UnsupportedError(f"cannot convert unknown values to {np.dtype(dtype)}", "keep them floating-point")
-        return self
+        return self.copy()
 
     # -- reductions and products, by NumPy's names ------------------------------------------------------
 
@@ -172,26 +221,25 @@ class Symbolic:
             return nothing
         raise TracingError(
             "cannot turn a symbolic array into a NumPy array: its values are unknown while tracing",
-            "use NumPy functions that accept it; in-place fills of NumPy arrays become np.stack or np.concatenate",
+            "use NumPy functions that accept it; to fill an array, start from np.zeros_like(x) or np.zeros(n, like=x)",
         )
 
     __hash__ = None  # type: ignore[assignment]
 
-    # -- arithmetic: one node each ----------------------------------------------------------------------
+    # -- NumPy's functions --------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any(not isinstance(x, (Symbolic, *_OPERANDS)) for x in inputs):
+            return NotImplemented
         out = kwargs.pop("out", None)
-        if method != "__call__" or kwargs or out is not None:
-            return _reject_ufunc(ufunc, method, kwargs, out)
-        if ufunc in UFUNCS:
-            return UFUNCS[ufunc](*inputs)
-        if ufunc in BY_UFUNC:
-            row = BY_UFUNC[ufunc]
-            return apply(row.name, *inputs) if row.meaning is None else row.meaning(*inputs)
-        raise UnsupportedError(
-            f"np.{ufunc.__name__} is not supported on symbolic arrays",
-            "write it with the supported operations: " + ", ".join(OPS),
-        )
+        function = UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
+        called = f"np.{ufunc.__name__}" + (f".{method}" if method != "__call__" else "")
+        if function is None:
+            known = ", ".join(sorted(u.__name__ for u in UFUNCS)) if method == "__call__" else "the plain function"
+            raise UnsupportedError(f"{called} is not supported on symbolic arrays", f"use {known}")
+        _check_arguments(called, function, inputs, kwargs)
+        result = function(*inputs, **kwargs)
+        return result if out is None else _written(called, result, out[0])
 
     def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
         name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
@@ -200,94 +248,13 @@ class Symbolic:
                 f"{name} is not supported on symbolic arrays",
                 "use indexing and: " + ", ".join(sorted(f.__name__ for f in FUNCTIONS)),
             )
-        try:
-            inspect.signature(FUNCTIONS[function]).bind(*args, **kwargs)
-        except TypeError as error:
-            raise UnsupportedError(f"{name}: {error} on symbolic arrays", "leave that argument out") from None
+        _check_arguments(name, FUNCTIONS[function], args, kwargs)
         return FUNCTIONS[function](*args, **kwargs)
-
-    def __add__(self, other: Any) -> Any:
-        return _binary("add", self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return _binary("add", other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return _binary("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _binary("subtract", other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return _binary("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return _binary("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return _binary("divide", self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return _binary("divide", other, self)
-
-    def __pow__(self, other: Any) -> Any:
-        return np.power(self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return np.power(other, self)
-
-    def __and__(self, other: Any) -> Any:
-        return _binary("logical_and", self, other)
-
-    __rand__ = __and__
-
-    def __or__(self, other: Any) -> Any:
-        return _binary("logical_or", self, other)
-
-    __ror__ = __or__
-
-    def __xor__(self, other: Any) -> Any:
-        return _binary("logical_xor", self, other)
-
-    __rxor__ = __xor__
-
-    def __invert__(self) -> Symbolic:
-        return apply("logical_not", self)
-
-    def __matmul__(self, other: Any) -> Any:
-        return np.matmul(self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
         if scipy.sparse.issparse(other):
             return SPARSE_PRODUCT[0](other, self)
         return np.matmul(other, self)
-
-    def __lt__(self, other: Any) -> Any:
-        return _binary("less", self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return _binary("less_equal", self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return _binary("greater", self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return _binary("greater_equal", self, other)
-
-    def __eq__(self, other: Any) -> Any:
-        return _binary("equal", self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return _binary("not_equal", self, other)
-
-    def __neg__(self) -> Symbolic:
-        return apply("negative", self)
-
-    def __pos__(self) -> Symbolic:
-        return self
-
-    def __abs__(self) -> Symbolic:
-        return apply("absolute", self)
 
 
 def symbolic(graph: Graph, ids: Ids, is_bool: bool = False) -> Symbolic:
@@ -296,113 +263,30 @@ def symbolic(graph: Graph, ids: Ids, is_bool: bool = False) -> Symbolic:
     return kind(graph, ids, is_bool)
 
 
-def _binary(op: str, left: Any, right: Any) -> Any:
-    known = (Symbolic, np.ndarray, np.generic, Number, list, tuple)
-    if not isinstance(left, known) or not isinstance(right, known):
-        return NotImplemented
-    return apply(op, left, right)
-
-
-def _reject_ufunc(ufunc: np.ufunc, method: str, kwargs: dict, out: Any) -> Any:
-    if out is not None:
-        what = f"np.{ufunc.__name__} with out=, or an in-place update of a NumPy array by a symbolic one,"
-        raise UnsupportedError(f"{what} is not supported", "write x = x + y instead of x += y")
-    what = f"np.{ufunc.__name__}" + (f".{method}" if method != "__call__" else f" with {', '.join(kwargs)}")
-    raise UnsupportedError(f"{what} is not supported on symbolic arrays", "use the plain function")
-
-
-def as_symbolic(graph: Graph, value: Any, on_tape: bool = False) -> Symbolic:
-    """A symbolic array as it is; numbers and NumPy arrays as constants of the graph; lists as their stack.
-
-    on_tape : record a number beside the operations on numbers, not as a node of its own
-    """
-    if isinstance(value, Symbolic):
-        if value.graph is not graph:
-            raise TracingError(
-                "a symbolic array of another trace was used",
-                "do not keep symbolic arrays between calls; return what is needed",
-            )
-        return value
-    if isinstance(value, (list, tuple)) and value:
-        if all(type(v) is Symbolic.number_type or isinstance(v, Number) for v in value):
-            return Symbolic(graph, Ids.explicit(_ids_of_numbers(graph, value)))
-        parts = [as_symbolic(graph, v) for v in value]
-        for part in parts:
-            reject_comparison(part, "a list")
-        if len({p.shape for p in parts}) == 1:
-            return symbolic(graph, Ids.stack([p.ids for p in parts], 0))
-    array = np.asarray(value)
-    if array.dtype == object or not (np.issubdtype(array.dtype, np.number) or array.dtype == bool):
-        raise UnsupportedError(
-            f"cannot combine a symbolic array with {type(value).__name__} of dtype {array.dtype}",
-            "use numbers, NumPy arrays of numbers, or np.stack for lists of symbolic arrays",
+def _reject_symbolic_index(keys: tuple) -> None:
+    if any(isinstance(k, Symbolic) for k in keys):
+        raise TracingError(
+            "cannot index with a symbolic value: structure must be known while tracing",
+            "index with integers or boolean arrays; choose between values with np.where",
         )
-    if np.issubdtype(array.dtype, np.complexfloating):
-        raise UnsupportedError("complex numbers are not supported", "split them into real and imaginary parts")
-    if on_tape and not array.ndim:
-        return symbolic(graph, Ids((), graph.number(float(array)), ()))
-    return symbolic(graph, graph.constant(array).ids)
 
 
-def _ids_of_numbers(graph: Graph, numbers: Any) -> np.ndarray:
-    """Ids of symbolic and known numbers."""
-    ids = np.empty(len(numbers), np.int64)
-    for i, x in enumerate(numbers):
-        if isinstance(x, Symbolic):
-            reject_comparison(x, "a list")
-        ids[i] = as_symbolic(graph, x, on_tape=True).ids.offset
-    return ids
-
-
-def graph_of(*values: Any) -> Graph:
-    """The graph of the first symbolic array among some values."""
-    return next(v.graph for v in values if isinstance(v, Symbolic))
-
-
-def apply(op: str, *values: Any) -> Symbolic:
-    """One elementwise node over broadcast operands."""
-    graph = graph_of(*values)
-    are_numbers = len(graph.nodes) > MANY_NODES or not any(np.ndim(v) for v in values)
-    convert = _as_condition if OPS[op].takes_bool else as_symbolic
-    operands = [convert(graph, v, are_numbers) for v in values]
-    _check_booleans(op, operands)
+def _check_arguments(name: str, function: Callable, args: tuple, kwargs: dict) -> None:
     try:
-        shape = np.broadcast_shapes(*(o.shape for o in operands))
-    except ValueError:
-        shapes = " and ".join(str(o.shape) for o in operands)
-        remedy = "shapes align from the right; add axes with [:, None] where they should broadcast"
-        raise ShapeError(f"cannot {op} arrays of shapes {shapes}: they do not broadcast", remedy) from None
-    if not shape:
-        made = graph.record(CODES[op], *(o.ids.offset for o in operands))
-        return symbolic(graph, Ids((), made, ()), OPS[op].gives_bool)
-    views = tuple(o.ids if o.shape == shape else o.ids.broadcast_to(shape) for o in operands)
-    if len(graph.nodes) > MANY_NODES and int(np.prod(shape)) <= FEW_SCALARS:
-        columns = zip(*(v.to_array().ravel().tolist() for v in views), strict=True)
-        made = [graph.record(CODES[op], *column) for column in columns]
-        return Symbolic(graph, Ids.contiguous(made[0] if made else 0, shape), OPS[op].gives_bool)
-    node = graph.apply(op, views)
-    return Symbolic(graph, node.ids, OPS[op].gives_bool)
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as error:
+        raise UnsupportedError(f"{name}: {error} on symbolic arrays", "leave that argument out") from None
 
 
-def _as_condition(graph: Graph, value: Any, on_tape: bool = False) -> Symbolic:
-    """Like `as_symbolic`, but a fixed mask stays a condition."""
-    found = as_symbolic(graph, value, on_tape)
-    if isinstance(value, Symbolic) or np.asarray(value).dtype != bool:
-        return found
-    return apply("not_equal", found, 0.0)
-
-
-def _check_booleans(op: str, operands: list[Symbolic]) -> None:
-    wants = [op != "where" or i == 0 for i in range(3)] if OPS[op].takes_bool else [False] * 3
-    for operand, wanted in zip(operands, wants, strict=False):
-        is_bool = operand.dtype == bool
-        if is_bool and not wanted:
-            raise UnsupportedError(f"{op} of a comparison is not supported", "comparisons may only go into np.where")
-        if wanted and not is_bool:
-            raise UnsupportedError(f"{op} needs a comparison as its condition", "write x != 0 for the number x")
-
-
-def reject_comparison(value: Symbolic, what: str) -> None:
-    """Comparisons may only be moved and chosen by; they have no place in memory."""
-    if value.dtype == bool:
-        raise UnsupportedError(f"{what} of a comparison is not supported", "write np.where(condition, 1.0, 0.0)")
+def _written(called: str, result: Symbolic, target: Any) -> Any:
+    """A result written in place, as ``x += y`` does."""
+    if not isinstance(target, Symbolic):
+        what = f"{called} with out=, or an in-place update of a NumPy array by a symbolic one,"
+        raise UnsupportedError(f"{what} is not supported", "start from np.zeros_like(x), or write x = x + y")
+    if not target.shape and not result.shape:
+        return result  # numbers do not change; the name gets another one
+    if np.broadcast_shapes(result.shape, target.shape) != target.shape:
+        what = f"cannot write a result of shape {result.shape} into an array of shape {target.shape}"
+        raise ShapeError(what, "write x = x + y")
+    target.assign(Ids.contiguous(0, target.shape), result)
+    return target

@@ -51,7 +51,7 @@ CASES = {
     "broadcast": (lambda x: x + x[:2], geoopt.ShapeError, "x + x[:2]", "(3,) and (2,)"),
     "array": (lambda x: np.array([x[0], x[1]]), geoopt.TracingError, "np.array([x[0]", "np.stack"),
     "in place": (lambda x: np.add(x, 1.0, out=np.zeros(3)), geoopt.UnsupportedError, "out=np.zeros", "x = x + y"),
-    "assignment": (lambda x: x.__setitem__(0, 1.0), geoopt.UnsupportedError, "__setitem__", "np.stack"),
+    "assignment": (lambda x: x.__setitem__(0, [1.0, 2.0]), geoopt.ShapeError, "__setitem__", "shape (2,)"),
     "symbolic index": (lambda x: np.ones(3)[0] + x[x], geoopt.TracingError, "x[x]", "np.where"),
     "complex": (lambda x: x * 1j, geoopt.UnsupportedError, "x * 1j", "real and imaginary"),
     "comparison out": (lambda x: x < 1, geoopt.UnsupportedError, "", "np.where"),

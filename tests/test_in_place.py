@@ -1,0 +1,112 @@
+"""Arrays changed in place mean what NumPy makes of them, views and copies included."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import geoopt
+
+MASK = np.array([True, False, True, True, False, False])
+
+
+def updates(x):
+    x = x.copy()
+    x += 1.0
+    x[1:3] *= x[3:5]
+    x[-1, 0] = 2.5
+    x[..., 2] -= np.sqrt(np.abs(x[:, 0]))
+    return x
+
+
+def masked(x):
+    x = x.copy()
+    x[MASK] = x[~MASK] * 2
+    x[MASK, 1] = 7.0
+    x[[4, 0], [0, 2]] = x[[0, 4], [1, 1]]
+    x[~MASK] /= 3.0
+    return x
+
+
+def views(x):
+    x = x.copy()
+    row, column, flat, turned = x[2], x[:, 1], x.ravel(), x.T
+    row += 1.0
+    column[:] = row[0]
+    turned[0, 3:] = -1.0
+    flat[5] = 9.0
+    part = x[1:5][::2]
+    part[1] *= 0.5
+    x[0] = turned[:, 4]
+    return x, row, column, flat, turned, part
+
+
+def copies(x):
+    x = x.copy()
+    picked, kept, total = x[[1, 2]], x.copy(), x + 0.0
+    flat = x.flatten()
+    x[:] = 0.0
+    picked[0] = 5.0
+    return x, picked, kept, total, flat
+
+
+def repeated(x):
+    x = x.copy()
+    x[[1, 1, 1]] = np.stack([x[0], x[2], x[3]])  # the last one stays
+    x[[0, 0]] += 1.0  # buffered, as NumPy does
+    return x
+
+
+def broadcast(x):
+    x = x.copy()
+    x[:, None, :][2:4] = np.array([1.0, 2.0, 3.0])
+    x[0] = x[1, :1]
+    x[1:2] = x[3][None, None]
+    return x
+
+
+def numbers(x):
+    s = x[0, 0]
+    t = s
+    s += x[1, 1]
+    s *= 2
+    s -= 0.25
+    s /= x[2, 2]
+    return s, t
+
+
+def through_functions(x):
+    x = x.copy()
+    out = x[0]
+    np.add(x[1], x[2], out=out)
+    np.multiply(out, 2.0, out=x[5])
+    return x
+
+
+@pytest.mark.parametrize("function", [updates, masked, views, copies, repeated, broadcast, numbers, through_functions])
+def test_numpy_does_the_same(function):
+    x = np.random.default_rng(1).uniform(1, 2, (6, 3))
+    given = x.copy()
+    got, want = geoopt.compile(function, x)(x), function(x)
+    for g, w in zip(np.atleast_1d(got) if isinstance(want, np.ndarray) else got, want, strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-14)
+    np.testing.assert_array_equal(x, given)
+
+
+def test_a_size_that_does_not_fit_is_refused():
+    with pytest.raises(geoopt.ShapeError, match=r"shape \(2, 3\) to a part of shape \(3, 3\)"):
+        geoopt.compile(lambda x: x.__setitem__(slice(3), x[:2]), np.ones((6, 3)))
+    with pytest.raises(geoopt.ShapeError, match="cannot write a result"):
+        geoopt.compile(lambda x: x[0].__iadd__(x), np.ones((6, 3)))
+
+
+def test_an_update_moves_no_data():
+    from geoopt.trace import trace
+
+    def f(x):
+        x[2:5] = x[:3]
+        x[::2] = 1.0
+        return x * 2.0
+
+    ops = [n.op for n in trace(f, (np.ones(8),))[0].graph.nodes]
+    assert sorted(ops) == ["constant", "constant", "multiply", "variable"]
