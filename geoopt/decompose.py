@@ -13,7 +13,7 @@ Deviation: references are counted per node, on average over its scalars, not per
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -105,6 +105,7 @@ def references(graph: Graph, node: Node) -> Iterator[Reference]:
 
 
 def decompose(traced: Traced, options: Options) -> Cut:
+    traced = _without_joins(traced, options)
     graph = traced.graph
     live = _reachable(traced)
     refs = {n.index: list(references(graph, n)) for n in live}
@@ -114,6 +115,36 @@ def decompose(traced: Traced, options: Options) -> Cut:
     roots = [n for n in live if not n.is_leaf and n.index in (stored | outputs)]
     equals = {n.index: e for n in roots if (e := _equal_scalars(graph, n)) is not None}
     return Cut(traced, options, frozenset(stored), levels, ready, equals)
+
+
+def _without_joins(traced: Traced, options: Options) -> Traced:
+    """Joins stay where readers jump into them often enough; elsewhere readers read what they join.
+
+    The last come first, for a join that is gone leaves its reads to those before it.
+    """
+    for index in reversed([n.index for n in traced.graph.nodes if n.op == "join"]):
+        live = _reachable(traced)
+        jumps = _jumps(live, {n.index: list(references(traced.graph, n)) for n in live})
+        if jumps.get(index, 0) < options.t_ref:
+            traced = _past_join(traced, index)
+    return traced
+
+
+def _past_join(traced: Traced, index: int) -> Traced:
+    """The same program without reads of one join."""
+    graph = traced.graph
+    nodes = [replace(n, operands=tuple(graph.through(o, {index}) for o in n.operands)) for n in graph.nodes]
+    outputs = tuple(graph.through(o, {index}) for o in traced.outputs)
+    return Traced(Graph(nodes, graph.firsts, graph.size), tuple(nodes[v.index] for v in traced.variables), outputs)
+
+
+def _jumps(live: list[Node], refs: dict[int, list[Reference]]) -> dict[int, float]:
+    """How often each node's scalars are read by other elements, on average."""
+    jumps = dict.fromkeys((n.index for n in live), 0.0)
+    for ref in (r for rs in refs.values() for r in rs):
+        if not ref.is_regular:
+            jumps[ref.target.index] += ref.count / max(ref.target.size, 1)
+    return jumps
 
 
 def _reachable(traced: Traced) -> list[Node]:
@@ -132,10 +163,7 @@ def _longest(node: Node) -> int:
 
 def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> set[int]:
     graph = traced.graph
-    jumps = dict.fromkeys((n.index for n in live), 0.0)
-    for ref in (r for rs in refs.values() for r in rs):
-        if not ref.is_regular:
-            jumps[ref.target.index] += ref.count / max(ref.target.size, 1)
+    jumps = _jumps(live, refs)
     written = _output_counts(traced)
     in_sums = {r.target.index for n in live if n.op == "segment_sum" for r in refs[n.index]}
     stored: set[int] = set()
@@ -157,6 +185,7 @@ def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> s
         )
         nested = node.index in in_sums and loops[node.index]
         is_comparison = node.op in OPS and OPS[node.op].gives_bool  # memory holds floats only
+        often = often or (node.op == "join" and jump >= options.t_ref)
         if (often or nested) and not is_comparison:
             stored.add(node.index)
     return stored
@@ -171,7 +200,7 @@ def _cost(node: Node, operand_costs: list[float]) -> float:
     if node.op == "segment_sum":
         terms = node.operands[0].size / max(node.size, 1)
         return terms * (1 + max(operand_costs, default=0))
-    return OPS[node.op].cost + sum(operand_costs)
+    return sum(operand_costs) + (OPS[node.op].cost if node.op in OPS else 0)
 
 
 def _output_counts(traced: Traced) -> dict[int, int]:
@@ -203,6 +232,8 @@ def _schedule(live: list[Node], refs: dict, stored: set[int]) -> tuple[dict[int,
 def _equal_scalars(graph: Graph, node: Node) -> np.ndarray | None:
     """Scalars of one node that read the same operands, found for nodes whose operands are listed ids."""
     if len(node.shape) != 1 or node.size >= 2**31 or not any(o.base is not None for o in node.operands):
+        return None
+    if node.op == "join":
         return None
     keys = np.zeros(node.size, np.uint64)
     if node.op == "segment_sum":

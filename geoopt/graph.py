@@ -1,8 +1,9 @@
 """The expression graph: long nodes, each a run of scalars made by one operation.
 
-Besides the rows of `ops.OPS` four operations exist only here: ``variable`` (an argument of the program),
-``constant`` (numbers known while tracing), ``segment_sum`` (sums of consecutive operands, with CSR offsets) and,
-until `lift` has run, ``scalars`` (a tape of numbers made one by one).
+Besides the rows of `ops.OPS` five operations exist only here: ``variable`` (an argument of the program),
+``constant`` (numbers known while tracing), ``segment_sum`` (sums of consecutive operands, with CSR offsets),
+``join`` (its operand, which comes from several nodes) and, until `lift` has run, ``scalars`` (a tape of numbers made
+one by one).
 """
 
 from __future__ import annotations
@@ -130,6 +131,9 @@ class Graph:
         key = ("segment_sum", summands.key, hash(offsets.tobytes()))
         return self._append(key, "segment_sum", (summands,), (len(offsets) - 1,), offsets=offsets)
 
+    def join(self, view: Ids) -> Node:
+        return self._append(("join", view.key), "join", (view,), view.shape)
+
     def node_of(self, scalar: int) -> Node:
         """The node that an id belongs to (empty nodes own none)."""
         return self.nodes[bisect.bisect_right(self.firsts, scalar) - 1]
@@ -163,6 +167,23 @@ class Graph:
     def local(self, node: Node, view: Ids) -> Ids:
         """A view's positions inside a node."""
         return Ids(view.shape, view.offset - node.first, view.strides, view.base)
+
+    def through(self, view: Ids, joins: set[int]) -> Ids:
+        """A view past some joins: the ids of what they join."""
+        while True:
+            nodes = self.nodes_of(view)
+            found = [n for n in nodes if n.index in joins]
+            if not found:
+                return view
+            flat = view.reshape((view.size,))
+            if len(nodes) == 1:
+                view = nodes[0].operands[0].compose(self.local(nodes[0], flat)).reshape(view.shape)
+                continue
+            ids = np.array(flat.to_array(np.int64))
+            for node in found:
+                inside = np.flatnonzero((ids >= node.first) & (ids < node.end))
+                ids[inside] = node.operands[0].to_array(np.int64).ravel()[ids[inside] - node.first]
+            view = Ids.spaced(ids.reshape(view.shape))
 
     def check(self) -> None:
         """Operands come before their node and have its shape."""

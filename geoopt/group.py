@@ -162,6 +162,8 @@ class Structure:
                 part = combined(digest("terms", int(kind)), [count.astype(np.uint64)], False)
                 total = combined(digest("and"), [total, part], False)
             return total
+        if node.op == "join":
+            return self.of_view(node.operands[0], level)
         op = OPS[node.op]
         parts = [self.of_view(o, level) for o in node.operands]
         return combined(digest("op", node.op), parts, op.is_commutative)

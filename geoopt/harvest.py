@@ -90,6 +90,9 @@ class _Walk:
             return self._constant(nodes, column, loop)
         if all(self.structure.reads(n, self.group.level) for n in nodes):
             return self._leaf(Leaf(column, None, loop))
+        joins = {n.index for n in nodes if n.op == "join" and not self.structure.reads(n, self.group.level)}
+        if joins:
+            return (yield self.graph.through(column, joins), loop)
         if len(nodes) == 1:
             return (yield from self._computed(nodes[0], column, loop))
         return (yield from self._from_several_nodes(nodes, column, loop))
@@ -112,6 +115,8 @@ class _Walk:
 
     def _computed(self, node: Node, column: Ids, loop: int | None) -> Visit:
         local = self.graph.local(node, column)
+        if node.op == "join":
+            return (yield node.operands[0].compose(local), loop)
         if node.op == "segment_sum":
             return (yield from self._sum(node, local, loop))
         operands = self._arranged(node.op, [o.compose(local) for o in node.operands])

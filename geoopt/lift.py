@@ -72,6 +72,8 @@ class _Rebuilt:
         operands = tuple(self.moved(o) for o in node.operands)
         if node.op == "segment_sum":
             self._keep(node, self.graph.segment_sum(operands[0], node.offsets))
+        elif node.op == "join":
+            self._keep(node, self.graph.join(operands[0]))
         else:
             self._keep(node, self.graph.apply(node.op, operands))
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .errors import UnsupportedError
-from .sparse import SparseMatrix
+from .sparse_matrix import SparseMatrix
 from .symbolic import Symbolic
 
 Rebuild = Callable[[list[np.ndarray]], Any]

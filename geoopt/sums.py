@@ -24,6 +24,18 @@ def segment_sum(values: Symbolic, offsets: np.ndarray) -> Symbolic:
     return Symbolic(values.graph, node.ids)
 
 
+def joined(values: Symbolic) -> Symbolic:
+    """The same values (n,), as ones that may be worth a place in memory of their own.
+
+    Values that come from several nodes would be read from several places, and every reader would be split by
+    that; `decompose` decides which are stored together.
+    """
+    graph = values.graph
+    if len(graph.nodes_of(values.ids)) < 2:
+        return values
+    return Symbolic(graph, graph.join(values.ids).ids)
+
+
 def sum_last_axis(x: Symbolic) -> Symbolic:
     """Sum over the last axis: unrolled when short; in a fixed two-level order when long."""
     length = x.shape[-1]

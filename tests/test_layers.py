@@ -32,11 +32,12 @@ LAYERS = (
     ("decompose", "trace"),
     ("results",),
     ("sparse", "array_linalg"),
+    ("sparse_matrix",),
     ("array_functions",),
     ("sums",),
     ("arithmetic", "scalar"),
     ("symbolic",),
-    ("graph", "hashing", "numeric", "options"),
+    ("graph", "hashing", "numeric", "options", "patterns"),
     ("tape",),
     ("ids", "ops", "errors"),
 )

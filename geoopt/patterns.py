@@ -1,0 +1,171 @@
+"""Patterns of sparse matrices: sorting, transposing, joining and multiplying them, integers only.
+
+A pattern is ``(shape, indptr, indices)`` in canonical CSR form. What an operation does to the values is given as
+positions in the values of its operands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+import scipy.sparse as sp
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Where a matrix has entries. indptr : (n + 1,), indices : (nnz,), sorted and without duplicates in each row"""
+
+    shape: tuple[int, int]
+    indptr: np.ndarray
+    indices: np.ndarray
+
+    @property
+    def nnz(self) -> int:
+        return len(self.indices)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The row of each entry."""
+        return np.repeat(np.arange(self.shape[0], dtype=self.indices.dtype), np.diff(self.indptr))
+
+    def tagged(self, tag: np.ndarray) -> Any:
+        """A matrix with this pattern and one number per entry."""
+        return sp.csr_array((tag, self.indices, self.indptr), shape=self.shape)
+
+
+def sorting(keys: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """A stable order of integer keys below ``length`` and the offsets of each key (SciPy's counting sort)."""
+    n = len(keys)
+    ones = np.empty(n, np.int8)
+    by_entry = sp.csr_array((ones, keys, np.arange(n + 1, dtype=keys.dtype)), shape=(n, length))
+    by_key = by_entry.tocsc()
+    return by_key.indices, by_key.indptr
+
+
+def from_coordinates(
+    rows: np.ndarray, cols: np.ndarray, shape: tuple[int, int]
+) -> tuple[Pattern, np.ndarray, np.ndarray]:
+    """The pattern of entries at some places, the order that sorts them, and the offsets of those at one place."""
+    dtype = np.int32 if max(*shape, len(rows)) < 2**31 else np.int64
+    rows, cols = rows.astype(dtype, copy=False), cols.astype(dtype, copy=False)
+    by_column, _ = sorting(cols, shape[1])
+    by_row, row_offsets = sorting(rows[by_column], shape[0])
+    order = by_column[by_row]
+    del by_column, by_row
+    sorted_cols = cols[order]
+    starts = np.empty(len(order), bool)
+    starts[1:] = sorted_cols[1:] != sorted_cols[:-1]
+    starts[row_offsets[:-1][np.diff(row_offsets) > 0]] = True
+    offsets = np.append(np.flatnonzero(starts), len(order)).astype(dtype)
+    indptr = np.searchsorted(offsets, row_offsets).astype(dtype)
+    return Pattern(shape, indptr, sorted_cols[offsets[:-1]]), order, offsets
+
+
+def transposed(pattern: Pattern) -> tuple[Pattern, np.ndarray]:
+    """The transpose, and for each of its entries the position in the original."""
+    flipped = pattern.tagged(np.arange(pattern.nnz, dtype=pattern.indices.dtype)).tocsc()
+    return Pattern((pattern.shape[1], pattern.shape[0]), flipped.indptr, flipped.indices), flipped.data
+
+
+def selected(pattern: Pattern, rows: object, cols: object) -> tuple[Pattern, np.ndarray]:
+    """Rows and columns by SciPy's rules for indexing, and for each entry the position in the original."""
+    tag = pattern.tagged(np.arange(1, pattern.nnz + 1, dtype=np.int64))
+    part: Any = sp.csr_array(sp.csr_array(tag[rows, :])[:, cols])
+    part.sort_indices()
+    return Pattern(part.shape, part.indptr, part.indices), part.data - 1
+
+
+def union(left: Pattern, right: Pattern) -> tuple[Pattern, np.ndarray, np.ndarray]:
+    """The joint pattern, and for each of its entries the position in either matrix, or -1."""
+    # both positions in one number: SciPy's addition then merges the patterns
+    bits = (left.nnz + 1).bit_length()
+    dtype = np.int32 if bits + (right.nnz + 1).bit_length() < 32 else np.int64
+    shifted = np.arange(1, right.nnz + 1, dtype=dtype) << bits
+    joint = left.tagged(np.arange(1, left.nnz + 1, dtype=dtype)) + right.tagged(shifted)
+    merged = np.asarray(joint.data, dtype)
+    from_left = (merged & ((1 << bits) - 1)).astype(left.indices.dtype)
+    from_right = (merged >> bits).astype(right.indices.dtype)
+    return Pattern(left.shape, joint.indptr, joint.indices), from_left - 1, from_right - 1
+
+
+def product(left: Pattern, right: Pattern) -> tuple[Pattern, np.ndarray, np.ndarray, np.ndarray]:
+    """The pattern of a product; for each multiplication the positions in both matrices, those of one entry
+    together; and the offsets of the entries."""
+    shape = (left.shape[0], right.shape[1])
+    count = multiplications(left, right)
+    dtype = np.int32 if max(count, *shape) < 2**31 else np.int64
+    indptr = _product_rows(left.indptr, left.indices, right.indptr, right.indices, shape[1]).astype(dtype)
+    indices, offsets = np.empty(indptr[-1], dtype), np.empty(indptr[-1] + 1, dtype)
+    from_left, from_right = np.empty(count, dtype), np.empty(count, dtype)
+    _fill_product(
+        left.indptr,
+        left.indices,
+        right.indptr,
+        right.indices,
+        shape[1],
+        indptr,
+        indices,
+        offsets,
+        from_left,
+        from_right,
+    )
+    return Pattern(shape, indptr, indices), from_left, from_right, offsets
+
+
+def multiplications(left: Pattern, right: Pattern) -> int:
+    """How many multiplications a product takes."""
+    return int(np.diff(right.indptr).astype(np.int64)[left.indices].sum())
+
+
+def product_pattern(left: Pattern, right: Pattern) -> Pattern:
+    """The pattern of a product alone."""
+    joint: Any = left.tagged(np.ones(left.nnz, bool)) @ right.tagged(np.ones(right.nnz, bool))
+    joint.sort_indices()
+    return Pattern(joint.shape, joint.indptr, joint.indices)
+
+
+@numba.njit(cache=True, nogil=True)
+def _product_rows(left_ptr, left_ind, right_ptr, right_ind, columns):
+    """indptr of a product."""
+    seen = np.full(columns, -1, np.int64)
+    indptr = np.zeros(len(left_ptr), np.int64)
+    for i in range(len(left_ptr) - 1):
+        found = 0
+        for a in range(left_ptr[i], left_ptr[i + 1]):
+            for b in range(right_ptr[left_ind[a]], right_ptr[left_ind[a] + 1]):
+                if seen[right_ind[b]] != i:
+                    seen[right_ind[b]] = i
+                    found += 1
+        indptr[i + 1] = indptr[i] + found
+    return indptr
+
+
+@numba.njit(cache=True, nogil=True)
+def _fill_product(left_ptr, left_ind, right_ptr, right_ind, columns, indptr, indices, offsets, from_left, from_right):
+    """Row by row: the columns that occur, sorted, how often each does, and then every multiplication in its place."""
+    count = np.zeros(columns, np.int64)
+    done = 0
+    for i in range(len(left_ptr) - 1):
+        at = indptr[i]
+        for a in range(left_ptr[i], left_ptr[i + 1]):
+            for b in range(right_ptr[left_ind[a]], right_ptr[left_ind[a] + 1]):
+                j = right_ind[b]
+                if count[j] == 0:
+                    indices[at] = j
+                    at += 1
+                count[j] += 1
+        indices[indptr[i] : at] = np.sort(indices[indptr[i] : at])
+        for t in range(indptr[i], at):
+            offsets[t] = done
+            done, count[indices[t]] = done + count[indices[t]], done
+        for a in range(left_ptr[i], left_ptr[i + 1]):
+            for b in range(right_ptr[left_ind[a]], right_ptr[left_ind[a] + 1]):
+                place = count[right_ind[b]]
+                from_left[place], from_right[place] = a, b
+                count[right_ind[b]] = place + 1
+        for t in range(indptr[i], at):
+            count[indices[t]] = 0
+    offsets[indptr[-1]] = done

@@ -1,0 +1,343 @@
+"""`SparseMatrix`: a fixed pattern with symbolic values, and SciPy's operators on it.
+
+Results have the patterns that follow from the operands' patterns; a value that happens to be zero is kept.
+Chains of products are associated by cost when their values are first needed, not in the order of writing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .arithmetic import apply, as_symbolic
+from .errors import ShapeError, UnsupportedError
+from .graph import Graph
+from .ids import Ids
+from .patterns import Pattern, multiplications, product, product_pattern, selected, transposed, union
+from .sums import joined, segment_sum
+from .symbolic import Symbolic
+
+RUN_COST = 4  # of starting to read a row of the right factor, in multiplications
+MOST_DENSE = 10_000_000  # entries of a dense form
+
+
+class SparseMatrix:
+    """A matrix in canonical CSR form (sorted, no duplicates) whose values are symbolic.
+
+    indptr : (n + 1,), indices : (nnz,) integers;  data : (nnz,) Symbolic.
+    """
+
+    __array_priority__ = 2000.0
+    __array_ufunc__ = None  # NumPy leaves operators with arrays on the left to this class
+    ndim = 2
+    format = "csr"
+
+    def __init__(self, pattern: Pattern, data: Symbolic):
+        self._pattern, self._data = pattern, data
+
+    @property
+    def pattern(self) -> Pattern:
+        return self._pattern
+
+    @property
+    def data(self) -> Symbolic:
+        return self._data
+
+    @property
+    def graph(self) -> Graph:
+        return self.data.graph
+
+    @property
+    def factors(self) -> tuple[SparseMatrix, ...]:
+        """The matrices that this is the product of."""
+        return (self,)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.pattern.shape
+
+    @property
+    def indptr(self) -> np.ndarray:
+        return self.pattern.indptr
+
+    @property
+    def indices(self) -> np.ndarray:
+        return self.pattern.indices
+
+    @property
+    def nnz(self) -> int:
+        return self.pattern.nnz
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The row of each stored value."""
+        return self.pattern.rows
+
+    @property
+    def T(self) -> SparseMatrix:
+        return self.transpose()
+
+    def __repr__(self) -> str:
+        return f"SparseMatrix(shape={self.shape}, nnz={self.nnz})"
+
+    def with_data(self, data: Symbolic) -> SparseMatrix:
+        """The same pattern with other values."""
+        return SparseMatrix(self.pattern, data)
+
+    def copy(self) -> SparseMatrix:
+        return self.with_data(self.data)
+
+    def tocsr(self) -> SparseMatrix:
+        return self
+
+    def transpose(self) -> SparseMatrix:
+        pattern, order = transposed(self.pattern)
+        return SparseMatrix(pattern, self.data[order])
+
+    def __getitem__(self, key: Any) -> Any:
+        """Rows and columns by structure: slices, integer or boolean arrays; two integers give a number."""
+        rows, cols = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
+        if isinstance(rows, (int, np.integer)) and isinstance(cols, (int, np.integer)):
+            return self[[rows], :][:, [cols]].toarray()[0, 0]
+        if any(isinstance(k, (int, np.integer, Symbolic)) or k is None for k in (rows, cols)):
+            raise UnsupportedError(f"indexing a sparse matrix with {key!r}", "use slices or arrays, e.g. A[[i], :]")
+        pattern, order = selected(self.pattern, rows, cols)
+        return SparseMatrix(pattern, self.data[order])
+
+    def diagonal(self, k: int = 0) -> Symbolic:
+        """The k-th diagonal, zeros where the pattern has none."""
+        length = min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0))
+        where = np.flatnonzero(self.rows.astype(np.int64) + k == self.indices)
+        return _with_zeros(self.data, where, self.indices[where] - max(k, 0), max(length, 0))
+
+    def trace(self) -> Symbolic:
+        return self.diagonal().sum()
+
+    def toarray(self) -> Symbolic:
+        """All entries, (n, m); for small matrices."""
+        n, m = self.shape
+        if n * m > MOST_DENSE:
+            what = f"the dense form of a sparse matrix of shape {self.shape}"
+            raise UnsupportedError(f"{what} would have {n * m:,} entries", "keep it sparse")
+        at = self.rows.astype(np.int64) * m + self.indices
+        return _with_zeros(self.data, np.arange(self.nnz), at, n * m).reshape(n, m)
+
+    def sum(self, axis: int | None = None) -> Symbolic:
+        """Sums over all entries, columns (axis 0) or rows (axis 1)."""
+        if axis is None:
+            return self.data.sum()
+        if axis not in (0, 1, -1, -2):
+            raise UnsupportedError(f"the sum of a sparse matrix over axis {axis!r}", "use axis 0, 1 or None")
+        if axis in (0, -2):
+            return self.T.sum(axis=1)
+        return segment_sum(self.data, self.indptr)
+
+    def multiply(self, other: Any) -> SparseMatrix:
+        """Entry by entry: with a number, a sparse matrix, or a dense array that broadcasts to the shape."""
+        if isinstance(other, SparseMatrix) or sp.issparse(other):
+            return _intersection(self, _lifted(self.graph, other))
+        if not np.ndim(other):
+            return self.with_data(self.data * other)
+        dense = as_symbolic(self.graph, other)
+        if np.broadcast_shapes(dense.shape, self.shape) != self.shape:
+            raise ShapeError(f"cannot multiply {self.shape} by {dense.shape} entry by entry", "sizes must agree")
+        dense = dense.reshape((1,) * (2 - dense.ndim) + dense.shape)
+        at = [index if n > 1 else 0 for index, n in zip((self.rows, self.indices), dense.shape, strict=True)]
+        return self.with_data(self.data * dense[at[0], at[1]])
+
+    def dot(self, other: Any) -> Any:
+        return self @ other
+
+    def power(self, exponent: Any) -> SparseMatrix:
+        """Entry by entry."""
+        return self.with_data(self.data**exponent)
+
+    def __neg__(self) -> SparseMatrix:
+        return self.with_data(-self.data)
+
+    def __abs__(self) -> SparseMatrix:
+        return self.with_data(abs(self.data))
+
+    def __add__(self, other: Any) -> Any:
+        return _combined("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _combined("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _combined("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _combined("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return self.multiply(other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return self.multiply(1.0 / other) if np.ndim(other) else self.with_data(self.data / other)
+
+    def __pow__(self, exponent: Any) -> SparseMatrix:
+        return self.power(exponent)
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, SparseMatrix) or sp.issparse(other):
+            return SparseProduct((*self.factors, *_lifted(self.graph, other).factors))
+        x = as_symbolic(self.graph, other)
+        for factor in reversed(self.factors):
+            x = _applied(factor, x)
+        return x
+
+    def __rmatmul__(self, other: Any) -> Any:
+        if sp.issparse(other):
+            return _lifted(self.graph, other) @ self
+        x = as_symbolic(self.graph, other)
+        return (self.T @ x.T).T
+
+
+class SparseProduct(SparseMatrix):
+    """A product of matrices that is evaluated when its pattern or its values are asked for."""
+
+    def __init__(self, factors: tuple[SparseMatrix, ...]):
+        for a, b in itertools.pairwise(factors):
+            if a.shape[1] != b.shape[0]:
+                raise ShapeError(f"cannot multiply {a.shape} by {b.shape}", "inner sizes must agree")
+        self._factors = factors
+        self._value: SparseMatrix | None = None
+
+    @property
+    def factors(self) -> tuple[SparseMatrix, ...]:
+        return self._factors if self._value is None else (self._value,)
+
+    def _evaluated(self) -> SparseMatrix:
+        if self._value is None:
+            self._value = multiplied(self._factors)
+        return self._value
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._factors[0].shape[0], self._factors[-1].shape[1]
+
+    @property
+    def pattern(self) -> Pattern:
+        return self._evaluated().pattern
+
+    @property
+    def data(self) -> Symbolic:
+        return self._evaluated().data
+
+    @property
+    def graph(self) -> Graph:
+        return self._factors[0].graph
+
+
+def multiplied(factors: tuple[SparseMatrix, ...]) -> SparseMatrix:
+    """The product of a chain, associated so that it takes the fewest multiplications and rows to read."""
+    if len(factors) == 1:
+        return factors[0]
+    cut = _best_cut([f.pattern for f in factors]) if len(factors) > 2 else 1
+    left, right = multiplied(factors[:cut]), multiplied(factors[cut:])
+    pattern, from_left, from_right, offsets = product(left.pattern, right.pattern)
+    terms = left.data[from_left] * right.data[from_right]
+    return SparseMatrix(pattern, segment_sum(terms, offsets) if pattern.nnz < len(from_left) else terms)
+
+
+def _best_cut(patterns: list[Pattern]) -> int:
+    """Where the last product of the cheapest association splits a chain."""
+    known: dict[tuple[int, ...], tuple[Pattern, float, int]] = {}
+
+    def best(chain: tuple[Pattern, ...]) -> tuple[Pattern, float, int]:
+        key = tuple(id(p) for p in chain)
+        if len(chain) == 1:
+            return chain[0], 0.0, 0
+        if key not in known:
+            options = []
+            for cut in range(1, len(chain)):
+                (left, left_cost, _), (right, right_cost, _) = best(chain[:cut]), best(chain[cut:])
+                cost = left_cost + right_cost + multiplications(left, right) + RUN_COST * left.nnz
+                options.append((cost, cut, left, right))
+            cost, cut, left, right = min(options, key=lambda o: o[:2])
+            known[key] = (product_pattern(left, right), cost, cut)
+        return known[key]
+
+    return best(tuple(patterns))[2]
+
+
+def constant(graph: Graph, matrix: Any) -> SparseMatrix:
+    """A ``scipy.sparse`` matrix of numbers in a graph."""
+    canonical: Any = sp.csr_array(matrix, copy=True)
+    canonical.sum_duplicates()
+    pattern = Pattern(canonical.shape, canonical.indptr, canonical.indices)
+    return SparseMatrix(pattern, as_symbolic(graph, canonical.data))
+
+
+def _applied(matrix: SparseMatrix, x: Symbolic) -> Symbolic:
+    """A matrix times a vector or a few columns."""
+    if x.ndim not in (1, 2) or x.shape[0] != matrix.shape[1]:
+        raise ShapeError(f"cannot multiply {matrix.shape} by {x.shape}", "inner sizes must agree")
+    if x.ndim == 1:
+        return segment_sum(matrix.data * x[matrix.indices], matrix.indptr)
+    return np.stack([_applied(matrix, x[:, j]) for j in range(x.shape[1])], axis=1)  # type: ignore[return-value]
+
+
+def _with_zeros(values: Symbolic, picked: np.ndarray, places: np.ndarray, length: int) -> Symbolic:
+    """An array of zeros with some values in some places."""
+    if len(picked) == length and (np.diff(places) == 1).all():
+        return values[picked]
+    zero = as_symbolic(values.graph, 0.0).ids
+    ids = np.full(length, zero.offset, np.int64)
+    ids[places] = values.ids[picked].to_array()
+    return values.view(Ids.explicit(ids))
+
+
+def _combined(op: str, left: Any, right: Any) -> Any:
+    """Union of two patterns; where only one side has a value there is nothing to compute but a sign."""
+    if _is_zero(left):  # so that sum([A, B]) works
+        return right if op == "add" else -right
+    if _is_zero(right):
+        return left
+    graph = (left if isinstance(left, SparseMatrix) else right).graph
+    left, right = (_lifted(graph, m) for m in (left, right))
+    if left is NotImplemented or right is NotImplemented:
+        return NotImplemented
+    _check_sizes(op, left, right)
+    pattern, from_left, from_right = union(left.pattern, right.pattern)
+    both = (from_left >= 0) & (from_right >= 0)
+    ids = np.empty(len(both), np.int64)
+    only_left, only_right = (from_left >= 0) & ~both, (from_right >= 0) & ~both
+    right_alone = right.data[from_right[only_right]]
+    if op == "subtract":
+        right_alone = -right_alone
+    ids[only_left] = left.data[from_left[only_left]].ids.to_array()
+    ids[only_right] = right_alone.ids.to_array()
+    if both.any():
+        ids[both] = apply(op, left.data[from_left[both]], right.data[from_right[both]]).ids.to_array()
+    return SparseMatrix(pattern, joined(left.data.view(Ids.spaced(ids))))
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, (int, float)) and value == 0
+
+
+def _intersection(left: SparseMatrix, right: SparseMatrix) -> SparseMatrix:
+    _check_sizes("multiply", left, right)
+    pattern, from_left, from_right = union(left.pattern, right.pattern)
+    both = np.flatnonzero((from_left >= 0) & (from_right >= 0))
+    indptr = np.searchsorted(both, pattern.indptr).astype(pattern.indptr.dtype)
+    data = left.data[from_left[both]] * right.data[from_right[both]]
+    return SparseMatrix(Pattern(pattern.shape, indptr, pattern.indices[both]), data)
+
+
+def _check_sizes(op: str, left: SparseMatrix, right: SparseMatrix) -> None:
+    if left.shape != right.shape:
+        raise ShapeError(f"cannot {op} sparse matrices of shapes {left.shape} and {right.shape}", "sizes must agree")
+
+
+def _lifted(graph: Any, matrix: Any) -> Any:
+    if isinstance(matrix, SparseMatrix):
+        return matrix
+    return constant(graph, matrix) if sp.issparse(matrix) else NotImplemented

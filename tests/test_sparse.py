@@ -1,0 +1,156 @@
+"""Sparse expressions mean what SciPy computes, in pattern and in value."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import geoopt
+from geoopt.meshes import bumpy
+from geoopt.operators import cotan_laplacian
+from geoopt.patterns import Pattern, multiplications, product
+from geoopt.sparse import block_array, from_diagonal, hstack, vstack
+
+from .test_stages import check_all_stages
+
+RNG = np.random.default_rng(7)
+
+
+def random(n, m, density=0.15):
+    return sp.random_array((n, m), density=density, format="csr", rng=RNG)
+
+
+A, B, C, R = random(20, 20), random(20, 20), random(20, 20), random(20, 13)
+D, X = RNG.normal(size=20), RNG.normal(size=(20, 3))
+
+EXPRESSIONS = {
+    "paper 1": lambda A, B, C: (0.5 * A + B).T @ (0.25 * B.T + C),
+    "paper 2": lambda A, B, C: A @ B @ C,
+    "paper 3": lambda A, B, C: (A + B) @ (A @ B + C),
+    "product with its transpose and a sum": lambda A, B, C: A @ B @ A.T + C,
+    "third power": lambda A: A @ A @ A,
+    "difference": lambda A, B: A - 2.0 * B - 0.75 * A.T,
+    "sum of a list": lambda A, B: sum([A, B, A @ B]),
+    "entry by entry": lambda A, B: A.multiply(B) + abs(A) - (A * B).multiply(A),
+    "rows": lambda A: A[[3, 1, 1, 19], :] @ A[:, ::2],
+    "masks": lambda A: A[np.arange(20) % 3 == 0][:, np.arange(20) > 4],
+    "scaled rows and columns": lambda A, d: A.multiply(d[:, None]) + A.multiply(d) - A / 2.0,
+    "diagonal matrix": lambda A, d: from_diagonal(d) @ A @ from_diagonal(1 / d),
+    "rectangular": lambda R: (R.T @ R).power(2) + R.T @ R,
+    "blocks": lambda A, B: block_array([[A, None], [B, A @ B]]) @ vstack([A, hstack([B[:, :7], B[:, 7:]])]),
+    "negative": lambda A, B: -(A @ B).T,
+}
+DENSE = {
+    "matrix vector": lambda A, d: A @ d + A.T @ (A @ d),
+    "chain applied": lambda A, B, d: A @ B @ A @ d,
+    "few columns": lambda A, X: A @ X - (X.T @ A).T,
+    "diagonals": lambda A, B: (A @ B).diagonal() + A.diagonal(3).sum() + B.diagonal(-2)[0],
+    "sums": lambda A: A.sum(axis=0) + A.sum(axis=1) * A.sum(),
+    "dense form": lambda A: A.toarray() + A[2:3, 4:5].toarray(),
+    "trace": lambda A, B: (A @ B).trace() + A.dot(B).sum(),
+}
+INPUTS = {"A": A, "B": B, "C": C, "R": R, "d": D, "X": X}
+
+
+def inputs_of(function):
+    return [INPUTS[name] for name in function.__code__.co_varnames[: function.__code__.co_argcount]]
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_a_sparse_result_is_scipys(name):
+    inputs = inputs_of(EXPRESSIONS[name])
+    got, want = geoopt.compile(EXPRESSIONS[name], *inputs)(*inputs), sp.csr_array(EXPRESSIONS[name](*inputs))
+    want.sort_indices()
+    assert isinstance(got, sp.csr_array) and got.has_canonical_format
+    np.testing.assert_array_equal(got.indptr, want.indptr)
+    np.testing.assert_array_equal(got.indices, want.indices)
+    np.testing.assert_allclose(got.data, want.data, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_a_dense_result_is_scipys(name):
+    inputs = inputs_of(DENSE[name])
+    np.testing.assert_allclose(
+        geoopt.compile(DENSE[name], *inputs)(*inputs), DENSE[name](*inputs), rtol=1e-12, atol=1e-15
+    )
+
+
+@pytest.mark.parametrize("name", ["paper 1", "paper 3", "product with its transpose and a sum"])
+def test_every_stage_means_the_same(name):
+    function = EXPRESSIONS[name]
+    inputs = inputs_of(function)
+
+    def of_values(*data):
+        return function(*(geoopt.sparse.from_triplets(m.tocoo().row, m.tocoo().col, d, m.shape)
+                          for m, d in zip(inputs, data, strict=True)))  # fmt: skip
+
+    check_all_stages(of_values, *(m.data for m in inputs))
+
+
+def test_powers_of_an_irregular_laplacian_take_few_kernels():
+    L, _ = cotan_laplacian(*bumpy(1000))
+    for power, most in ((lambda L: L @ L, 3), (lambda L: L @ L @ L, 4), (lambda L: L @ L @ L @ L, 6)):
+        program = geoopt.compile(power, L)
+        assert len(program.plan.kernels) <= most  # the paper has 21 for the third power
+        assert abs(program(L) - power(L)).max() < 1e-11 * abs(power(L)).max()
+
+
+def test_the_papers_expressions_take_few_kernels():
+    for name in ("paper 1", "paper 2", "paper 3"):
+        inputs = inputs_of(EXPRESSIONS[name])
+        assert len(geoopt.compile(EXPRESSIONS[name], *inputs).plan.kernels) <= 12
+
+
+def test_a_chain_is_associated_by_cost():
+    wide, tall = random(40, 3, 0.8), random(3, 40, 0.8)
+
+    def chain(W, T, M):
+        return W @ T @ M  # (W T) is full; T M is small
+
+    def nodes(f):
+        from geoopt.trace import trace
+
+        return max(n.size for n in trace(f, (wide, tall, random(40, 3)))[0].graph.nodes if n.op == "multiply")
+
+    assert nodes(chain) <= nodes(lambda W, T, M: W @ (T @ M).copy())
+
+
+def test_multiplications_of_one_entry_are_together():
+    left, right = (Pattern(m.shape, m.indptr, m.indices) for m in (A, R))
+    pattern, from_left, from_right, offsets = product(left, right)
+    assert len(from_left) == multiplications(left, right) == offsets[-1]
+    values = np.add.reduceat(A.data[from_left] * R.data[from_right], offsets[:-1])
+    want = sp.csr_array(A @ R)
+    want.sort_indices()
+    np.testing.assert_allclose(values, want.data, rtol=1e-13)
+    np.testing.assert_array_equal(pattern.indices, want.indices)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: sp.csr_array((4, 4)),
+    lambda: sp.csr_array((0, 0)),
+    lambda: sp.csr_array(np.array([[0.0, 1.0, 0.0, 2.0]])).T @ sp.csr_array(np.array([[0.0, 1.0, 0.0, 2.0]])),
+], ids=["no entries", "no rows", "empty rows"])  # fmt: skip
+def test_empty_matrices(make):
+    m = sp.csr_array(make(), dtype=float)
+    got = geoopt.compile(lambda A: (A @ A + A).T @ A, m)(m)
+    assert got.shape == m.shape and abs(got - (m @ m + m).T @ m).sum() < 1e-14
+
+
+@pytest.mark.parametrize("form", ["csc", "coo", "csr"])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_any_format_with_duplicates_and_unsorted_indices(form, index):
+    rows, cols = RNG.integers(0, 9, 60).astype(index), RNG.integers(0, 9, 60).astype(index)
+    m = sp.coo_array((RNG.normal(size=60), (rows, cols)), shape=(9, 9))
+    m = m if form == "coo" else m.asformat(form)
+    before = m.copy()
+    got = geoopt.compile(lambda A: A @ A.T, m)(m)
+    assert abs(got - m @ m.T).max() < 1e-13 and abs(m - before).sum() == 0
+
+
+def test_sizes_that_do_not_fit_are_refused():
+    with pytest.raises(geoopt.ShapeError, match=r"cannot multiply \(20, 13\) by \(20, 20\)"):
+        geoopt.compile(lambda R, A: R @ A, R, A)
+    with pytest.raises(geoopt.UnsupportedError, match="slices or arrays"):
+        geoopt.compile(lambda A: A[3], A)
