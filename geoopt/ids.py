@@ -13,8 +13,10 @@ three coordinates of a corner are visibly neighbours: the paper's address cohere
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -68,6 +70,19 @@ class Ids:
         if ids.size == 1:
             return Ids(ids.shape, int(ids.reshape(())), (0,) * ids.ndim)
         return Ids(ids.shape, 0, (0,) * ids.ndim, ids)._folded()
+
+    @staticmethod
+    def listed(ids: np.ndarray) -> Ids:
+        """The same, with the axes along which the ids are evenly spaced made affine again."""
+        base, strides = np.asarray(ids), [0] * np.ndim(ids)
+        for axis in range(base.ndim) if base.size else ():
+            following, preceding = np.split(base, [1], axis)[1], base[(slice(None),) * axis + (slice(-1),)]
+            if following.size:
+                step = int(following.flat[0]) - int(preceding.flat[0])
+                if (following - preceding == step).all():
+                    strides[axis] = step
+                    base = base[(slice(None),) * axis + (slice(0, 1),)]
+        return Ids(np.shape(ids), 0, tuple(strides), base)._folded()
 
     @staticmethod
     def concatenate(parts: list[Ids], axis: int) -> Ids:
@@ -167,6 +182,15 @@ class Ids:
         if self.base is not None and self.base.size == 1:
             return Ids(self.shape, self.offset + int(self.base.reshape(())), self.strides)
         return self
+
+    def through(self, view: Callable[[np.ndarray], Any]) -> Any:
+        """What a function that only views its argument makes of these ids; lists of views where it gives lists."""
+        affine, base = self._phantoms()
+        seen, listed = view(affine), None if base is None else view(base)
+        if isinstance(seen, np.ndarray):
+            return self._from_phantoms(seen, listed)
+        bases = [None] * len(seen) if listed is None else listed
+        return [self._from_phantoms(a, b) for a, b in zip(seen, bases, strict=True)]
 
     def transpose(self, axes: tuple[int, ...]) -> Ids:
         affine, base = self._phantoms()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .array_functions import concatenate
+from .array_moving import concatenate
 from .errors import ArgumentError, ShapeError, UnsupportedError
 from .graph import Graph
 from .ids import Ids

@@ -26,7 +26,13 @@ LANES_OF_LONG_SUM = 1024  # partial sums of a reduction over many elements; fixe
 # filled by the files that implement them, which lie above this one
 FUNCTIONS: dict[Callable, Callable] = {}
 UFUNCS: dict[np.ufunc, Callable] = {}
+UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable] = {}
 SPARSE_PRODUCT: list[Callable] = []
+
+
+def _method(function: Callable) -> Callable[..., Symbolic]:
+    """NumPy's function as the method of the same name, which takes the same arguments."""
+    return lambda self, *args, **kwargs: function(self, *args, **kwargs)
 
 
 class Symbolic:
@@ -137,14 +143,12 @@ class Symbolic:
 
     # -- reductions and products, by NumPy's names ------------------------------------------------------
 
-    def sum(self, axis: Any = None, keepdims: bool = False) -> Symbolic:
-        return np.sum(self, axis=axis, keepdims=keepdims)
-
-    def mean(self, axis: Any = None, keepdims: bool = False) -> Symbolic:
-        return np.mean(self, axis=axis, keepdims=keepdims)
-
-    def dot(self, other: Any) -> Symbolic:
-        return np.dot(self, other)
+    sum, mean, var, std = (_method(f) for f in (np.sum, np.mean, np.var, np.std))
+    prod, cumsum, cumprod = (_method(f) for f in (np.prod, np.cumsum, np.cumprod))
+    max, min, clip, dot = (_method(f) for f in (np.max, np.min, np.clip, np.dot))
+    take, repeat, swapaxes = (_method(f) for f in (np.take, np.repeat, np.swapaxes))
+    diagonal, trace, conj = (_method(f) for f in (np.diagonal, np.trace, np.conj))
+    real = property(np.real)
 
     # -- what has no meaning before the values are known ------------------------------------------------
 
@@ -176,6 +180,8 @@ class Symbolic:
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None)
+        if out is None and (ufunc, method) in UFUNC_METHODS:
+            return UFUNC_METHODS[ufunc, method](*inputs, **kwargs)
         if method != "__call__" or kwargs or out is not None:
             return _reject_ufunc(ufunc, method, kwargs, out)
         if ufunc in BY_UFUNC:
