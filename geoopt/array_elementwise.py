@@ -77,7 +77,7 @@ def piecewise(given: dict) -> Symbolic:
 def _cases(x: Symbolic, conditions: Any, values: list) -> list[tuple[Any, Any]]:
     """Pairs of a condition and its value; later ones win."""
     unknown = is_symbolic(conditions)
-    alone = isinstance(conditions, Symbolic) or (not unknown and np.ndim(conditions) <= x.ndim)
+    alone = isinstance(conditions, Symbolic) or (not unknown and np.ndim(conditions) <= min(x.ndim, 1))
     listed = [c if isinstance(c, Symbolic) else np.asarray(c, bool) for c in ([conditions] if alone else conditions)]
     if len(values) == len(listed) + 1:
         otherwise = np.ones(x.shape, bool) if unknown else ~np.logical_or.reduce(listed)
