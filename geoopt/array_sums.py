@@ -41,6 +41,8 @@ def _masked(a: Any, mask: Any, neutral: Any) -> Symbolic:
     """``a`` with what is left out replaced; the mask must be known while tracing."""
     mask = np.asarray(fixed("where", mask), bool)
     [a] = numbers(a)
+    if np.broadcast_shapes(mask.shape, a.shape) != a.shape:
+        raise ValueError(f"a mask of shape {mask.shape} is larger than the array of shape {a.shape}")
     return a if mask.all() else where_fixed(mask, a, neutral)
 
 
@@ -70,7 +72,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
 def _weights_along(a: Symbolic, weights: Symbolic, axis: Any) -> Symbolic:
     if axis is None:
-        raise TypeError("axis must be specified when shapes of a and weights differ")
+        raise ValueError("axis must be specified when shapes of a and weights differ")
     axes = all_axes(axis, a.ndim)
     if weights.shape != tuple(a.shape[i] for i in axes):
         raise ValueError("shape of weights must be consistent with shape of a along specified axis")
@@ -243,7 +245,7 @@ def add_reduceat(ufunc: np.ufunc, a: Any, indices: Any, axis: int = 0) -> Symbol
     axis = one_axis(axis, a.ndim)
     n = a.shape[axis]
     if starts.size and (starts.min() < 0 or starts.max() >= n):
-        raise IndexError(f"reduceat: an index is outside 0..{n - 1}")
+        raise IndexError(f"an index is out of bounds for axis {axis} with size {n}")
     lengths = np.maximum(np.append(starts[1:], n) - starts, 1)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     order = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])

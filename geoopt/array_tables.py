@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import GeooptError, ShapeError, TracingError, UnsupportedError
+from .errors import GeooptError, ShapeError, TracingError, UnsupportedError, user_line
 from .symbolic import FUNCTIONS, UFUNC_METHODS, UFUNCS, Symbolic, as_symbolic, graph_of, reject_comparison
 
 LONGEST_CHAIN = 64  # products, maxima and running sums are unrolled over at most this many entries
@@ -82,6 +82,7 @@ def _behind_signature(function: Callable, ours: Callable) -> Callable:
         return _answered(name, ours, signature, listed, given)
 
     answer.__signature__ = signature  # type: ignore[attr-defined]
+    answer.__wrapped__ = ours  # type: ignore[attr-defined]
     return answer
 
 
@@ -112,6 +113,10 @@ def _refusing(name: str, call: Callable[[], Any]) -> Any:
         if isinstance(error, GeooptError):
             raise
         raise ShapeError(f"{name}: {error}", "NumPy refuses this call, too") from error
+    except IndexError as error:
+        if "\n" in str(error):  # with its line already
+            raise
+        raise IndexError(f"{name}: {error}\n  at {user_line()}") from None
 
 
 def require_default(name: str, key: str, value: Any, signature: inspect.Signature) -> None:

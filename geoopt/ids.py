@@ -187,6 +187,8 @@ class Ids:
         """What a function that only views its argument makes of these ids; lists of views where it gives lists."""
         affine, base = self._phantoms()
         seen, listed = view(affine), None if base is None else view(base)
+        if isinstance(seen, np.generic):  # NumPy takes the element out of arrays without axes
+            return self
         if isinstance(seen, np.ndarray):
             return self._from_phantoms(seen, listed)
         bases = [None] * len(seen) if listed is None else listed
