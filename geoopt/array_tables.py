@@ -18,6 +18,12 @@ from .symbolic import FUNCTIONS, UFUNC_METHODS, UFUNCS, Symbolic, as_symbolic, g
 LONGEST_CHAIN = 64  # products, maxima and running sums are unrolled over at most this many entries
 GIVEN_NOT = getattr(np, "_NoValue", None)  # what NumPy's own functions pass on for arguments left out
 
+# where ours takes less than NumPy's and NumPy may not tell
+UNTOLD: dict[Callable, Callable] = {
+    np.concatenate: lambda arrays, axis=0, out=None, *, dtype=None, casting="same_kind": None,
+    np.dot: lambda a, b, out=None: None,
+}
+
 
 def implements(*functions: Callable) -> Callable:
     """Register what answers some of NumPy's functions.
@@ -64,11 +70,11 @@ def implements_call(function: Callable, ours: Callable[[dict], Any]) -> None:
 
 
 def signature_of(function: Callable, otherwise: Callable) -> inspect.Signature:
-    """NumPy's own; some of its C functions tell none in some of its versions."""
+    """NumPy's own; before NumPy 2.4 some of its C functions tell none."""
     try:
         return inspect.signature(function)
     except ValueError:
-        return inspect.signature(otherwise)
+        return inspect.signature(UNTOLD.get(function, otherwise))
 
 
 def _behind_signature(function: Callable, ours: Callable) -> Callable:

@@ -10,10 +10,11 @@ import pytest
 
 import geoopt
 from geoopt import symbolic
+from geoopt.array_tables import signature_of
 from geoopt.evaluate import evaluate
 from geoopt.trace import trace
 
-from .cases_moving import CHOICES, ELEMENTWISE, MASK, MOVING, RNG, S, T, V, X
+from .cases_moving import CHOICES, ELEMENTWISE, MASK, MOVING, RNG, C, F, S, T, V, X
 from .cases_sums import LINEAR_ALGEBRA, PRODUCTS, SUMS
 from .test_stages import arrays
 
@@ -52,6 +53,52 @@ def test_traced(name):
     traced, signature = trace(function, tuple(VALUES.values()))
     traced.check()
     assert_same(signature.rebuild(evaluate(traced, list(VALUES.values()))), function(**VALUES))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_views_as_arguments(name):
+    """Arguments that are permuted in memory, by strides and by indices."""
+    function = running(CASES[name])
+    there, back = np.array([3, 0, 4, 1, 2]), np.array([1, 3, 4, 0, 2])
+    stored = (V[::-1], X[there], T.transpose(2, 0, 1), S[:, ::-1])
+    traced, signature = trace(lambda v, x, t, s: function(v[::-1], x[back], t.transpose(1, 2, 0), s[:, ::-1]), stored)
+    assert_same(signature.rebuild(evaluate(traced, list(stored))), function(**VALUES))
+
+
+EDGES = {
+    "moving": lambda e, h: (
+        *(np.tile(e, (2, 1)), np.flip(e), np.roll(e, 1, 0), np.pad(e, 1), np.insert(e, 1, 5.0, axis=1)),
+        *(np.hstack([e, e]), np.repeat(e, 2, axis=0), *np.unstack(e), *np.unstack(e, axis=1), np.reshape(e, (3, 0))),
+        *(
+            np.flip(h),
+            np.squeeze(h),
+            np.ravel(h),
+            np.tile(h, 2),
+            np.repeat(h, 3),
+            np.transpose(h),
+            np.insert(h, 0, 1.0),
+        ),
+        *(np.append(h, e), np.hstack([h, h]), np.diagflat(h), np.stack([h, h]), np.block(h), *np.meshgrid(h, e)),
+        *(np.choose([0, 1], [h, 2 * h]), np.where(True, h, e), np.piecewise(h, [True], [2.0]), np.resize(h, 3)),
+    ),
+    "sums": lambda e, h: (
+        *(np.sum(e), np.prod(e, 0), np.max(e, 1), np.cumsum(e, 0), np.cumsum(e, 1), np.var(e, 1), np.diff(e)),
+        *(np.bincount(F[:0, 0], e[:, 0], 3), np.bincount(F[:0, 0], e[:, 0]), np.add.reduceat(e, [0, 1], axis=1)),
+        *(np.sum(h), np.prod(h), np.max(h), np.var(h), np.cumsum(h), np.average(h), np.ptp(h)),
+    ),
+    "products": lambda e, h: (
+        *(np.einsum("ni,nj->ij", e, e), np.cross(e, e), np.linalg.norm(e, axis=1), np.linalg.norm(e), e @ C),
+        *(np.linalg.inv(e[:, :, None] * e[:, None]), np.linalg.det(e[:, :, None] * e[:, None]), np.kron(e, C)),
+        *(np.einsum("", h), np.einsum("...->...", h), np.outer(h, h), np.dot(h, e), np.inner(h, h), np.linalg.norm(h)),
+        *(np.linspace(h, e, 3), np.polyval([1.0, 2.0], h), np.clip(h, 0, 0.5), np.add.outer(e, h)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_arrays_without_entries_and_without_axes(name):
+    values = np.zeros((0, 3)), np.array(0.7)
+    assert_same(geoopt.compile(EDGES[name], *values)(*values), EDGES[name](*values))
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -94,7 +141,7 @@ def test_every_function_has_a_case(monkeypatch):
 def test_arguments_have_numpys_names():
     for function, answer in symbolic.FUNCTIONS.items():
         if ours := getattr(answer, "__wrapped__", None):
-            numpys = inspect.signature(function).parameters.values()
+            numpys = signature_of(function, ours).parameters.values()
             if not any(p.kind is p.VAR_KEYWORD for p in numpys):
                 assert set(inspect.signature(ours).parameters) <= {p.name for p in numpys}, function.__name__
 
