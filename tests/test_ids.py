@@ -57,6 +57,26 @@ def test_indexing_agrees_with_numpy(data):
             assert ids.lowest <= array.min() and array.max() <= ids.highest
 
 
+def test_masks_anywhere_must_fit():
+    ids, array = Ids.contiguous(0, (2, 3, 4)), np.arange(24).reshape(2, 3, 4)
+    last, both = np.arange(4) % 2 == 0, np.arange(12).reshape(3, 4) % 5 == 0
+    for key in [
+        (..., last),
+        (None, ..., last),
+        (..., both),
+        (0, both),
+        (..., both[:, 0], slice(2)),
+        True,
+        np.False_,
+        np.array(True),
+    ]:
+        np.testing.assert_array_equal(ids[key].to_array(), array[key])
+    for key in [(..., last[:3]), (..., both.T), (..., last[:1], slice(None)), (both, 0), (both, 0, 0)]:
+        for indexed in (ids, array):
+            with pytest.raises(IndexError):
+                indexed[key]
+
+
 @given(st.data())
 def test_compose_is_flat_indexing(data):
     shape = data.draw(shapes)
