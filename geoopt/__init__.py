@@ -1,8 +1,8 @@
 """geoopt makes NumPy/SciPy-style geometry code fast for one mesh."""
 
+from . import array_filling as array_filling
 from . import array_linalg as array_linalg
 from . import sparse as sparse
-from .array_functions import select as select
 from .errors import ArgumentError as ArgumentError
 from .errors import BranchError as BranchError
 from .errors import GeooptError as GeooptError
@@ -11,6 +11,7 @@ from .errors import ShapeError as ShapeError
 from .errors import TracingError as TracingError
 from .errors import UnsupportedError as UnsupportedError
 from .numeric import Numeric as Numeric
+from .numeric import select as select
 from .options import Options as Options
 from .pipeline import compile as compile
 from .program import Program as Program

@@ -118,11 +118,14 @@ def reject_comparison(value: Symbolic, what: str) -> None:
 
 def _ufunc(row: Op) -> Callable:
     """What answers a ufunc. Its operands may be anything that NumPy's takes."""
-    if row.meaning is not None:
-        return row.meaning
-    if row.arity == 1:
-        return lambda x: apply(row.name, x)
-    return lambda x, y: apply(row.name, x, y)
+
+    def answer(*operands: Any) -> Symbolic:
+        if row.meaning is None:
+            return apply(row.name, *operands)
+        graph = graph_of(*operands)
+        return row.meaning(*(as_symbolic(graph, x) for x in operands))
+
+    return (lambda x: answer(x)) if row.arity == 1 else (lambda x, y: answer(x, y))
 
 
 UFUNCS.update({ufunc: _ufunc(row) for ufunc, row in BY_UFUNC.items()})

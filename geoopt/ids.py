@@ -13,8 +13,10 @@ three coordinates of a corner are visibly neighbours: the paper's address cohere
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -166,6 +168,7 @@ class Ids:
         return _strided(self.shape, self.strides), base
 
     def _from_phantoms(self, affine: np.ndarray, base: np.ndarray | None) -> Ids:
+        assert not affine.flags.owndata or not affine.size, "a copy of phantoms has no ids"
         out = Ids(
             affine.shape,
             self.offset + (_address(affine) if affine.size else 0),
@@ -181,6 +184,17 @@ class Ids:
         if self.base is not None and self.base.size == 1:
             return Ids(self.shape, self.offset + int(self.base.reshape(())), self.strides)
         return self
+
+    def through(self, view: Callable[[np.ndarray], Any]) -> Any:
+        """What a function that only views its argument makes of these ids; lists of views where it gives lists."""
+        affine, base = self._phantoms()
+        seen, listed = view(affine), None if base is None else view(base)
+        if isinstance(seen, np.generic):  # NumPy takes the element out of arrays without axes
+            return self
+        if isinstance(seen, np.ndarray):
+            return self._from_phantoms(seen, listed)
+        bases = [None] * len(seen) if listed is None else listed
+        return [self._from_phantoms(a, b) for a, b in zip(seen, bases, strict=True)]
 
     def transpose(self, axes: tuple[int, ...]) -> Ids:
         affine, base = self._phantoms()
@@ -217,6 +231,8 @@ class Ids:
 
     def __getitem__(self, key: object) -> Ids:
         """NumPy indexing: slices, integers, new axes, integer and boolean arrays."""
+        if isinstance(key, (bool, np.bool_)) or (isinstance(key, np.ndarray) and key.dtype == bool and not key.ndim):
+            return self[None][: int(key)]
         keys, advanced = _normalised(key, self.shape)
         affine, base = self._phantoms()
         basic = [slice(None) if is_advanced else k for k, is_advanced in zip(keys, advanced, strict=True)]
@@ -298,22 +314,22 @@ class Ids:
 
 def _normalised(key: object, shape: tuple[int, ...]) -> tuple[list, list[bool]]:
     """Expand an index to one entry per axis (and per new axis); say which entries are advanced."""
-    parts = list(key) if isinstance(key, tuple) else [key]
+    parts: list[Any] = list(key) if isinstance(key, tuple) else [key]
     parts = [np.asarray(p) if isinstance(p, (list, np.ndarray)) else p for p in parts]
-    expanded: list = []
-    for p in parts:
-        if isinstance(p, np.ndarray) and p.dtype == bool:
-            axis = sum(e is not None for e in expanded)
-            if Ellipsis not in [e for e in expanded if not isinstance(e, np.ndarray)]:
-                consumes = shape[axis : axis + p.ndim]
-                if p.shape != consumes:
-                    raise IndexError(f"a boolean mask of shape {p.shape} does not fit axes of lengths {consumes}")
-            expanded.extend(np.nonzero(p))
-        else:
-            expanded.append(p)
-    consumed = sum(p is not None and p is not Ellipsis for p in expanded)
-    if consumed > len(shape):
-        raise IndexError(f"too many indices: the array has {len(shape)} axes, {consumed} were indexed")
+    takes = [_mask_axes(p) or int(p is not None and p is not Ellipsis) for p in parts]
+    if sum(takes) > len(shape):
+        raise IndexError(f"too many indices: the array has {len(shape)} axes, {sum(takes)} were indexed")
+    axis = 0
+    expanded: list[Any] = []
+    for i, p in enumerate(parts):
+        if p is Ellipsis:
+            axis = len(shape) - sum(takes[i:])
+        along = shape[axis : axis + takes[i]]
+        if _mask_axes(p) and np.shape(p) != along:
+            raise IndexError(f"a boolean mask of shape {np.shape(p)} does not fit axes of lengths {along}")
+        expanded.extend(np.nonzero(p) if _mask_axes(p) else [p])
+        axis += takes[i]
+    consumed = sum(takes)
     fill = [slice(None)] * (len(shape) - consumed)
     where = next((i for i, p in enumerate(expanded) if p is Ellipsis), None)
     expanded = expanded + fill if where is None else expanded[:where] + fill + expanded[where + 1 :]
@@ -326,11 +342,16 @@ def _normalised(key: object, shape: tuple[int, ...]) -> tuple[list, list[bool]]:
         if isinstance(p, np.ndarray):
             if not np.issubdtype(p.dtype, np.integer) and p.size:
                 raise IndexError(f"indices must be integers or booleans, not {p.dtype}")
-        elif not isinstance(p, (slice, int)) and p is not None:
+        elif isinstance(p, bool) or (not isinstance(p, (slice, int)) and p is not None):
             raise IndexError(f"cannot index with {type(p).__name__}: use integers, slices or integer arrays")
         keys.append(p)
         advanced.append(isinstance(p, np.ndarray))
     return keys, advanced
+
+
+def _mask_axes(part: Any) -> int:
+    """How many axes a mask stands for; 0 for everything else."""
+    return part.ndim if isinstance(part, np.ndarray) and part.dtype == bool else 0
 
 
 def _wrapped(index: np.ndarray, length: int, axis: int) -> np.ndarray:

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 
 @runtime_checkable
 class Scalar(Protocol):
@@ -40,3 +42,8 @@ class Numeric(Scalar, Protocol):
     @property
     def shape(self) -> tuple[int, ...]: ...
     def __getitem__(self, key: Any, /) -> Any: ...
+
+
+def select(x: Any, a: Any, b: Any) -> Any:
+    """``a`` where x < 0, else ``b`` (the paper's select); on numbers and arrays of any kind."""
+    return np.where(x < 0, a, b)

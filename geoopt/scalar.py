@@ -44,7 +44,7 @@ class Scalar(Symbolic):
     def __iter__(self):
         raise TypeError("iteration over a number")
 
-    def _sharing(self, derive: Callable[[Ids], Ids]) -> Symbolic:
+    def sharing(self, derive: Callable[[Ids], Ids]) -> Symbolic:
         return self.view(derive(self.ids))  # numbers do not change, so nothing is shared
 
     def __setitem__(self, key: object, value: object) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .arithmetic import as_symbolic
-from .array_functions import concatenate
+from .array_moving import concatenate
 from .errors import ArgumentError
 from .graph import Graph
 from .patterns import Pattern, from_coordinates

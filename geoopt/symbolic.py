@@ -27,10 +27,16 @@ from .ids import Ids
 FUNCTIONS: dict[Callable, Callable] = {}
 UFUNCS: dict[np.ufunc, Callable] = {}
 UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable] = {}
+CREATED: dict[Callable, Callable] = {}  # what ``like=`` routes here; given the array
 SPARSE_PRODUCT: list[Callable] = []
 ASSIGNED: list[Callable] = []  # turns what is assigned into an element or a slice into a symbolic array
 
 _OPERANDS = (np.ndarray, np.generic, Number, list, tuple)
+
+
+def _method(function: Callable) -> Callable[..., Symbolic]:
+    """NumPy's function as the method of the same name, which takes the same arguments."""
+    return lambda self, *args, **kwargs: function(self, *args, **kwargs)
 
 
 class Symbolic(NDArrayOperatorsMixin):
@@ -95,7 +101,7 @@ class Symbolic(NDArrayOperatorsMixin):
         """Other ids of the same graph, as a new array."""
         return symbolic(self._graph, ids, self._is_bool)
 
-    def _sharing(self, derive: Callable[[Ids], Ids]) -> Symbolic:
+    def sharing(self, derive: Callable[[Ids], Ids]) -> Symbolic:
         """What NumPy would return as a view of the same memory."""
         result = self.view(derive(self.ids))
         if result.shape:
@@ -114,7 +120,7 @@ class Symbolic(NDArrayOperatorsMixin):
         _reject_symbolic_index(keys)
         is_basic = all(k is None or k is Ellipsis or isinstance(k, (int, np.integer, slice)) for k in keys)
         try:
-            return self._sharing(lambda ids: ids[key]) if is_basic else self.view(ids[key])
+            return self.sharing(lambda ids: ids[key]) if is_basic else self.view(ids[key])
         except IndexError as error:
             raise IndexError(f"{error}\n  at {user_line()}") from None
 
@@ -161,7 +167,7 @@ class Symbolic(NDArrayOperatorsMixin):
         if int(np.prod(whole, dtype=np.int64)) != self.size or list(shape).count(-1) > 1:
             what = f"cannot reshape {self.shape} into {tuple(shape)}"
             raise ShapeError(what, "give a shape with as many elements and at most one -1")
-        return self._sharing(lambda ids: ids.reshape(whole))
+        return self.sharing(lambda ids: ids.reshape(whole))
 
     def ravel(self) -> Symbolic:
         return self.reshape(-1)
@@ -176,13 +182,7 @@ class Symbolic(NDArrayOperatorsMixin):
         listed = len(order_of_axes) == 1 and isinstance(order_of_axes[0], (tuple, list))
         axes = order_of_axes[0] if listed else order_of_axes
         order = tuple(a % self.ndim for a in axes) if axes and axes[0] is not None else range(self.ndim)[::-1]
-        return self._sharing(lambda ids: ids.transpose(tuple(order)))
-
-    def squeeze(self, axis: Any = None) -> Symbolic:
-        drop = range(self.ndim) if axis is None else np.atleast_1d(axis) % self.ndim
-        if axis is not None and any(self.shape[a] != 1 for a in drop):
-            raise ShapeError(f"cannot squeeze axes {axis} of an array of shape {self.shape}", "their lengths must be 1")
-        return self[tuple(0 if a in drop and n == 1 else slice(None) for a, n in enumerate(self.shape))]
+        return self.sharing(lambda ids: ids.transpose(tuple(order)))
 
     def astype(self, dtype: Any, **_: Any) -> Symbolic:
         if not np.issubdtype(np.dtype(dtype), np.floating):
@@ -191,14 +191,12 @@ class Symbolic(NDArrayOperatorsMixin):
 
     # -- reductions and products, by NumPy's names ------------------------------------------------------
 
-    def sum(self, axis: Any = None, keepdims: bool = False) -> Symbolic:
-        return np.sum(self, axis=axis, keepdims=keepdims)
-
-    def mean(self, axis: Any = None, keepdims: bool = False) -> Symbolic:
-        return np.mean(self, axis=axis, keepdims=keepdims)
-
-    def dot(self, other: Any) -> Symbolic:
-        return np.dot(self, other)
+    sum, mean, var, std = (_method(f) for f in (np.sum, np.mean, np.var, np.std))
+    prod, cumsum, cumprod = (_method(f) for f in (np.prod, np.cumsum, np.cumprod))
+    max, min, clip, dot = (_method(f) for f in (np.max, np.min, np.clip, np.dot))
+    take, repeat, swapaxes = (_method(f) for f in (np.take, np.repeat, np.swapaxes))
+    diagonal, trace, conj = (_method(f) for f in (np.diagonal, np.trace, np.conj))
+    real = property(np.real)
 
     # -- what has no meaning before the values are known ------------------------------------------------
 
@@ -232,7 +230,7 @@ class Symbolic(NDArrayOperatorsMixin):
         if any(not isinstance(x, (Symbolic, *_OPERANDS)) for x in inputs):
             return NotImplemented
         out = kwargs.pop("out", None)
-        function = UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
+        function = UFUNC_METHODS.get((ufunc, method)) or (UFUNCS.get(ufunc) if method == "__call__" else None)
         called = f"np.{ufunc.__name__}" + (f".{method}" if method != "__call__" else "")
         if function is None:
             known = ", ".join(sorted(u.__name__ for u in UFUNCS)) if method == "__call__" else "the plain function"
@@ -243,11 +241,11 @@ class Symbolic(NDArrayOperatorsMixin):
 
     def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
         name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
+        if function in CREATED:
+            return CREATED[function](self, *args, **kwargs)
         if function not in FUNCTIONS:
-            raise UnsupportedError(
-                f"{name} is not supported on symbolic arrays",
-                "use indexing and: " + ", ".join(sorted(f.__name__ for f in FUNCTIONS)),
-            )
+            remedy = "write it with indexing, arithmetic, sums and np.where; README.md says what is supported"
+            raise UnsupportedError(f"{name} is not supported on symbolic arrays", remedy)
         _check_arguments(name, FUNCTIONS[function], args, kwargs)
         return FUNCTIONS[function](*args, **kwargs)
 

@@ -57,6 +57,26 @@ def test_indexing_agrees_with_numpy(data):
             assert ids.lowest <= array.min() and array.max() <= ids.highest
 
 
+def test_masks_anywhere_must_fit():
+    ids, array = Ids.contiguous(0, (2, 3, 4)), np.arange(24).reshape(2, 3, 4)
+    last, both = np.arange(4) % 2 == 0, np.arange(12).reshape(3, 4) % 5 == 0
+    for key in [
+        (..., last),
+        (None, ..., last),
+        (..., both),
+        (0, both),
+        (..., both[:, 0], slice(2)),
+        True,
+        np.False_,
+        np.array(True),
+    ]:
+        np.testing.assert_array_equal(ids[key].to_array(), array[key])
+    for key in [(..., last[:3]), (..., both.T), (..., last[:1], slice(None)), (both, 0), (both, 0, 0)]:
+        for indexed in (ids, array):
+            with pytest.raises(IndexError):
+                indexed[key]
+
+
 @given(st.data())
 def test_compose_is_flat_indexing(data):
     shape = data.draw(shapes)
@@ -68,6 +88,39 @@ def test_compose_is_flat_indexing(data):
         positions = Ids.explicit(positions.to_array()[::-1].copy())
     want = view.to_array().ravel()[positions.to_array()]
     np.testing.assert_array_equal(view.compose(positions).to_array(), want)
+
+
+@given(st.data())
+def test_views_of_numpy_are_views_of_ids(data):
+    shape = data.draw(shapes)
+    ids, array = Ids.contiguous(7, shape), 7 + np.arange(np.prod(shape)).reshape(shape)
+    key = data.draw(keys(shape))
+    ids, array = ids[key], array[key]
+    functions = [np.atleast_3d, np.flip, np.squeeze, np.transpose, lambda a: np.broadcast_to(a, (2, *a.shape))]
+    if array.ndim >= 2:
+        functions += [np.rot90, np.diagonal, lambda a: np.moveaxis(a, 0, -1), lambda a: np.diagonal(a, 1, -1, 0)]
+    for function in functions:
+        np.testing.assert_array_equal(ids.through(function).to_array(), function(array))
+    if array.ndim and array.shape[0]:
+        for got, want in zip(ids.through(lambda a: np.split(a, [1, 3])), np.split(array, [1, 3]), strict=True):
+            np.testing.assert_array_equal(got.to_array(), want)
+
+
+@given(st.data())
+def test_listing_ids_keeps_even_spacing(data):
+    shape = data.draw(shapes)
+    array = Ids.contiguous(7, shape)[data.draw(keys(shape))].to_array()
+    ids = Ids.spaced(array)
+    assert ids.shape == array.shape
+    np.testing.assert_array_equal(ids.to_array(), array)
+
+
+def test_listing_ids_finds_affine_views():
+    view = Ids.contiguous(9, (50, 3, 2))
+    for part in (view, view[::-2, 1], view.transpose((2, 0, 1)), view[7], view[:, :, :1].broadcast_to((50, 3, 4))):
+        assert Ids.spaced(part.to_array()).key == part.key
+    assert Ids.spaced(view[[3, 1, 4]].to_array()).base.shape == (3, 1, 1)
+    assert Ids.spaced(np.zeros((0, 3), np.int32)).shape == (0, 3)
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=4), st.integers(0, 2))

@@ -83,7 +83,33 @@ def through_functions(x):
     return x
 
 
-@pytest.mark.parametrize("function", [updates, masked, views, copies, repeated, broadcast, numbers, through_functions])
+def views_of_functions(x):
+    x = x.copy()
+    left, right = np.split(x, [2], axis=1)
+    turned = np.moveaxis(x, 0, 1)
+    flipped = np.flip(x, axis=0)
+    left[0] = 5.0
+    turned[2] *= 2.0
+    flipped[0, 1] = -3.0
+    np.swapaxes(x, 0, 1)[0, 4] = 8.0
+    x[3:, None][:, 0][0] += right[0]
+    return x, left, right, turned, flipped
+
+
+def filled(x):
+    out = np.zeros_like(x)
+    out[MASK] = x[MASK] ** 2
+    sums = np.zeros(3, like=x) + np.full(3, 0.5, like=x) * np.ones((1,), like=x)
+    for i in range(6):
+        sums += x[i]
+    np.add.at(out, [0, 0, 3], sums)
+    return out, sums
+
+
+@pytest.mark.parametrize(
+    "function",
+    [views_of_functions, filled, updates, masked, views, copies, repeated, broadcast, numbers, through_functions],
+)
 def test_numpy_does_the_same(function):
     x = np.random.default_rng(1).uniform(1, 2, (6, 3))
     given = x.copy()
