@@ -17,4 +17,6 @@ from .pipeline import compile as compile
 from .program import Program as Program
 from .scalar import Scalar as Scalar
 from .symbolic import Symbolic as Symbolic
+from .trace import block as block
 from .trace import fixed as fixed
+from .view import view as view

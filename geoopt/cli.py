@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -114,6 +115,30 @@ def cotan(
     for path, matrix in ((out, L), (mass, M)):
         _write_whole(path, lambda file, matrix=matrix: sp.save_npz(file, matrix))
         typer.echo(f"{path}: {matrix.shape[0]} × {matrix.shape[1]}, {matrix.nnz} values")
+
+
+@app.command()
+def view(
+    function: Annotated[str, typer.Argument(help="A name in geoopt.operators, or MODULE:FUNCTION of (V, F).")],
+    mesh: MeshFile = None,
+    stage: Annotated[str, typer.Option(help="trace, lift, decompose, group, harvest, ..., assemble.")] = "harvest",
+    vertices: Annotated[int, typer.Option(help="Size of the generated mesh.")] = 100,
+) -> None:
+    """Print what one stage of the compiler gives for a function of a mesh."""
+    from .view import view
+
+    V, F, _ = _mesh(mesh, vertices)
+    typer.echo(view(_function(function), V, F, stage=stage))
+
+
+def _function(name: str) -> Callable:
+    import importlib
+
+    module, _, attribute = name.rpartition(":")
+    try:
+        return getattr(importlib.import_module(module or "geoopt.operators"), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ArgumentError(f"{name}: {error}; give an operator's name or MODULE:FUNCTION") from error
 
 
 def _mesh(path: Path | None, vertices: int):

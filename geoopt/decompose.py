@@ -12,30 +12,19 @@ Deviation: references are counted per node, on average over its scalars, not per
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from .combine import without_joins
 from .errors import InternalError
 from .graph import Graph, Node, Traced
 from .hashing import add_hashes, add_segment_hashes, first_equal
-from .ids import Ids
 from .ops import OPS
 from .options import Options
+from .references import jump_counts, reachable, references
 
 LOAD_COST = 1
-MANY_LANES = 256
-
-
-@dataclass(frozen=True)
-class Reference:
-    """``reader`` reads ``count`` scalars of ``target``."""
-
-    reader: Node
-    target: Node
-    is_regular: bool
-    count: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,81 +68,17 @@ class Cut:
         return "\n".join(lines)
 
 
-def lanes(view: Ids) -> list[Ids]:
-    """A view as columns over its leading axis (one flat column where the trailing axes are long)."""
-    if view.ndim == 1:
-        return [view]
-    if view.ndim == 0 or view.size // max(view.shape[0], 1) > MANY_LANES:
-        return [view.reshape((view.size,))]
-    return [view[(slice(None), *lane)].canonical() for lane in np.ndindex(*view.shape[1:])]
-
-
-def is_regular(column: Ids, target: Node) -> bool:
-    """Whether entry i of the column is a scalar of element i of the target."""
-    if column.base is not None or not target.shape or column.shape[0] != target.shape[0]:
-        return False
-    position = column.offset - target.first
-    return column.strides[0] == target.lanes and 0 <= position < target.lanes
-
-
-def references(graph: Graph, node: Node) -> Iterator[Reference]:
-    """All references of one node, lane by lane."""
-    for operand in node.operands:
-        for column in lanes(operand):
-            for target, count in graph.reads_of(column):
-                yield Reference(node, target, node.op != "segment_sum" and is_regular(column, target), count)
-
-
 def decompose(traced: Traced, options: Options) -> Cut:
-    traced = _without_joins(traced, options)
+    traced = without_joins(traced, options.t_ref)
     graph = traced.graph
-    live = _reachable(traced)
+    live = reachable(traced)
     refs = {n.index: list(references(graph, n)) for n in live}
     stored = _choose(traced, live, refs, options)
-    levels, ready = _schedule(live, refs, stored)
+    levels, ready = _schedule(live, refs, stored, options.blocks)
     outputs = {n.index for view in traced.outputs for n in graph.nodes_of(view)}
     roots = [n for n in live if not n.is_leaf and n.index in (stored | outputs)]
     equals = {n.index: e for n in roots if (e := _equal_scalars(graph, n)) is not None}
     return Cut(traced, options, frozenset(stored), levels, ready, equals)
-
-
-def _without_joins(traced: Traced, options: Options) -> Traced:
-    """Joins stay where readers jump into them often enough; elsewhere readers read what they join.
-
-    The last come first, for a join that is gone leaves its reads to those before it.
-    """
-    for index in reversed([n.index for n in traced.graph.nodes if n.op == "join"]):
-        live = _reachable(traced)
-        jumps = _jumps(live, {n.index: list(references(traced.graph, n)) for n in live})
-        if jumps.get(index, 0) < options.t_ref:
-            traced = _past_join(traced, index)
-    return traced
-
-
-def _past_join(traced: Traced, index: int) -> Traced:
-    """The same program without reads of one join."""
-    graph = traced.graph
-    nodes = [replace(n, operands=tuple(graph.through(o, {index}) for o in n.operands)) for n in graph.nodes]
-    outputs = tuple(graph.through(o, {index}) for o in traced.outputs)
-    return Traced(Graph(nodes, graph.firsts, graph.size), tuple(nodes[v.index] for v in traced.variables), outputs)
-
-
-def _jumps(live: list[Node], refs: dict[int, list[Reference]]) -> dict[int, float]:
-    """How often each node's scalars are read by other elements, on average."""
-    jumps = dict.fromkeys((n.index for n in live), 0.0)
-    for ref in (r for rs in refs.values() for r in rs):
-        if not ref.is_regular:
-            jumps[ref.target.index] += ref.count / max(ref.target.size, 1)
-    return jumps
-
-
-def _reachable(traced: Traced) -> list[Node]:
-    graph = traced.graph
-    used = {n.index for view in traced.outputs for n in graph.nodes_of(view)}
-    for node in reversed(graph.nodes):
-        if node.index in used:
-            used.update(t.index for operand in node.operands for t in graph.nodes_of(operand))
-    return [n for n in graph.nodes if n.index in used]
 
 
 def _longest(node: Node) -> int:
@@ -163,7 +88,11 @@ def _longest(node: Node) -> int:
 
 def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> set[int]:
     graph = traced.graph
-    jumps = _jumps(live, refs)
+    jumps = jump_counts(live, refs)
+    if not options.blocks:
+        for index, count in _shared(traced, live, refs, options.t_ref).items():
+            jumps[index] = max(jumps[index], count)
+    tagged = {n.index for block in graph.blocks for view in block for n in graph.nodes_of(view)}
     written = _output_counts(traced)
     in_sums = {r.target.index for n in live if n.op == "segment_sum" for r in refs[n.index]}
     stored: set[int] = set()
@@ -185,7 +114,7 @@ def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> s
         )
         nested = node.index in in_sums and loops[node.index]
         is_comparison = node.op in OPS and OPS[node.op].gives_bool  # memory holds floats only
-        often = often or (node.op == "join" and jump >= options.t_ref)
+        often = often or (node.op == "join" and jump >= options.t_ref) or (node.index in tagged and jump > 0)
         if (often or nested) and not is_comparison:
             stored.add(node.index)
     return stored
@@ -211,8 +140,33 @@ def _output_counts(traced: Traced) -> dict[int, int]:
     return counts
 
 
-def _schedule(live: list[Node], refs: dict, stored: set[int]) -> tuple[dict[int, int], dict[int, int]]:
-    """Longest paths. Deviation: the paper's shortest path can put two dependent expressions on one level."""
+def _shared(traced: Traced, live: list[Node], refs: dict, t_ref: float) -> dict[int, float]:
+    """Without blocks: values that several outputs or intermediates of one element read, and how often.
+
+    What only one of them reads, however often, is a local of its kernel. Outputs of one tagged block are one.
+    """
+    graph = traced.graph
+    tag_of = {n.index: -1 - t for t, block in enumerate(graph.blocks) for v in block for n in graph.nodes_of(v)}
+    outputs = {n.index for view in traced.outputs for n in graph.nodes_of(view)} | set(tag_of)
+    owners: dict[int, set[int]] = {n.index: set() for n in live}
+    counts: dict[int, float] = dict.fromkeys(owners, 0.0)
+    found: dict[int, float] = {}
+    for node in reversed(live):
+        if len(owners[node.index]) > 1 and counts[node.index] >= t_ref and not node.is_leaf:
+            found[node.index] = counts[node.index]
+        is_root = node.index in outputs or node.index in found
+        mine = {tag_of.get(node.index, node.index)} if is_root else owners[node.index]
+        for ref in refs[node.index]:
+            owners[ref.target.index] |= mine
+            counts[ref.target.index] += ref.count / max(ref.target.size, 1)
+    return found
+
+
+def _schedule(live: list[Node], refs: dict, stored: set[int], in_place: bool) -> tuple[dict[int, int], dict[int, int]]:
+    """Longest paths. Deviation: the paper's shortest path can put two dependent expressions on one level.
+
+    in_place : an element's stored values are locals of the kernels that also read them element by element
+    """
     levels: dict[int, int] = {}
     ready: dict[int, int] = {}
     for node in live:
@@ -222,7 +176,7 @@ def _schedule(live: list[Node], refs: dict, stored: set[int]) -> tuple[dict[int,
         needs = [1]
         for ref in refs[node.index]:
             target = ref.target.index
-            needs.append(levels[target] if ref.is_regular else ready[target])
+            needs.append(levels[target] if ref.is_regular and in_place else ready[target])
         levels[node.index] = max(needs)
         reads = [ready[r.target.index] for r in refs[node.index]]
         ready[node.index] = levels[node.index] + 1 if node.index in stored else max([1, *reads])

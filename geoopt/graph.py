@@ -67,6 +67,7 @@ class Graph:
     nodes: list[Node] = field(default_factory=list)
     firsts: list[int] = field(default_factory=list)
     size: int = 0  # how many scalars the graph stands for
+    blocks: list[tuple[Ids, ...]] = field(default_factory=list)  # arrays that the author tagged as one block
     _known: dict[tuple, Node] = field(default_factory=dict)
     _reads: dict[int, tuple] = field(default_factory=dict)
     _numbers: dict[object, int] = field(default_factory=dict)
@@ -195,7 +196,12 @@ class Graph:
                     raise InternalError("trace", f"node {node.index} ({node.op}) has an operand of another shape")
 
     def __str__(self) -> str:
-        return "\n".join(f"n{n.index} = {n.op}{list(n.shape)}" for n in self.nodes)
+        return "\n".join(self._line(n) for n in self.nodes)
+
+    def _line(self, node: Node) -> str:
+        reads = [" ".join(f"n{n.index}" for n in self.nodes_of(o)) for o in node.operands]
+        what = node.name if node.op == "variable" else f"({', '.join(reads)})" if reads else ""
+        return f"n{node.index}{list(node.shape)} = {node.op} {what}".rstrip()
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,3 +218,9 @@ class Traced:
 
     def check(self) -> None:
         self.graph.check()
+
+    def __str__(self) -> str:
+        graph = self.graph
+        outputs = [f"out{i}{list(v.shape)} <- {', '.join(f'n{n.index}' for n in graph.nodes_of(v))}"
+                   for i, v in enumerate(self.outputs)]  # fmt: skip
+        return "\n".join([str(graph), *outputs])

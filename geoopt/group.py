@@ -15,12 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .decompose import MANY_LANES, Cut, lanes, references
+from .decompose import Cut
 from .errors import InternalError
 from .graph import Graph, Node
 from .hashing import combined, digest
 from .ids import Ids
 from .ops import OPS
+from .references import MANY_LANES, lanes, references
 
 MANY = -1  # in a sum's structure: a number of terms that may differ from member to member
 
@@ -191,7 +192,7 @@ def group(cut: Cut) -> Groups:
     groups: list[Group] = []
     for node in cut.graph.nodes:
         groups += _groups_of_node(cut, structure, placer, node)
-    if cut.options.blocks:
+    if cut.options.blocks or cut.graph.blocks:
         groups = _blocks(cut, structure, groups)
     groups.sort(key=lambda g: g.level)
     return Groups(cut, tuple(groups), placer.homes, placer.workspace_size, structure)
@@ -340,8 +341,12 @@ def _restricted(root: Root, members: np.ndarray) -> Root:
 
 
 def _blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
-    """Join groups of one level whose members are the same elements and share computed values."""
-    reach = [_elementwise_reach(cut, structure, g) for g in groups]
+    """Join groups of one level whose members are the same elements and share computed values, or a tag."""
+    tags = [_tags(cut, g) for g in groups]
+    reach = [
+        t | (_elementwise_reach(cut, structure, g) if cut.options.blocks else set())
+        for t, g in zip(tags, groups, strict=True)
+    ]
     joined: list[tuple[list[Group], set[int]]] = []
     for g, touched in zip(groups, reach, strict=True):
         matching = [
@@ -355,6 +360,13 @@ def _blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
     return [
         Group(tuple(r for g in members for r in g.roots), members[0].level, members[0].size) for members, _ in joined
     ]
+
+
+def _tags(cut: Cut, g: Group) -> set[int]:
+    """Negative numbers of the author's blocks that a group's values belong to."""
+    mine = {n.index for r in g.roots for n in cut.graph.nodes_of(r.ids)}
+    blocks = ({n.index for view in block for n in cut.graph.nodes_of(view)} for block in cut.graph.blocks)
+    return {-1 - i for i, block in enumerate(blocks) if mine <= block}
 
 
 def _elementwise_reach(cut: Cut, structure: Structure, g: Group) -> set[int]:

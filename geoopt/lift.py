@@ -54,6 +54,7 @@ class _Rebuilt:
             else:
                 self._copy(item)
         outputs = tuple(self.moved(view) for view in joined.traced.outputs)
+        self.graph.blocks += [tuple(self.moved(view) for view in block) for block in self.old.blocks]
         self.graph.finish()
         return replace(joined.traced, graph=self.graph, outputs=outputs, variables=self._variables())
 

@@ -97,6 +97,8 @@ def elements_of(tape: Joined, found: list[Run]) -> list[tuple[int, int]]:
             if references[0] < 0 or not (references >= 0).all():
                 continue
             target = run_of[references[0]]
+            if found[target].op == "constant":
+                continue
             if (run_of[references] == target).all():
                 elements = _aligned(position[references], len(found[target].members))
                 if elements:

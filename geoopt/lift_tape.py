@@ -6,6 +6,8 @@ References of the tape are numbers: 0, 1, ... for its own entries, -1, -2, ... f
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 from numba.extending import register_jitable
@@ -43,6 +45,8 @@ class Joined:
         is_long = sum(len(n.tape) for n in graph.nodes if n.tape is not None) > LONG_TAPE
         self.on_tape = [n.tape is not None or (is_long and _is_short(n)) for n in graph.nodes]
         self._join(graph)
+        if not is_long:
+            self._share_equal_entries()
         self.kept = [n for n in graph.nodes if not self.on_tape[n.index] and n.op != "variable"]
         self.depths: dict[int, int] = {n.index: 0 for n in graph.nodes if n.is_leaf}
         uses, first_use = self._uses(graph)
@@ -88,6 +92,19 @@ class Joined:
         elsewhere = (ids != NONE) & ~inside
         self.outside, number = np.unique(ids[elsewhere], return_inverse=True)
         self.references[elsewhere] = -1 - number
+
+    def _share_equal_entries(self) -> None:
+        """Read equal expressions from the first of them. In long loops this is left to `lift`, element by element:
+        sharing across elements would blur which values belong to one."""
+        known: dict[tuple, int] = {}
+        first = list(range(self.size))
+        rows: Any = self.references.tolist()
+        for i, (code, place) in enumerate(zip(self.codes, self.places, strict=True)):
+            row = rows[i]
+            operands = [first[r] if r >= 0 else r for r in row]
+            key = (int(code), int(place), *(sorted(operands) if _COMMUTATIVE[code] else operands))
+            first[i] = known.setdefault(key, i)
+            self.references[i] = operands
 
     def _uses(self, graph: Graph) -> tuple[np.ndarray, np.ndarray]:
         """How often each entry is read (from elsewhere: more than `USED`), and which reads come first."""

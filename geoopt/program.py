@@ -72,7 +72,7 @@ class Program:
         workspace = self._workspace.take()
         addresses = [a.ctypes.data for a in (*inputs, *flat, workspace)] + self._table_addresses
         self._launch(np.array(addresses, np.int64))
-        if out is not None:
+        if out is not None and not self.signature.has_numbers:
             return out
         arrays = [a.reshape(s) for a, s in zip(flat, self.plan.output_shapes, strict=True)]
         return self.signature.rebuild(arrays)
@@ -117,6 +117,8 @@ class Program:
             arrays = self.signature.collect(out)
         except (TypeError, ValueError, KeyError, AttributeError):
             raise ArgumentError("out= must be an earlier result: it has another structure or pattern") from None
+        if self.signature.has_numbers:
+            arrays.append(self._outputs[-1].take()[:])  # numbers cannot be written in place; the result has new ones
         for i, array in enumerate(arrays):
             if any(np.may_share_memory(array, other) for other in arrays[:i]):
                 raise ArgumentError("out= uses the same memory twice; give an earlier result as it was")

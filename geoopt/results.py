@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .errors import UnsupportedError
+from .ids import Ids
 from .sparse_matrix import SparseMatrix
 from .symbolic import Symbolic
 
@@ -18,30 +19,68 @@ Rebuild = Callable[[list[np.ndarray]], Any]
 Collect = Callable[[Any], list[np.ndarray]]
 
 
-def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Rebuild, Collect]:
-    """Append the symbolic arrays of a result to ``arrays``; return how to put arrays in their places
-    and how to find them again in such a result (for ``out=``)."""
-    if isinstance(result, Symbolic):
-        return _array(result, arrays)
-    if isinstance(result, SparseMatrix):
-        return _sparse(result, arrays)
-    if isinstance(result, dict):
-        keys = list(result)
-        return _compound(
-            list(result.values()), arrays, lambda v: dict(zip(keys, v, strict=True)), lambda r: [r[k] for k in keys]
-        )
-    if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return _compound(list(result), arrays, lambda v: type(result)(*v), list)
-    if isinstance(result, (tuple, list)):
-        return _compound(list(result), arrays, type(result), list)
-    if dataclasses.is_dataclass(result) and not isinstance(result, type):
-        names = [f.name for f in dataclasses.fields(result)]
-        values = [getattr(result, n) for n in names]
-        make = lambda v: dataclasses.replace(result, **dict(zip(names, v, strict=True)))  # noqa: E731
-        return _compound(values, arrays, make, lambda r: [getattr(r, n) for n in names])
-    if isinstance(result, np.ndarray) and result.dtype == object:
-        raise UnsupportedError("the function returned an object array", "join symbolic values with np.stack")
-    return _known(result)
+def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Rebuild, Collect, bool]:
+    """Append the symbolic arrays of a result to ``arrays``; return how to put arrays in their places, how to find
+    them again in such a result (for ``out=``), and whether the result holds numbers.
+
+    All numbers of the result are one array, the last, which is not found again; they come back as NumPy's numbers.
+    """
+    parts = _Parts(arrays)
+    rebuild, collect = parts.flatten(result)
+    if parts.numbers:
+        parts.place_of_numbers = len(arrays)
+        ids = np.fromiter((x.ids.offset for x in parts.numbers), np.int64, len(parts.numbers))
+        arrays.append(Symbolic(parts.numbers[0].graph, Ids.spaced(ids)))
+    return rebuild, collect, bool(parts.numbers)
+
+
+class _Parts:
+    """The arrays and the numbers found so far."""
+
+    def __init__(self, arrays: list[Symbolic]):
+        self.arrays = arrays
+        self.numbers: list[Symbolic] = []
+        self.place_of_numbers = 0
+
+    def flatten(self, result: Any) -> tuple[Rebuild, Collect]:
+        if isinstance(result, Symbolic):
+            return self._symbolic(result)
+        if isinstance(result, SparseMatrix):
+            return _sparse(result, self.arrays)
+        if isinstance(result, dict):
+            keys = list(result)
+            make = lambda v: dict(zip(keys, v, strict=True))  # noqa: E731
+            return self._compound(list(result.values()), make, lambda r: [r[k] for k in keys])
+        if isinstance(result, tuple) and hasattr(result, "_fields"):
+            return self._compound(list(result), lambda v: type(result)(*v), list)
+        if isinstance(result, (tuple, list)):
+            return self._compound(list(result), type(result), list)
+        if dataclasses.is_dataclass(result) and not isinstance(result, type):
+            names = [f.name for f in dataclasses.fields(result)]
+            make = lambda v: dataclasses.replace(result, **dict(zip(names, v, strict=True)))  # noqa: E731
+            return self._compound([getattr(result, n) for n in names], make, lambda r: [getattr(r, n) for n in names])
+        if isinstance(result, np.ndarray) and result.dtype == object:
+            raise UnsupportedError("the function returned an object array", "join symbolic values with np.stack")
+        return _known(result)
+
+    def _symbolic(self, result: Symbolic) -> tuple[Rebuild, Collect]:
+        if result.dtype == bool:
+            raise UnsupportedError("the function returned a comparison", "use it inside np.where")
+        if not result.shape:
+            number = len(self.numbers)
+            self.numbers.append(result)
+            return (lambda out: out[self.place_of_numbers][number]), (lambda old: [])
+        position = len(self.arrays)
+        self.arrays.append(result)
+        return (lambda out: out[position]), (lambda old: [old])
+
+    def _compound(self, values: list, make: Callable, split: Callable) -> tuple[Rebuild, Collect]:
+        parts = [self.flatten(v) for v in values]
+
+        def collect(old: Any) -> list[np.ndarray]:
+            return [a for part, piece in zip(parts, split(old), strict=True) for a in part[1](piece)]
+
+        return (lambda out: make([part[0](out) for part in parts])), collect
 
 
 def _known(result: Any) -> tuple[Rebuild, Collect]:
@@ -52,14 +91,6 @@ def _known(result: Any) -> tuple[Rebuild, Collect]:
         what = f"the function returned {type(result).__name__}"
         raise UnsupportedError(what, "return arrays, sparse matrices, tuples, lists, dicts or dataclasses of them")
     return (lambda _: result), (lambda _: [])
-
-
-def _array(result: Symbolic, arrays: list[Symbolic]) -> tuple[Rebuild, Collect]:
-    if result.dtype == bool:
-        raise UnsupportedError("the function returned a comparison", "use it inside np.where")
-    position = len(arrays)
-    arrays.append(result)
-    return (lambda out: out[position]), (lambda old: [old])
 
 
 def _sparse(result: SparseMatrix, arrays: list[Symbolic]) -> tuple[Rebuild, Collect]:
@@ -84,12 +115,3 @@ def _sparse(result: SparseMatrix, arrays: list[Symbolic]) -> tuple[Rebuild, Coll
         return [old.data]
 
     return rebuild, collect
-
-
-def _compound(values: list, arrays: list[Symbolic], make: Callable, split: Callable) -> tuple[Rebuild, Collect]:
-    parts = [flatten(v, arrays) for v in values]
-
-    def collect(old: Any) -> list[np.ndarray]:
-        return [a for part, piece in zip(parts, split(old), strict=True) for a in part[1](piece)]
-
-    return (lambda out: make([part[0](out) for part in parts])), collect

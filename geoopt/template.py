@@ -86,7 +86,7 @@ def text(e: Expression, names: Callable[[int], str] = lambda i: f"x{i}") -> str:
     return OPS[e.op].text.format(*(text(a, names) for a in e.args))
 
 
-def listing(roots: list[Expression]) -> str:
+def listing(roots: list[Expression], leaf_name: Callable[[int], str] = lambda i: f"x{i}") -> str:
     """The template as assignments, shared expressions as locals."""
     uses: dict[int, int] = {}
     order = list(bottom_up(roots))
@@ -102,7 +102,7 @@ def listing(roots: list[Expression]) -> str:
         elif e.op == "sum":
             line = f"sum{e.value}({args[0]})"
         else:
-            line = text(e)
+            line = text(e, leaf_name)
         if uses.get(id(e), 0) > 1 and e.op in OPS:
             names[id(e)] = f"r{len(lines)}"
             lines.append(f"{names[id(e)]} = {line}")

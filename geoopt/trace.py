@@ -38,6 +38,18 @@ def fixed(value: Any) -> Fixed:
     return Fixed(value)
 
 
+def block(*arrays: Any) -> Any:
+    """Tag arrays as a block: one kernel evaluates all their values of a mesh element, shared values once.
+
+    geoopt finds blocks by itself; the tag is for the author who wants to insist. On numbers it does nothing.
+    Returns its arguments. Paper: explicit intermediate tagging.
+    """
+    tagged = [a for a in arrays if isinstance(a, Symbolic)]
+    if tagged:
+        tagged[0].graph.blocks.append(tuple(a.ids for a in tagged))
+    return arrays if len(arrays) != 1 else arrays[0]
+
+
 @dataclass(frozen=True)
 class Argument:
     """One variable of the program, as its caller passes it."""
@@ -55,6 +67,7 @@ class Signature:
     arguments: tuple[Argument, ...]
     rebuild: Rebuild
     collect: Collect
+    has_numbers: bool  # the last output holds the result's numbers
 
 
 def trace(function: Callable, arguments: tuple, keywords: dict | None = None) -> tuple[Traced, Signature]:
@@ -66,10 +79,10 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
     named = {n: _stand_in(graph, n, a, found) for n, a in (keywords or {}).items()}
     result = function(*stand_ins, **named)
     arrays: list[Symbolic] = []
-    rebuild, collect = flatten(result, arrays)
+    rebuild, collect, has_numbers = flatten(result, arrays)
     graph.finish()
     label = getattr(function, "__name__", type(function).__name__)
-    signature = Signature(label, tuple(a for a, _ in found), rebuild, collect)
+    signature = Signature(label, tuple(a for a, _ in found), rebuild, collect, has_numbers)
     return Traced(graph, tuple(n for _, n in found), tuple(a.ids for a in arrays)), signature
 
 

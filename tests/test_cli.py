@@ -104,3 +104,10 @@ def test_without_opengl_the_demo_still_succeeds(folder, monkeypatch):
     assert run.returncode == 0, run.stderr
     assert "no picture: cannot render without a display" in " ".join(run.stdout.split())
     assert not (folder / "curvature.png").exists()
+
+
+def test_view_prints_a_stage(folder):
+    run = geoopt("view", "cotan_laplacian", "mesh.off", "--stage", "simplify", cwd=folder)
+    assert run.returncode == 0 and "kernel 0: level 1, 432 members" in run.stdout and "sqrt" in run.stdout
+    run = geoopt("view", "numpy:nothing", cwd=folder)
+    assert run.returncode == 2 and "OPERATOR" not in run.stderr and "MODULE:FUNCTION" in run.stderr

@@ -1,0 +1,143 @@
+"""`view`: what any stage gives, as short stable text; after `harvest` the leaf tables, as the paper draws them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from .errors import ArgumentError
+from .graph import Graph
+from .group import Groups
+from .kernel import Kernel, Kernels, Leaf
+from .options import Options
+from .pipeline import STAGES, compile
+from .template import Expression, listing
+
+MEMBERS = 6  # of a kernel that are shown
+OCCURRENCES = 16  # leaves of a template of which every occurrence is shown
+
+
+def view(
+    function: Callable, *arguments: Any, stage: str = "harvest", options: Options | None = None, **keywords: Any
+) -> str:
+    """The result of one stage of `compile` for a function and its arguments.
+
+    stage : "trace", "lift", "decompose", "group", "harvest", "simplify" (kernels with their leaf tables), "place",
+        "schedule", "allocate", "compress" (kernels with their addresses) or "assemble" (LLVM IR)
+    """
+    if stage not in STAGES:
+        raise ArgumentError(f"view(stage={stage!r}): choose from {', '.join(STAGES)}")
+    found: dict[str, Any] = {}
+    program = compile(function, *arguments, options=options, watch=found.__setitem__, **keywords)
+    if stage == "assemble":
+        return program.source("llvm")
+    record = found[stage]
+    return leaf_tables(record) if isinstance(record, Kernels) else str(record)
+
+
+def leaf_tables(kernels: Kernels) -> str:
+    """Every kernel's template and which scalars its leaves are, member by member."""
+    parts = []
+    for number, kernel in enumerate(kernels.kernels):
+        head = f"kernel {number}: level {kernel.level}, {kernel.size} members"
+        tables = [_table(kernels.groups, kernel)]
+        occurrences = _occurrences(list(kernel.roots))
+        if occurrences is not None:
+            tables.insert(0, _table_of_occurrences(kernels.groups, kernel, occurrences))
+        names = leaf_names(kernel)
+        template = listing(list(kernel.roots), lambda leaf, names=names: names[leaf])
+        parts.append("\n".join([head, template, *tables]))
+    return "\n\n".join(parts)
+
+
+def leaf_names(kernel: Kernel) -> list[str]:
+    """x0, x1, ... for what is read, c0, c1, ... for varying constants."""
+    counts = {"x": 0, "c": 0}
+    names = []
+    for leaf in kernel.leaves:
+        letter = "c" if leaf.ids is None else "x"
+        names.append(f"{letter}{counts[letter]}")
+        counts[letter] += 1
+    return names
+
+
+def _occurrences(roots: list[Expression]) -> list[Expression] | None:
+    """Every leaf of the templates as trees, from left to right; None where there are too many."""
+    found: list[Expression] = []
+    stack = list(reversed(roots))
+    while stack:
+        e = stack.pop()
+        if not e.args:
+            found.append(e)
+        stack.extend(reversed(e.args))
+        if len(found) + len(stack) > OCCURRENCES:
+            return None
+    return found
+
+
+def _table_of_occurrences(groups: Groups, kernel: Kernel, occurrences: list[Expression]) -> str:
+    """The paper's first table: what stands in every leaf of every member, and below it what becomes of it."""
+    names = leaf_names(kernel)
+    columns = []
+    for i, e in enumerate(occurrences):
+        if e.op == "leaf":
+            number = int(e.value)  # type: ignore[arg-type]
+            columns.append([f"l{i}", *_entries(groups, kernel.leaves[number], kernel), names[number]])
+        else:
+            columns.append([f"l{i}", *[f"{e.value:g}"] * min(kernel.size, MEMBERS), f"{e.value:g}"])
+    return _drawn(columns, kernel, has_footer=True)
+
+
+def _table(groups: Groups, kernel: Kernel) -> str:
+    """The paper's second table: the distinct leaves."""
+    names = leaf_names(kernel)
+    columns = [[n, *_entries(groups, leaf, kernel)] for n, leaf in zip(names, kernel.leaves, strict=True)]
+    return _drawn(columns, kernel, has_footer=False) if columns else ""
+
+
+def _drawn(columns: list[list[str]], kernel: Kernel, has_footer: bool) -> str:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    for column in columns:
+        table.add_column(column[0])
+    shown = min(kernel.size, MEMBERS)
+    for member in range(shown):
+        table.add_row(f"member {member}", *(c[1 + member] for c in columns))
+    if kernel.size > shown:
+        table.add_row("...", *("..." for _ in columns))
+    if has_footer:
+        table.add_row("", *(c[-1] for c in columns))
+    console = Console(file=io.StringIO(), width=max(80, 14 * len(columns) + 20), color_system=None)
+    console.print(table)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
+
+
+def _entries(groups: Groups, leaf: Leaf, kernel: Kernel) -> list[str]:
+    """What a leaf is for the first members; of a loop, its first terms."""
+    entries = []
+    for member in range(min(kernel.size, MEMBERS)):
+        if leaf.loop is None:
+            at = np.array([member])
+        else:
+            offsets = kernel.loops[leaf.loop].offsets
+            at = np.arange(offsets[member], offsets[member + 1])
+        if leaf.ids is None:
+            assert leaf.constants is not None
+            texts = [f"{v:g}" for v in leaf.constants[at[:MEMBERS]]]
+        else:
+            texts = [scalar_name(groups.cut.graph, int(i)) for i in leaf.ids[at].to_array()[:MEMBERS]]
+        entries.append(" ".join(texts) + (" ..." if len(at) > MEMBERS else ""))
+    return entries
+
+
+def scalar_name(graph: Graph, scalar: int) -> str:
+    """``V[3,0]`` for an entry of an argument, ``n7[3]`` for one of an intermediate."""
+    node = graph.node_of(scalar)
+    name = node.name if node.op == "variable" else f"n{node.index}"
+    position = np.unravel_index(scalar - node.first, node.shape) if node.shape else ()
+    return f"{name}[{','.join(str(int(p)) for p in position)}]" if position else name
