@@ -25,6 +25,7 @@ from .options import Options
 from .references import jump_counts, reachable, references
 
 LOAD_COST = 1
+BLOCK_MARGIN = 1.5  # how much cheaper a stored block must be than evaluating each of its values where it is read
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +116,31 @@ def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> s
         nested = node.index in in_sums and loops[node.index]
         is_comparison = node.op in OPS and OPS[node.op].gives_bool  # memory holds floats only
         often = often or (node.op == "join" and jump >= options.t_ref) or (node.index in tagged and jump > 0)
+        often = often or (options.blocks and jump > 0 and _pays_as_block(node, refs, stored, jump, cost))
         if (often or nested) and not is_comparison:
             stored.add(node.index)
     return stored
+
+
+def _pays_as_block(node: Node, refs: dict, stored: set[int], jump: float, cost: float) -> bool:
+    """Whether evaluating an element's values together, storing and loading them beats each reader evaluating its own.
+
+    Deviation: the paper asks the author to tag such blocks, for their values may be read only once each.
+    """
+    if node.lanes < 2:
+        return False
+    whole, seen, todo = 0.0, {node.index}, [node]
+    while todo:
+        n = todo.pop()
+        whole += n.lanes * (OPS[n.op].cost if n.op in OPS else 0)
+        for ref in refs[n.index]:
+            t = ref.target
+            if not ref.is_regular or t.is_leaf or t.index in stored:
+                whole += LOAD_COST * ref.count / max(n.shape[0], 1)
+            elif t.index not in seen:
+                seen.add(t.index)
+                todo.append(t)
+    return whole / node.lanes + (2 + jump) * LOAD_COST < jump * min(cost, whole) / BLOCK_MARGIN
 
 
 def _targets(graph: Graph, node: Node) -> list[Node]:

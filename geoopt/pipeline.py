@@ -9,6 +9,7 @@ stage          takes -> gives           what it does
 `group`        Cut -> Groups            splits members by structure and level; finds blocks
 `harvest`      Groups -> Kernels        one template per group, one column per distinct leaf
 `simplify`     Kernels -> Kernels       the paper's algebra; equal values become locals
+`share`        Kernels -> Kernels       equal values of a template are stored once
 `place`        Kernels -> Plan          addresses, columns, tasks
 `schedule`     Plan -> Schedule         the order of tasks, and which thread runs them
 `allocate`     Schedule -> Schedule     intermediates share memory that stays in cache
@@ -39,6 +40,7 @@ from .place import place
 from .program import Preparation, Program
 from .runtime import cpu
 from .schedule import schedule
+from .share import share
 from .simplify import simplify
 from .trace import trace
 
@@ -49,6 +51,7 @@ STAGES = (
     "group",
     "harvest",
     "simplify",
+    "share",
     "place",
     "schedule",
     "allocate",
@@ -103,6 +106,7 @@ def _between_trace_and_assemble(options: Options) -> list[tuple[str, Callable[[A
         ("group", group),
         ("harvest", harvest),
         ("simplify", simplify),
+        ("share", share),
         ("place", place),
         ("schedule", lambda ir: schedule(ir, options.worker_count)),
         ("allocate", allocate),

@@ -26,7 +26,7 @@ LAYERS = (
     ("schedule",),
     ("writers", "place"),
     ("tables", "order"),
-    ("plan", "simplify", "harvest", "lift"),
+    ("plan", "simplify", "share", "harvest", "lift"),
     ("simplify.values", "simplify.fractions", "simplify.constants"),
     ("kernel", "lift_runs"),
     ("template", "group", "lift_tape"),
