@@ -26,9 +26,13 @@ FEW = 0.25  # a table is compressed if at most this share of the tasks does not 
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """A table that is worth compressing: its tasks' least entries, which tasks fit, how many entries each reads."""
+    """A table, as one loop reads it, that is worth compressing.
+
+    low : per task its least entry;  fits : which tasks fit;  lengths : how many entries each reads
+    """
 
     table: int
+    loop: int | None
     low: np.ndarray
     fits: np.ndarray
     lengths: np.ndarray
@@ -57,12 +61,12 @@ def compress(schedule: Schedule) -> Schedule:
 
 def _columns(plan: Plan, kernel: PlannedKernel, rows: np.ndarray) -> list[_Column]:
     """The tables of a kernel that fit 16 bits in most tasks."""
-    found = {a.table: a for a in kernel.accesses() if a.table is not None}
-    columns = (_column(plan.table(t), t, plan.entries_of_tasks(rows, a.loop)) for t, a in found.items())
+    found = dict.fromkeys((a.table, a.loop) for a in kernel.accesses() if a.table is not None)
+    columns = (_column(plan.table(t), t, loop, plan.entries_of_tasks(rows, loop)) for t, loop in found)
     return [c for c in columns if c.fits.mean() >= 1 - FEW] if len(rows) else []
 
 
-def _column(entries: np.ndarray, table: int, lengths: np.ndarray) -> _Column:
+def _column(entries: np.ndarray, table: int, loop: int | None, lengths: np.ndarray) -> _Column:
     busy = np.flatnonzero(lengths)
     low = np.zeros(len(lengths), np.int64)
     fits = np.ones(len(lengths), bool)
@@ -70,7 +74,7 @@ def _column(entries: np.ndarray, table: int, lengths: np.ndarray) -> _Column:
         starts = (np.cumsum(lengths) - lengths)[busy]
         low[busy] = np.minimum.reduceat(entries, starts)
         fits[busy] = np.maximum.reduceat(entries, starts) - low[busy] < SPAN
-    return _Column(table, low, fits, lengths)
+    return _Column(table, loop, low, fits, lengths)
 
 
 class _Part:
@@ -98,11 +102,11 @@ class _Part:
 
     def with_tables(self, columns: list[_Column], tables: Tables) -> PlannedKernel:
         """The kernel with some columns compressed and the others as they are."""
-        base_of = {c.table: i for i, c in enumerate(columns)}
+        base_of = {(c.table, c.loop): i for i, c in enumerate(columns)}
 
         @functools.cache
         def column(table: int, loop: int | None) -> dict[str, int]:
-            entries, base = self._entries(table, loop), base_of.get(table)
+            entries, base = self._entries(table, loop), base_of.get((table, loop))
             if base is None:
                 return {"table": tables.number(entries)}
             low = np.repeat(columns[base].low, np.where(self.chosen, columns[base].lengths, 0))

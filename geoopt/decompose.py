@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .combine import without_joins
+from .combine import with_combined_sums, without_joins
 from .errors import InternalError
 from .graph import Graph, Node, Traced
 from .hashing import add_hashes, add_segment_hashes, first_equal
@@ -70,7 +70,7 @@ class Cut:
 
 
 def decompose(traced: Traced, options: Options) -> Cut:
-    traced = without_joins(traced, options.t_ref)
+    traced = without_joins(with_combined_sums(traced), options.t_ref)
     graph = traced.graph
     live = reachable(traced)
     refs = {n.index: list(references(graph, n)) for n in live}

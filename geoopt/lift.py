@@ -13,37 +13,34 @@ the shape (elements, scalars of each), so that later stages see which references
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from .graph import Graph, Node, Traced
+from .graph import Node, Traced
 from .ids import Ids
 from .lift_runs import Run, elements_of, runs
 from .lift_tape import Joined
 from .ops import OPS
+from .rebuild import Rebuild
 
 
 def lift(traced: Traced) -> Traced:
     if not any(node.op == "scalars" for node in traced.graph.nodes):
         return traced
-    return _Rebuilt(Joined(traced)).traced()
+    return _Lifted(Joined(traced)).traced()
 
 
-class _Rebuilt:
-    """The new graph and where each scalar of the old one went."""
+class _Lifted(Rebuild):
+    """The new graph; scalars of tapes become entries of runs."""
 
     def __init__(self, joined: Joined):
-        self.joined, self.old = joined, joined.traced.graph
-        self.graph = Graph()
+        super().__init__(joined.traced)
+        self.joined = joined
         self.of_tape = np.full(joined.size, -1, np.int64)  # new ids of the scalars on the tape
-        self.shift = np.zeros(len(self.old.nodes), np.int64)  # new minus old ids of the other nodes
-        self.nodes: dict[int, Node] = {}
 
     def traced(self) -> Traced:
         joined = self.joined
         for node in joined.traced.variables:
-            self._keep(node, self.graph.variable(node.name, node.shape))
+            self.copy(node)
         found = runs(joined)
         shapes = elements_of(joined, found)
         steps: list[tuple[int, int, Run | Node]] = [(run.depth, 0, run) for run in found]
@@ -52,31 +49,8 @@ class _Rebuilt:
             if isinstance(item, Run):
                 self._emit(item, shapes[item.number])
             else:
-                self._copy(item)
-        outputs = tuple(self.moved(view) for view in joined.traced.outputs)
-        self.graph.blocks += [tuple(self.moved(view) for view in block) for block in self.old.blocks]
-        self.graph.finish()
-        return replace(joined.traced, graph=self.graph, outputs=outputs, variables=self._variables())
-
-    def _variables(self) -> tuple[Node, ...]:
-        return tuple(self.nodes[n.index] for n in self.joined.traced.variables)
-
-    def _keep(self, old: Node, new: Node) -> None:
-        self.nodes[old.index] = new
-        self.shift[old.index] = new.first - old.first
-
-    def _copy(self, node: Node) -> None:
-        """A node that was long already."""
-        if node.op == "constant":
-            self._keep(node, self.graph.constant(node.values))
-            return
-        operands = tuple(self.moved(o) for o in node.operands)
-        if node.op == "segment_sum":
-            self._keep(node, self.graph.segment_sum(operands[0], node.offsets))
-        elif node.op == "join":
-            self._keep(node, self.graph.join(operands[0]))
-        else:
-            self._keep(node, self.graph.apply(node.op, operands))
+                self.copy(item)
+        return self.result()
 
     def _emit(self, run: Run, shape: tuple[int, int]) -> None:
         if run.op == "constant":
@@ -129,24 +103,12 @@ class _Rebuilt:
         return out
 
     def moved_ids(self, ids: np.ndarray) -> np.ndarray:
-        """New ids of old ones."""
         owner = np.searchsorted(self.old.firsts, ids, side="right") - 1
         out = ids + self.shift[owner]
         on_tape = self.joined.starts[owner] >= 0
         at = self.joined.starts[owner[on_tape]] + ids[on_tape] - np.asarray(self.old.firsts)[owner[on_tape]]
         out[on_tape] = self.of_tape[at]
         return out
-
-    def moved(self, view: Ids) -> Ids:
-        """The same view over the new ids; affine where its node was long already."""
-        if not view.size:
-            return view
-        low, high = self.old.node_of(view.lowest), self.old.node_of(view.highest)
-        if low is high and low.index in self.nodes:
-            return replace(view, offset=view.offset + int(self.shift[low.index]))
-        if view.base is None and not any(view.strides):
-            return replace(view, offset=int(self.moved_ids(np.array([view.offset]))[0]))
-        return Ids.spaced(self.moved_ids(view.to_array().astype(np.int64).ravel()).reshape(view.shape))
 
 
 def _distinct_lanes(run: Run, operands: list[np.ndarray]) -> tuple[list[int], np.ndarray]:

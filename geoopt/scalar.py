@@ -53,25 +53,25 @@ class Scalar(Symbolic):
     def __add__(self, other: Any) -> Any:
         operand = _operand(self, other)
         if operand is None:
-            return np.add(self, other)
+            return Symbolic.__add__(self, other)
         return self if operand == _ZERO else _made(self._graph, _ADD, self._id, operand)
 
     def __radd__(self, other: Any) -> Any:
         operand = _operand(self, other)
         if operand is None:
-            return np.add(other, self)
+            return Symbolic.__radd__(self, other)
         return self if operand == _ZERO else _made(self._graph, _ADD, operand, self._id)
 
     def __sub__(self, other: Any) -> Any:
         operand = _operand(self, other)
         if operand is None:
-            return np.subtract(self, other)
+            return Symbolic.__sub__(self, other)
         return self if operand == _ZERO else _made(self._graph, _SUBTRACT, self._id, operand)
 
     def __rsub__(self, other: Any) -> Any:
         operand = _operand(self, other)
         if operand is None:
-            return np.subtract(other, self)
+            return Symbolic.__rsub__(self, other)
         if operand == _ZERO:
             return _made(self._graph, _NEGATIVE, self._id)
         return _made(self._graph, _SUBTRACT, operand, self._id)
@@ -79,25 +79,25 @@ class Scalar(Symbolic):
     def __mul__(self, other: Any) -> Any:
         operand = _operand(self, other)
         if operand is None or operand == _ZERO:
-            return np.multiply(self, other)
+            return Symbolic.__mul__(self, other)
         return _made(self._graph, _MULTIPLY, self._id, operand)
 
     def __rmul__(self, other: Any) -> Any:
         operand = _operand(self, other)
         if operand is None or operand == _ZERO:
-            return np.multiply(other, self)
+            return Symbolic.__rmul__(self, other)
         return _made(self._graph, _MULTIPLY, operand, self._id)
 
     def __truediv__(self, other: Any) -> Any:
         operand = _operand(self, other)
         if operand is None or operand == _ZERO:
-            return np.divide(self, other)
+            return Symbolic.__truediv__(self, other)
         return _made(self._graph, _DIVIDE, self._id, operand)
 
     def __rtruediv__(self, other: Any) -> Any:
         operand = _operand(self, other)
         if operand is None or operand == _ZERO:
-            return np.divide(other, self)
+            return Symbolic.__rtruediv__(self, other)
         return _made(self._graph, _DIVIDE, operand, self._id)
 
     def __neg__(self) -> Any:

@@ -18,7 +18,7 @@ from .graph import Graph
 from .patterns import Pattern, from_coordinates
 from .sparse_matrix import SparseMatrix, constant
 from .sums import segment_sum
-from .symbolic import SPARSE_PRODUCT, Symbolic
+from .symbolic import AS_SPARSE, Symbolic
 
 
 def from_triplets(rows: Any, cols: Any, values: Any, shape: tuple[int, int]) -> Any:
@@ -97,7 +97,7 @@ def hstack(matrices: Any) -> Any:
     return block_array([list(matrices)])
 
 
-SPARSE_PRODUCT.append(lambda matrix, x: constant(x.graph, matrix) @ x)
+AS_SPARSE.append(constant)
 
 
 def _as_matrix(graph: Graph, matrix: Any) -> SparseMatrix:

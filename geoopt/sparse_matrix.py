@@ -314,6 +314,8 @@ def _combined(op: str, left: Any, right: Any) -> Any:
         right_alone = -right_alone
     ids[only_left] = left.data[from_left[only_left]].ids.to_array()
     ids[only_right] = right_alone.ids.to_array()
+    if both.all():
+        return SparseMatrix(pattern, apply(op, left.data, right.data))
     if both.any():
         ids[both] = apply(op, left.data[from_left[both]], right.data[from_right[both]]).ids.to_array()
     return SparseMatrix(pattern, joined(left.data.view(Ids.spaced(ids))))

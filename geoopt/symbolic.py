@@ -10,6 +10,7 @@ transpose or a reshaped array sees what happens to the array that it was taken f
 from __future__ import annotations
 
 import inspect
+import operator
 import sys
 from collections.abc import Callable
 from numbers import Number
@@ -28,9 +29,10 @@ FUNCTIONS: dict[Callable, Callable] = {}
 UFUNCS: dict[np.ufunc, Callable] = {}
 UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable] = {}
 CREATED: dict[Callable, Callable] = {}  # what ``like=`` routes here; given the array
-SPARSE_PRODUCT: list[Callable] = []
+AS_SPARSE: list[Callable] = []  # turns a matrix of SciPy into one of the graph
 ASSIGNED: list[Callable] = []  # turns what is assigned into an element or a slice into a symbolic array
 
+_OPERATORS = {np.multiply: operator.mul, np.divide: operator.truediv, np.matmul: operator.matmul}
 _OPERANDS = (np.ndarray, np.generic, Number, list, tuple)
 
 
@@ -227,6 +229,8 @@ class Symbolic(NDArrayOperatorsMixin):
     # -- NumPy's functions --------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any(scipy.sparse.issparse(x) for x in inputs) and ufunc in _OPERATORS and not kwargs:
+            return _OPERATORS[ufunc](*(AS_SPARSE[0](self._graph, x) if scipy.sparse.issparse(x) else x for x in inputs))
         if any(not isinstance(x, (Symbolic, *_OPERANDS)) for x in inputs):
             return NotImplemented
         out = kwargs.pop("out", None)
@@ -251,7 +255,7 @@ class Symbolic(NDArrayOperatorsMixin):
 
     def __rmatmul__(self, other: Any) -> Any:
         if scipy.sparse.issparse(other):
-            return SPARSE_PRODUCT[0](other, self)
+            return AS_SPARSE[0](self._graph, other) @ self
         return np.matmul(other, self)
 
 

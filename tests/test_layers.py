@@ -32,7 +32,7 @@ LAYERS = (
     ("template", "group", "lift_tape"),
     ("decompose", "trace"),
     ("combine",),
-    ("references",),
+    ("references", "rebuild"),
     ("results",),
     ("sparse", "array_linalg", "array_filling"),
     ("sparse_matrix",),

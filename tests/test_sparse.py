@@ -154,3 +154,13 @@ def test_sizes_that_do_not_fit_are_refused():
         geoopt.compile(lambda R, A: R @ A, R, A)
     with pytest.raises(geoopt.UnsupportedError, match="slices or arrays"):
         geoopt.compile(lambda A: A[3], A)
+
+
+def test_numbers_and_fixed_matrices_on_either_side():
+    K = geoopt.fixed(C)
+
+    def f(A, K, h):
+        return h * A + (h * K) @ A - A * h / 2.0 + K @ (A * h)
+
+    got = geoopt.compile(f, A, K, 0.3)(A, 0.3)
+    assert abs(got - f(A, C, 0.3)).max() < 1e-13

@@ -1,0 +1,64 @@
+"""Copying a graph node by node into another, for passes that replace some of its nodes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .graph import Graph, Node, Traced
+from .ids import Ids
+
+
+class Rebuild:
+    """The new graph and where each scalar of the old one went."""
+
+    def __init__(self, traced: Traced):
+        self.before, self.old = traced, traced.graph
+        self.graph = Graph()
+        self.shift = np.zeros(len(self.old.nodes), np.int64)  # new minus old ids
+        self.nodes: dict[int, Node] = {}  # by the old node's index
+
+    def keep(self, old: Node, new: Node) -> None:
+        """The scalars of one node are those of another, of the same shape."""
+        self.nodes[old.index] = new
+        self.shift[old.index] = new.first - old.first
+
+    def copy(self, node: Node) -> None:
+        """The node as it is."""
+        if node.op == "variable":
+            self.keep(node, self.graph.variable(node.name, node.shape))
+            return
+        if node.op == "constant":
+            self.keep(node, self.graph.constant(node.values))
+            return
+        operands = tuple(self.moved(o) for o in node.operands)
+        if node.op == "segment_sum":
+            self.keep(node, self.graph.segment_sum(operands[0], node.offsets))
+        elif node.op == "join":
+            self.keep(node, self.graph.join(operands[0]))
+        else:
+            self.keep(node, self.graph.apply(node.op, operands))
+
+    def moved_ids(self, ids: np.ndarray) -> np.ndarray:
+        """New ids of old ones."""
+        owner = np.searchsorted(self.old.firsts, ids, side="right") - 1
+        return ids + self.shift[owner]
+
+    def moved(self, view: Ids) -> Ids:
+        """The same view over the new ids; affine where it reads one node."""
+        if not view.size:
+            return view
+        low, high = self.old.node_of(view.lowest), self.old.node_of(view.highest)
+        if low is high and low.index in self.nodes:
+            return replace(view, offset=view.offset + int(self.shift[low.index]))
+        if view.base is None and not any(view.strides):
+            return replace(view, offset=int(self.moved_ids(np.array([view.offset]))[0]))
+        return Ids.spaced(self.moved_ids(view.to_array().astype(np.int64).ravel()).reshape(view.shape))
+
+    def result(self) -> Traced:
+        """The program on the new graph."""
+        outputs = tuple(self.moved(view) for view in self.before.outputs)
+        self.graph.blocks += [tuple(self.moved(view) for view in block) for block in self.old.blocks]
+        self.graph.finish()
+        return Traced(self.graph, tuple(self.nodes[n.index] for n in self.before.variables), outputs)
