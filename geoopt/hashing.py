@@ -56,6 +56,18 @@ def combined(op: np.uint64, parts: list[np.ndarray], is_commutative: bool) -> np
         return mixed(total)
 
 
+def positions_by_value(values: np.ndarray) -> list[np.ndarray]:
+    """Where each distinct value is, in the order of the values. Fast where they are few."""
+    some = np.unique(values[:: max(len(values) // 4096, 1)])
+    if len(some) <= 32:
+        found = [np.flatnonzero(values == v) for v in some]
+        if sum(map(len, found)) == len(values):
+            return found
+    order = np.argsort(values, kind="stable")
+    starts = np.flatnonzero(np.diff(values[order], prepend=values[order[:1]] + np.uint64(1)))
+    return np.split(order, starts[1:])
+
+
 @register_jitable
 def scrambled(x):
     """`mixed` for one number, in compiled loops and in others."""

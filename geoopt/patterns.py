@@ -13,6 +13,8 @@ import numba
 import numpy as np
 import scipy.sparse as sp
 
+SAMPLE = 1000  # rows from which the size of a product is estimated
+
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
@@ -120,11 +122,16 @@ def multiplications(left: Pattern, right: Pattern) -> int:
     return int(np.diff(right.indptr).astype(np.int64)[left.indices].sum())
 
 
-def product_pattern(left: Pattern, right: Pattern) -> Pattern:
-    """The pattern of a product alone."""
-    joint: Any = left.tagged(np.ones(left.nnz, bool)) @ right.tagged(np.ones(right.nnz, bool))
-    joint.sort_indices()
-    return Pattern(joint.shape, joint.indptr, joint.indices)
+def row_length(chain: tuple[Pattern, ...]) -> float:
+    """About how many entries a row of a product of matrices has: the mean of some rows."""
+    first = chain[0]
+    if not first.shape[0]:
+        return 0.0
+    some = np.arange(0, first.shape[0], max(first.shape[0] // SAMPLE, 1))
+    part: Any = first.tagged(np.ones(first.nnz, bool))[some, :]
+    for pattern in chain[1:]:
+        part = part @ pattern.tagged(np.ones(pattern.nnz, bool))
+    return part.nnz / len(some)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -6,6 +6,7 @@ Chains of products are associated by cost when their values are first needed, no
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
@@ -16,7 +17,7 @@ from .arithmetic import apply, as_symbolic
 from .errors import ShapeError, UnsupportedError
 from .graph import Graph
 from .ids import Ids
-from .patterns import Pattern, multiplications, product, product_pattern, selected, transposed, union
+from .patterns import Pattern, product, row_length, selected, transposed, union
 from .sums import joined, segment_sum
 from .symbolic import Symbolic
 
@@ -248,23 +249,21 @@ def multiplied(factors: tuple[SparseMatrix, ...]) -> SparseMatrix:
 
 def _best_cut(patterns: list[Pattern]) -> int:
     """Where the last product of the cheapest association splits a chain."""
-    known: dict[tuple[int, ...], tuple[Pattern, float, int]] = {}
+    lengths = functools.cache(lambda begin, end: row_length(tuple(patterns[begin:end])))
 
-    def best(chain: tuple[Pattern, ...]) -> tuple[Pattern, float, int]:
-        key = tuple(id(p) for p in chain)
-        if len(chain) == 1:
-            return chain[0], 0.0, 0
-        if key not in known:
-            options = []
-            for cut in range(1, len(chain)):
-                (left, left_cost, _), (right, right_cost, _) = best(chain[:cut]), best(chain[cut:])
-                cost = left_cost + right_cost + multiplications(left, right) + RUN_COST * left.nnz
-                options.append((cost, cut, left, right))
-            cost, cut, left, right = min(options, key=lambda o: o[:2])
-            known[key] = (product_pattern(left, right), cost, cut)
-        return known[key]
+    @functools.cache
+    def best(begin: int, end: int) -> tuple[float, int]:
+        """Cost and cut of the product of the matrices begin..end - 1."""
+        if end - begin == 1:
+            return 0.0, begin
+        options = []
+        for cut in range(begin + 1, end):
+            entries = patterns[begin].shape[0] * lengths(begin, cut)  # of the left factor: each reads a row
+            product = entries * (lengths(cut, end) + RUN_COST)
+            options.append((best(begin, cut)[0] + best(cut, end)[0] + product, cut))
+        return min(options)
 
-    return best(tuple(patterns))[2]
+    return best(0, len(patterns))[1]
 
 
 def constant(graph: Graph, matrix: Any) -> SparseMatrix:

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geoopt.hashing import add_hashes, add_segment_hashes, combined, digest, first_equal, number_residue
+from geoopt.hashing import (
+    add_hashes,
+    add_segment_hashes,
+    combined,
+    digest,
+    first_equal,
+    number_residue,
+    positions_by_value,
+)
 from geoopt.ops import PRIME
 from geoopt.simplify.values import value_hashes
 from geoopt.template import Template
@@ -114,3 +122,11 @@ def test_powers_of_small_numbers_do_not_come_back(base):
         value = value * number_residue(base) % PRIME
         powers.add(value)
     assert len(powers) == 4000 and 1 not in powers
+
+
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=200))
+def test_positions_by_value(values):
+    array = np.array(values, np.uint64)
+    found = positions_by_value(array)
+    assert [int(array[p[0]]) for p in found] == sorted(set(values))
+    assert all(p.tolist() == np.flatnonzero(array == array[p[0]]).tolist() for p in found)
