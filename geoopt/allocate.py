@@ -22,7 +22,7 @@ from .writers import Writers, entries
 
 
 def allocate(schedule: Schedule) -> Schedule:
-    plan = replace(schedule.plan, tasks=schedule.tasks)
+    plan = schedule.plan
     lanes = [_lanes(plan, k) for k in plan.kernels]
     if not plan.workspace_size:
         return schedule
@@ -37,7 +37,7 @@ def allocate(schedule: Schedule) -> Schedule:
     tasks = plan.tasks.copy()
     tasks[:, SHIFT], tasks[:, APART] = bases - tasks[:, BEGIN], apart
     moved = replace(plan, workspace_size=size, tables=tuple(tables.arrays), kernels=kernels, tasks=tasks)
-    return Schedule(moved, tasks, schedule.shares)
+    return Schedule(moved, schedule.shares)
 
 
 def _rounded(members: np.ndarray) -> np.ndarray:

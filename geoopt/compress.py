@@ -56,7 +56,7 @@ def compress(schedule: Schedule) -> Schedule:
                 part.renumber(tasks)
                 kernels.append(part.with_tables(version, tables))
     small = replace(plan, kernels=tuple(kernels), tables=tuple(tables.arrays), tasks=tasks, first_base=first)
-    return Schedule(small, tasks, schedule.shares)
+    return Schedule(small, schedule.shares)
 
 
 def _columns(plan: Plan, kernel: PlannedKernel, rows: np.ndarray) -> list[_Column]:

@@ -18,12 +18,11 @@ import numpy as np
 from .decompose import Cut
 from .errors import InternalError
 from .graph import Graph, Node
-from .hashing import combined, digest, positions_by_value
+from .hashing import combined, digest, hashes_of_counts, positions_by_value
 from .ids import Ids
 from .ops import OPS
 from .references import MANY_LANES, lanes, references
 
-MANY_COMBINATIONS = 1 << 16  # of numbers of terms, that are not listed
 MANY = -1  # in a sum's structure: a number of terms that may differ from member to member
 
 
@@ -158,7 +157,7 @@ class Structure:
         if node.op == "segment_sum":
             terms = self.of_view(node.operands[0], level)
             kinds, counts = self.terms_of_sum(node, terms)
-            return _hashes_of_counts(digest("sum", node.index), kinds, self.sum_shape(counts))
+            return hashes_of_counts(digest("sum", node.index), kinds, self.sum_shape(counts))
         if node.op == "join":
             return self.of_view(node.operands[0], level)
         op = OPS[node.op]
@@ -180,28 +179,6 @@ class Structure:
         """Per kind, the exact number of terms where sums are unrolled, MANY where they loop."""
         limit = self.cut.options.unrolled_terms
         return [c if c.max(initial=0) <= limit else np.where(c > 0, MANY, 0) for c in counts]
-
-
-def _hashes_of_counts(own: np.uint64, kinds: np.ndarray, counts: list[np.ndarray]) -> np.ndarray:
-    """One hash per segment of how many terms of each kind it has; equal combinations are hashed once."""
-    low = [int(c.min(initial=0)) for c in counts]
-    spans = [int(c.max(initial=0)) - least + 1 for c, least in zip(counts, low, strict=True)]
-    if np.prod(spans, dtype=float) > MANY_COMBINATIONS:
-        return _combined_counts(own, kinds, counts)
-    code = np.zeros(len(counts[0]) if counts else 1, np.int32)
-    for count, least, span in zip(counts, low, spans, strict=True):
-        code = code * span + (count - least).astype(np.int32)
-    every = np.unravel_index(np.arange(np.prod(spans, dtype=int)), spans) if counts else []
-    table = _combined_counts(own, kinds, [e + least for e, least in zip(every, low, strict=True)])
-    return table[code] if len(table) > 1 else table
-
-
-def _combined_counts(own: np.uint64, kinds: np.ndarray, counts: list[np.ndarray]) -> np.ndarray:
-    total = np.array([own])
-    for kind, count in zip(kinds, counts, strict=True):
-        part = combined(digest("terms", int(kind)), [count.astype(np.uint64)], False)
-        total = combined(digest("and"), [total, part], False)
-    return total
 
 
 def group(cut: Cut) -> Groups:

@@ -15,6 +15,8 @@ from numba.extending import register_jitable
 
 from .ops import PRIME
 
+MANY_COMBINATIONS = 1 << 16  # of numbers of terms, that are not listed
+
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -54,6 +56,28 @@ def combined(op: np.uint64, parts: list[np.ndarray], is_commutative: bool) -> np
             salt = np.uint64(0 if is_commutative else position + 1)
             total = total + mixed(part + salt * _MULTIPLIER)
         return mixed(total)
+
+
+def hashes_of_counts(own: np.uint64, kinds: np.ndarray, counts: list[np.ndarray]) -> np.ndarray:
+    """One hash per segment of how many terms of each kind it has; equal combinations are hashed once."""
+    low = [int(c.min(initial=0)) for c in counts]
+    spans = [int(c.max(initial=0)) - least + 1 for c, least in zip(counts, low, strict=True)]
+    if np.prod(spans, dtype=float) > MANY_COMBINATIONS:
+        return _combined_counts(own, kinds, counts)
+    code = np.zeros(len(counts[0]) if counts else 1, np.int32)
+    for count, least, span in zip(counts, low, spans, strict=True):
+        code = code * span + (count - least).astype(np.int32)
+    every = np.unravel_index(np.arange(np.prod(spans, dtype=int)), spans) if counts else []
+    table = _combined_counts(own, kinds, [e + least for e, least in zip(every, low, strict=True)])
+    return table[code] if len(table) > 1 else table
+
+
+def _combined_counts(own: np.uint64, kinds: np.ndarray, counts: list[np.ndarray]) -> np.ndarray:
+    total = np.array([own])
+    for kind, count in zip(kinds, counts, strict=True):
+        part = combined(digest("terms", int(kind)), [count.astype(np.uint64)], False)
+        total = combined(digest("and"), [total, part], False)
+    return total
 
 
 def positions_by_value(values: np.ndarray) -> list[np.ndarray]:

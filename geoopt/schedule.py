@@ -11,7 +11,7 @@ another thread's part come afterwards, level by level, with a barrier between le
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,17 +22,21 @@ from .writers import Writers
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """tasks : rows of `Plan.tasks` in running order.
+    """plan : its tasks are in running order.
     shares : (phases, workers + 1): worker w runs the tasks shares[p, w] .. shares[p, w + 1] of phase p;
     there is a barrier after each phase.
     """
 
     plan: Plan
-    tasks: np.ndarray
     shares: np.ndarray
 
+    @property
+    def tasks(self) -> np.ndarray:
+        return self.plan.tasks
+
     def check(self) -> None:
-        if len(self.tasks) != len(self.plan.tasks) or self.shares.max(initial=0) != len(self.tasks):
+        ends = self.shares[:, [0, -1]].ravel()
+        if self.shares.max(initial=0) != len(self.tasks) or (ends[2::2] != ends[1:-1:2]).any():
             raise InternalError("schedule", "the schedule does not hold every task once")
 
 
@@ -54,7 +58,7 @@ def schedule(plan: Plan, workers: int) -> Schedule:
         else:
             shares[p] = begin + _even(work[rows], workers)
     used = shares[:, 0] < shares[:, -1]
-    return Schedule(plan, np.ascontiguousarray(plan.tasks[order]), shares[used])
+    return Schedule(replace(plan, tasks=np.ascontiguousarray(plan.tasks[order])), shares[used])
 
 
 def _work(plan: Plan) -> np.ndarray:

@@ -1,0 +1,79 @@
+"""Tasks run after what they need, whatever the number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import geoopt
+from geoopt.meshes import bumpy
+from geoopt.operators import cotan_laplacian
+from geoopt.plan import APART, BEGIN, COLUMN, END, KERNEL, LOOPS, SHIFT, STRIP
+
+from .test_random_programs import Choices
+
+
+def entries(plan, access, row):
+    """The entries of its buffer that a task addresses."""
+    i = np.arange(row[BEGIN], row[END])
+    if access.loop is not None:
+        origin, count = row[LOOPS + 2 * access.loop : LOOPS + 2 + 2 * access.loop]
+        strip, within = np.divmod(i - row[BEGIN], STRIP)
+        i = origin + strip * STRIP * count + np.arange(count)[:, None] * STRIP + within
+    if access.lane is not None:
+        return row[SHIFT] + access.lane * row[APART] + i
+    if access.table is None:
+        return access.stride * i + access.offset
+    listed = plan.table(access.table)[i if access.loop is not None else i + row[COLUMN]].astype(int)
+    return listed + access.offset + (0 if access.base is None else row[plan.first_base + access.base])
+
+
+def out_of_order(schedule):
+    """Tasks that read what is not written yet, or by another worker of the same phase."""
+    plan = schedule.plan
+    sizes = [int(np.prod(s, dtype=int)) for s in plan.output_shapes] + [plan.workspace_size]
+    first, found = len(plan.variable_sizes), []
+    where = {}
+    for phase, ends in enumerate(schedule.shares):
+        for worker in range(len(ends) - 1):
+            where.update((t, (phase, worker)) for t in range(ends[worker], ends[worker + 1]))
+    writer = [np.full(s, -1) for s in sizes]
+    for t, row in enumerate(plan.tasks):
+        kernel = plan.kernels[row[KERNEL]]
+        for access in (a for a in kernel.reads if first <= a.buffer <= plan.workspace):
+            for source in np.unique(writer[access.buffer - first][entries(plan, access, row)]):
+                if source < 0 or (where[source][0] == where[t][0] and where[source][1] != where[t][1]):
+                    found.append((int(source), t))
+        for access in (a for places in kernel.writes for a in places):
+            writer[access.buffer - first][entries(plan, access, row)] = t
+    return found
+
+
+def check(function, *arguments, **options):
+    seen = {}
+    geoopt.compile(function, *arguments, options=geoopt.Options(**options), watch=seen.__setitem__)
+    for stage in ("schedule", "allocate", "compress"):
+        assert out_of_order(seen[stage]) == [], stage
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    length=st.integers(1, 6),
+    n=st.integers(1, 12),
+    threads=st.integers(1, 5),
+    blocks=st.booleans(),
+    t_complexity=st.sampled_from([0, 4, 1000]),
+)
+def test_random_programs(seed, length, n, threads, blocks, t_complexity):
+    rng = np.random.default_rng(seed)
+    F = rng.integers(0, n, (n, 3))
+    arguments = rng.uniform(-1, 1, n), rng.uniform(-1, 1, (n, 3)), 0.7, F
+    check(
+        Choices(seed, length), *arguments, threads=threads, blocks=blocks, t_complexity=t_complexity, unrolled_terms=0
+    )
+
+
+def test_a_mesh_of_several_tasks():
+    for threads in (1, 2, 7):
+        check(cotan_laplacian, *bumpy(5000), threads=threads)
