@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from .ops import OPS
+
+TERMS = 4  # what a loop counts as, whose number of terms the template does not know: few, but worth to leave
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -70,9 +72,19 @@ def operations(roots: list[Expression]) -> int:
     return sum(e.op in OPS or e.op == "sum" for e in bottom_up(roots))
 
 
-def cost(roots: list[Expression]) -> int:
-    """Complexity of a template with every shared expression counted once."""
-    return sum(OPS[e.op].cost for e in bottom_up(roots) if e.op in OPS)
+def cost(roots: list[Expression], loops: Mapping[int, int] | None = None) -> int:
+    """Complexity of a template with every shared expression counted once.
+
+    loops : the loop of each leaf that varies in one; operations that vary in a loop count once per term
+    """
+    if not loops:
+        return sum(OPS[e.op].cost for e in bottom_up(roots) if e.op in OPS)
+    total, varying = 0, set()
+    for e in bottom_up(roots):
+        varies = e.value in loops if e.op == "leaf" else e.op != "sum" and any(id(a) in varying for a in e.args)
+        varying.update([id(e)] * varies)
+        total += OPS[e.op].cost * (TERMS if varies else 1) if e.op in OPS else 0
+    return total
 
 
 def text(e: Expression, names: Callable[[int], str] = lambda i: f"x{i}") -> str:

@@ -1,0 +1,131 @@
+"""What the families know about the expressions of one template, and how they make new ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from fractions import Fraction
+from typing import NamedTuple
+
+from ..ops import OPS, PRIME
+from ..template import TERMS, Expression, Template, bottom_up
+from .signs import NONNEGATIVE, Sign, of_unknown, sign_of
+from .values import hash_of, opaque_operations, reads_of
+
+Key = tuple[int, int]
+
+
+class Fact(NamedTuple):
+    """value : the algebraic hash; reads : the leaves read, as bits; loop : in which loop the expression varies"""
+
+    value: int
+    reads: int
+    loop: int | None
+    sign: Sign
+
+
+class Facts:
+    """Facts about every expression made so far.
+
+    loops : the loop of each leaf that varies in one; nonnegative : leaves known to be so
+    """
+
+    def __init__(
+        self,
+        template: Template,
+        roots: Collection[Expression] = (),
+        without: Collection[str] = (),
+        assume: Collection[str] = (),
+        loops: Mapping[int, int] | None = None,
+        nonnegative: Collection[int] = (),
+    ):
+        self.template, self.assume = template, frozenset(assume)
+        self.is_finite = "finite" in assume
+        self.opaque = opaque_operations(without)
+        self.loops, self.nonnegative = loops or {}, nonnegative
+        self._facts: dict[int, Fact] = {}
+        for e in bottom_up(list(roots)):
+            self._learn(e)
+
+    def __getitem__(self, e: Expression) -> Fact:
+        return self._facts[id(e)]
+
+    def _learn(self, e: Expression) -> None:
+        args = [self._facts[id(a)] for a in e.args]
+        value = hash_of(e, [a.value for a in args], self.opaque)
+        loop = self.loops.get(int(e.value)) if e.op == "leaf" else None  # type: ignore[arg-type]
+        if e.op != "sum":
+            for a in args:
+                loop = a.loop if loop is None else loop
+        sign = NONNEGATIVE
+        if not (e.op == "leaf" and e.value in self.nonnegative):
+            sign = sign_of(e, [a.sign for a in args], of_unknown(value, len(self._facts) + 1))
+        self._facts[id(e)] = Fact(value, reads_of(e, [a.reads for a in args]), loop, sign)
+
+    def make(self, op: str, *args: Expression, value: float | int | None = None) -> Expression:
+        e = self.template.make(op, args, value)
+        if id(e) not in self._facts:
+            self._learn(e)
+        return e
+
+    def constant(self, value: float) -> Expression:
+        return self.make("constant", value=float(value))
+
+    def remade(self, e: Expression, args: tuple[Expression, ...]) -> Expression:
+        """The same operation on other arguments."""
+        is_same = all(a is b for a, b in zip(args, e.args, strict=True))
+        return e if is_same else self.make(e.op, *args, value=e.value)
+
+    def key(self, e: Expression) -> tuple[Key, int]:
+        """Equal for expressions of equal value up to the sign, which comes second: (x - y, 1), (y - x, -1).
+
+        Unless all values are finite, only expressions that read the same leaves are equal: NaN in gives NaN out.
+        Zeros by hash equal nothing, for one must not be divided by another.
+        """
+        fact = self[e]
+        if fact.value == 0:
+            return (-1, id(e)), 1
+        smaller = min(fact.value, PRIME - fact.value)
+        return (smaller, 0 if self.is_finite else fact.reads), 1 if smaller == fact.value else -1
+
+    def is_nonnegative(self, e: Expression) -> bool:
+        return self[e].sign.is_nonnegative
+
+    def weight(self, e: Expression) -> int:
+        """The cost of one operation; it recurs with every term of a loop in which it varies."""
+        if e.op not in OPS:
+            return 0
+        return OPS[e.op].cost * (1 if self[e].loop is None else TERMS)
+
+    def cost(self, roots: list[Expression]) -> tuple[int, int]:
+        """`template.cost` with loops weighted, then the number of expressions."""
+        order = list(bottom_up(roots))
+        return sum(self.weight(e) for e in order), len(order)
+
+    def cost_above(self, root: Expression, stops: Collection[int]) -> int:
+        """The cost of what lies between an expression and some others, shared expressions counted once."""
+        seen, stack, total = set(stops), [root], 0
+        while stack:
+            e = stack.pop()
+            if id(e) not in seen:
+                seen.add(id(e))
+                total += self.weight(e)
+                stack.extend(e.args)
+        return total
+
+
+def number(e: Expression) -> Fraction | None:
+    """The exact value of a constant that arithmetic may move around: finite and not zero."""
+    if e.op != "constant":
+        return None
+    value = float(e.value)  # type: ignore[arg-type]
+    return Fraction(value) if math.isfinite(value) and value else None
+
+
+def as_float(value: Fraction) -> float | None:
+    """The nearest float; None where that would overflow or lose digits near zero."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return None
+    return None if math.isinf(nearest) or (value and abs(nearest) < 1e-300) else nearest

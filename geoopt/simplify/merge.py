@@ -1,0 +1,31 @@
+"""Equal values are evaluated once."""
+
+from __future__ import annotations
+
+from ..ops import OPS
+from ..template import Expression, bottom_up
+from .facts import Facts
+
+
+def merge_equal_values(roots: list[Expression], facts: Facts) -> list[Expression]:
+    """Replace every expression by the cheapest one of its value.
+
+    Only expressions that read the same leaves are merged, unless all values are finite: x - x is not 0 where x
+    is NaN. What stays is a part of what was there, so that the cost cannot rise.
+    """
+    order = list(bottom_up(roots))
+    keys: dict[int, tuple[int, int]] = {}
+    costs: dict[int, int] = {}
+    cheapest: dict[tuple[int, int], Expression] = {}
+    for e in order:
+        fact = facts[e]
+        key = keys[id(e)] = fact.value, 0 if facts.is_finite else fact.reads
+        costs[id(e)] = (OPS[e.op].cost if e.op in OPS else e.op == "sum") + sum(costs[id(a)] for a in e.args)
+        known = cheapest.get(key)
+        if known is None or costs[id(e)] < costs[id(known)]:
+            cheapest[key] = e
+    done: dict[tuple[int, int], Expression] = {}
+    for key in sorted(cheapest, key=lambda k: costs[id(cheapest[k])]):  # arguments cost less than what uses them
+        best = cheapest[key]
+        done[key] = facts.remade(best, tuple(done[keys[id(a)]] for a in best.args))
+    return [done[keys[id(r)]] for r in roots]
