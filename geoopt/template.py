@@ -42,17 +42,18 @@ class Template:
 def bottom_up(roots: list[Expression]) -> Iterator[Expression]:
     """Every expression below some roots once, arguments first."""
     seen: set[int] = set()
-    stack = [(r, False) for r in reversed(roots)]
+    opened: set[int] = set()
+    stack = list(reversed(roots))
     while stack:
-        e, is_expanded = stack.pop()
-        if id(e) in seen:
-            continue
-        if is_expanded:
-            seen.add(id(e))
-            yield e
+        e = stack[-1]
+        if id(e) in opened or not e.args:
+            stack.pop()
+            if id(e) not in seen:
+                seen.add(id(e))
+                yield e
         else:
-            stack.append((e, True))
-            stack.extend((a, False) for a in reversed(e.args))
+            opened.add(id(e))
+            stack.extend([a for a in reversed(e.args) if id(a) not in opened])
 
 
 def rewritten(

@@ -63,7 +63,7 @@ def rewrite(roots: list[Expression], facts: Facts, options: Options) -> list[Exp
             if seen.get(p) == roots:
                 continue
             found = p(roots, facts)
-            now = facts.cost(found)
+            now = best if found == roots else facts.cost(found)
             if now < best:
                 roots, best = found, now
             else:

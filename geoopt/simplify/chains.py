@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 
-from ..template import Expression, bottom_up
+from ..template import Expression
 from .facts import Facts
 
 
@@ -21,7 +21,7 @@ class Chains:
 
     def __init__(self, roots: list[Expression], facts: Facts):
         self.roots, self.facts = roots, facts
-        self.order = list(bottom_up(roots))
+        self.order = facts.order(roots)
         self.uses = Counter(id(a) for e in self.order for a in e.args)
         self.uses.update(id(r) for r in roots)
         self.done: dict[int, Expression] = {}

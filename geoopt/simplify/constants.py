@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ops import OPS
-from ..template import Expression, bottom_up
+from ..template import Expression
 from .facts import Facts
 from .rules import apply_local
 from .values import NUMBERS
@@ -18,7 +18,7 @@ def fold_constants(roots: list[Expression], facts: Facts) -> list[Expression]:
     """2 * 3 -> 6, x * 1 -> x, where(1 < 2, x, y) -> x, and what hashes to a number"""
     done: dict[int, Expression] = {}
     conditions: dict[int, bool] = {}
-    for e in bottom_up(roots):
+    for e in facts.order(roots):
         new = facts.remade(e, tuple(done[id(a)] for a in e.args))
         while (better := _rewritten(new, conditions, facts)) is not None:
             new = better

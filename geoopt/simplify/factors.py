@@ -22,7 +22,7 @@ Token = tuple[object, bool]  # key of a factor or a number, and whether it divid
 DIVISION, MULTIPLICATION = OPS["divide"].cost, OPS["multiply"].cost
 
 
-@dataclass
+@dataclass(slots=True)
 class _Summand:
     """sign * factors (* the sum ``inner``). whole : what it was, while it is untouched"""
 
@@ -109,7 +109,7 @@ def _add_summand(sign: int, e: Expression, chains: Chains, chain: _Chain) -> Non
     for value, is_below in ((product.over, False), (product.under, True)):
         if abs(value) != 1:
             powers[abs(value), is_below] = 1
-    inside = product.sign * (1 if product.over / product.under > 0 else -1)
+    inside = product.sign * (1 if (product.over > 0) == (product.under > 0) else -1)
     chain.total.summands.append(_Summand(sign * inside, powers, whole=(sign, now)))
     chain.old += product.old
     chain.stops |= product.stops

@@ -21,7 +21,6 @@ class Fact(NamedTuple):
     value: int
     reads: int
     loop: int | None
-    sign: Sign
 
 
 class Facts:
@@ -44,23 +43,45 @@ class Facts:
         self.opaque = opaque_operations(without)
         self.loops, self.nonnegative = loops or {}, nonnegative
         self._facts: dict[int, Fact] = {}
-        for e in bottom_up(list(roots)):
+        self._signs: dict[int, Sign] = {}
+        self._last: tuple[list[Expression], list[Expression]] = [], []
+        for e in self.order(list(roots)):
             self._learn(e)
 
     def __getitem__(self, e: Expression) -> Fact:
         return self._facts[id(e)]
 
+    def order(self, roots: list[Expression]) -> list[Expression]:
+        """`template.bottom_up`, of which most passes find what the last one found."""
+        if self._last[0] != roots:
+            self._last = list(roots), list(bottom_up(roots))
+        return self._last[1]
+
     def _learn(self, e: Expression) -> None:
         args = [self._facts[id(a)] for a in e.args]
         value = hash_of(e, [a.value for a in args], self.opaque)
         loop = self.loops.get(int(e.value)) if e.op == "leaf" else None  # type: ignore[arg-type]
-        if e.op != "sum":
+        if self.loops and e.op != "sum":
             for a in args:
                 loop = a.loop if loop is None else loop
-        sign = NONNEGATIVE
-        if not (e.op == "leaf" and e.value in self.nonnegative):
-            sign = sign_of(e, [a.sign for a in args], of_unknown(value, len(self._facts) + 1))
-        self._facts[id(e)] = Fact(value, reads_of(e, [a.reads for a in args]), loop, sign)
+        self._facts[id(e)] = Fact(value, reads_of(e, [a.reads for a in args]), loop)
+
+    def sign(self, e: Expression) -> Sign:
+        """Worked out when asked for: few templates have roots."""
+        stack = [e]
+        while stack:
+            top = stack[-1]
+            missing = [a for a in top.args if id(a) not in self._signs]
+            stack.extend(missing)
+            if not missing:
+                self._signs[id(stack.pop())] = self._own_sign(top)
+        return self._signs[id(e)]
+
+    def _own_sign(self, e: Expression) -> Sign:
+        if e.op == "leaf" and e.value in self.nonnegative:
+            return NONNEGATIVE
+        unknown = of_unknown(self[e].value, len(self._signs) + 1)
+        return sign_of(e, [self._signs[id(a)] for a in e.args], unknown)
 
     def make(self, op: str, *args: Expression, value: float | int | None = None) -> Expression:
         e = self.template.make(op, args, value)
@@ -89,7 +110,7 @@ class Facts:
         return (smaller, 0 if self.is_finite else fact.reads), 1 if smaller == fact.value else -1
 
     def is_nonnegative(self, e: Expression) -> bool:
-        return self[e].sign.is_nonnegative
+        return self.sign(e).is_nonnegative
 
     def weight(self, e: Expression) -> int:
         """The cost of one operation; it recurs with every term of a loop in which it varies."""
@@ -99,7 +120,7 @@ class Facts:
 
     def cost(self, roots: list[Expression]) -> tuple[int, int]:
         """`template.cost` with loops weighted, then the number of expressions."""
-        order = list(bottom_up(roots))
+        order = self.order(roots)
         return sum(self.weight(e) for e in order), len(order)
 
     def cost_above(self, root: Expression, stops: Collection[int]) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..template import Expression, bottom_up
+from ..template import Expression
 from .chains import Chains
 from .facts import Facts
 from .products import Product, flatten_product
@@ -54,7 +54,7 @@ def share_divisors(roots: list[Expression], facts: Facts) -> list[Expression]:
 
     Divisions by numbers are left to the target, which may multiply by their reciprocals.
     """
-    order = list(bottom_up(roots))
+    order = facts.order(roots)
     quotients = Counter(id(e.args[1]) for e in order if e.op == "divide" and e.args[1].op != "constant")
     if all(count < 2 for count in quotients.values()):
         return roots

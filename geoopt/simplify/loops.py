@@ -10,6 +10,8 @@ from .products import Product, flatten_product
 
 def leave_loops(roots: list[Expression], facts: Facts) -> list[Expression]:
     """sum_t(a * x_t) -> a * sum_t(x_t). A loop has at least one term, so that no leaf of `a` loses its influence."""
+    if not facts.loops:
+        return roots
     chains = Chains(roots, facts)
     return chains.rewritten(lambda e: e.op == "sum", lambda e: _without_fixed_factors(e, chains))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ops import OPS
-from ..template import Expression, bottom_up
+from ..template import Expression
 from .facts import Facts
 
 
@@ -13,7 +13,7 @@ def merge_equal_values(roots: list[Expression], facts: Facts) -> list[Expression
     Only expressions that read the same leaves are merged, unless all values are finite: x - x is not 0 where x
     is NaN. What stays is a part of what was there, so that the cost cannot rise.
     """
-    order = list(bottom_up(roots))
+    order = facts.order(roots)
     keys: dict[int, tuple[int, int]] = {}
     costs: dict[int, int] = {}
     cheapest: dict[tuple[int, int], Expression] = {}

@@ -14,9 +14,10 @@ from .chains import Chains
 from .facts import Facts, Key, as_float, number
 
 Power = tuple[Expression, int]
+ONE = Fraction(1)
 
 
-@dataclass
+@dataclass(slots=True)
 class Factor:
     """An expression that is multiplied ``above`` times and divided by ``below`` times.
 
@@ -35,14 +36,14 @@ class Factor:
         return Factor(self.expression, self.sign, above, below, self.reciprocal, self.is_open)
 
 
-@dataclass
+@dataclass(slots=True)
 class Product:
     """sign * over / under * factors. old : the operations it replaces; stops : the ids of what these work on."""
 
     facts: Facts
     sign: int = 1
-    over: Fraction = Fraction(1)
-    under: Fraction = Fraction(1)
+    over: Fraction = ONE
+    under: Fraction = ONE
     factors: dict[Key, Factor] = field(default_factory=dict)
     old: list[Expression] = field(default_factory=list)
     stops: set[int] = field(default_factory=set)
@@ -134,6 +135,8 @@ def _quotient(product: Product, above: list[Power], below: list[Power]) -> Expre
 
 def _numbers(over: Fraction, under: Fraction) -> tuple[float, float] | None:
     """A constant as a factor over a divisor: the divisor only where its reciprocal would be rounded."""
+    if over is ONE and under is ONE:
+        return 1.0, 1.0
     q = over / under
     if (k := as_float(q)) is None:
         return None

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..template import Expression, bottom_up
+from ..template import Expression
 from .facts import Facts
 from .patterns import Pattern, absolute, apply, build, match, sqrt, sum_t, variables, where
 
@@ -156,7 +156,7 @@ def _holds(assumption: str, found: dict[str, Expression], facts: Facts) -> bool:
 def rewrite_locally(family: str, roots: list[Expression], facts: Facts) -> list[Expression]:
     """Apply the local rules of a family everywhere, arguments first."""
     done: dict[int, Expression] = {}
-    for e in bottom_up(roots):
+    for e in facts.order(roots):
         new = facts.remade(e, tuple(done[id(a)] for a in e.args))
         done[id(e)] = apply_local(family, new, facts) or new
     return [done[id(r)] for r in roots]
