@@ -336,10 +336,10 @@ def test_simplifying_keeps_the_values_and_is_done_once(template, without):
 def test_nan_in_gives_nan_out(template, which):
     t, roots = template
     at = [1.5, -0.7, 0.3, 2.5]
+    finite = np.isfinite(evaluated(roots, *at))  # elsewhere NaN may come of 0 / 0 and vanish with it
     at[which] = np.nan
     after = rewrite(roots, Facts(t, roots), Options())
-    for got, want in zip(evaluated(after, *at), evaluated(roots, *at), strict=True):
-        assert np.isnan(got) or not np.isnan(want)
+    assert not (finite & np.isnan(evaluated(roots, *at)) & ~np.isnan(evaluated(after, *at))).any()
 
 
 # -- what was there before --------------------------------------------------------------------------------------------
