@@ -380,3 +380,34 @@ def test_large_templates_take_little_time():
         simplified(*pool[-200:])
         times.append(time.process_time() - start)
     assert min(times) < 1.5
+
+
+# -- whole programs ---------------------------------------------------------------------------------------------------
+
+
+def test_programs_that_assume_finite_values_drop_what_cancels():
+    def program(x, h):
+        rows = np.arange(20) // 5
+        total = geoopt.sparse.from_triplets(rows, np.arange(20), h * x * 3.0, (4, 20)) @ np.ones(20)
+        d = x - 2.0 * x + x
+        norm = np.sqrt(x * x + 1.0)
+        return total, total * 0.0 + 1.0, d, x / norm * norm, norm * norm
+
+    x = np.random.default_rng(0).normal(size=20)
+    for assume in ((), ("finite",)):
+        compiled = geoopt.compile(program, x, 0.3, options=Options(assume=frozenset(assume)))
+        for got, want in zip(compiled(x, 0.3), program(x, 0.3), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-14)
+    assert np.isnan(geoopt.compile(program, x, 0.3)(np.full(20, np.nan), 0.3)[2]).all()
+
+
+def test_what_does_not_vary_leaves_the_loop_of_a_program():
+    rows, columns = np.arange(60) // 6, np.random.default_rng(1).integers(60, size=60)
+
+    def program(x, h):
+        return geoopt.sparse.from_triplets(rows, columns, h[rows] * x[columns] * x / h[rows], (10, 60)) @ (x * x)
+
+    x, h = np.random.default_rng(0).uniform(1, 2, 60), np.linspace(1, 2, 10)
+    for without in ((), ("factors",), FAMILIES):
+        compiled = geoopt.compile(program, x, h, options=Options(without=frozenset(without)))
+        np.testing.assert_allclose(compiled(x, h), program(x, h), rtol=1e-12)
