@@ -1,7 +1,8 @@
 """Stage `simplify`: rewrite each kernel's template by the families of rules that are switched on.
 
 Takes: `Kernels`.
-Gives: `Kernels` with templates of equal meaning and no higher cost; unused leaves are gone.
+Gives: `Kernels` with templates of equal meaning and no higher cost; unused leaves are gone, and those that do not
+vary in a loop are read outside of it.
 Ensures: no family raises the cost of a template; without the assumption `finite` every output depends on the
 leaves it depended on, so that NaN in gives NaN out.
 Paper: expression simplification; local decomposition (equal subexpressions are evaluated once).
@@ -20,7 +21,7 @@ from .constants import fold_constants
 from .factors import factorize
 from .facts import Facts
 from .fractions import reduce_fractions, share_divisors
-from .loops import leave_loops
+from .loops import leave_loops, read_fixed_leaves_once
 from .merge import merge_equal_values
 from .roots import eliminate_roots
 from .sums import collect_terms
@@ -44,6 +45,7 @@ def simplify(kernels: Kernels) -> Kernels:
 
 
 def _simplified(kernel: Kernel, options: Options) -> Kernel:
+    kernel = read_fixed_leaves_once(kernel)
     roots = list(kernel.roots)
     loops = {i: leaf.loop for i, leaf in enumerate(kernel.leaves) if leaf.loop is not None}
     varying = ((i, leaf.constants) for i, leaf in enumerate(kernel.leaves) if leaf.constants is not None)
