@@ -251,6 +251,13 @@ def test_what_does_not_vary_leaves_the_loop():
     assert text(inside, loops=loops) == "y0 = (3 * sum0((x1 * x2)))"
 
 
+def test_values_inside_and_outside_of_a_loop_are_two():
+    """Both are zero where x is finite, but one is a column of terms."""
+    (x,) = leaves(1)
+    total = E(x.t, x.t.make("sum", (x.e,), 0))
+    assert len(set(simplified(total - total, E(x.t, x.t.make("sum", ((x - x).e,), 0)), loops={0: 0}))) == 2
+
+
 def test_deep_expressions():
     x, y = leaves(2)
     e, f = x, x
@@ -340,6 +347,42 @@ def test_nan_in_gives_nan_out(template, which):
     at[which] = np.nan
     after = rewrite(roots, Facts(t, roots), Options())
     assert not (finite & np.isnan(evaluated(roots, *at)) & ~np.isnan(evaluated(after, *at))).any()
+
+
+@st.composite
+def templates_with_loops(draw):
+    """Leaves 0 and 1 are of members, 2 and 3 of the terms of a loop."""
+    t = Template()
+    inside = [t.make("leaf", (), i) for i in range(4)] + [t.make("constant", (), c) for c in (2.0, -0.5)]
+    outside = inside[:2]
+    for _ in range(draw(st.integers(1, 20))):
+        kind = draw(st.sampled_from(["inside", "outside", "sum"]))
+        if kind == "sum":
+            outside.append(t.make("sum", (draw(st.sampled_from(inside)),), 0))
+            continue
+        pool, op = (inside, outside)[kind == "outside"], draw(st.sampled_from(RATIONAL))
+        pool.append(t.make(op, tuple(draw(st.sampled_from(pool)) for _ in range(OPS[op].arity))))
+    return t, outside[-3:]
+
+
+@given(templates_with_loops())
+def test_loops_keep_their_values(template):
+    t, roots = template
+    at = np.random.default_rng(7).uniform(0.5, 2.0, (4, 3, 7))
+    leaf = {i: at[i] if i > 1 else at[i][0] for i in range(4)}
+
+    def values(roots):
+        """Three terms."""
+        total = lambda _, v: np.broadcast_to(v, (3, 7)).sum(axis=0)  # noqa: E731
+        with np.errstate(all="ignore"):
+            return evaluate_template(roots, lambda i, _: leaf[i], total)
+
+    loops = {2: 0, 3: 0}
+    after = rewrite(roots, Facts(t, roots, loops=loops), Options())
+    assert cost(after, loops) <= cost(roots, loops) and cost(after) <= cost(roots)
+    for got, want in zip(values(after), values(roots), strict=True):
+        good = np.isfinite(want) & (np.abs(want) < 1e6)
+        np.testing.assert_allclose(np.broadcast_to(got, want.shape)[good], want[good], rtol=1e-6, atol=1e-6)
 
 
 # -- what was there before --------------------------------------------------------------------------------------------

@@ -46,8 +46,8 @@ class Chains:
     def if_cheaper(
         self, new: Expression | None, old: Iterable[Expression], stops: Collection[int]
     ) -> Expression | None:
-        """The new expression, where it costs less than the operations it replaces."""
+        """The new expression, where it costs less than the operations it replaces, in loops and without them."""
         if new is None:
             return None
-        before = sum(self.facts.weight(e) for e in old)
-        return new if self.facts.cost_above(new, stops) < before else None
+        before, after = self.facts.total(old), self.facts.cost_above(new, stops)
+        return new if after[0] < before[0] and after[1] <= before[1] else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from ..template import TERMS, Expression, Template, bottom_up
 from .signs import NONNEGATIVE, Sign, of_unknown, sign_of
 from .values import hash_of, opaque_operations, reads_of
 
-Key = tuple[int, int]
+Value = tuple[int, int, int | None]
 
 
 class Fact(NamedTuple):
@@ -97,42 +97,57 @@ class Facts:
         is_same = all(a is b for a, b in zip(args, e.args, strict=True))
         return e if is_same else self.make(e.op, *args, value=e.value)
 
-    def key(self, e: Expression) -> tuple[Key, int]:
-        """Equal for expressions of equal value up to the sign, which comes second: (x - y, 1), (y - x, -1).
+    def same(self, e: Expression) -> Value:
+        """Equal for expressions of one value, which are in one loop or in none.
 
-        Unless all values are finite, only expressions that read the same leaves are equal: NaN in gives NaN out.
+        Unless all values are finite, they read the same leaves, too: NaN in gives NaN out.
+        """
+        value, reads, loop = self[e]
+        return value, 0 if self.is_finite else reads, loop
+
+    def key(self, e: Expression) -> tuple[Value, int]:
+        """Equal for expressions of one value up to the sign, which comes second: (x - y, 1), (y - x, -1).
+
         Zeros by hash equal nothing, for one must not be divided by another.
         """
-        fact = self[e]
-        if fact.value == 0:
-            return (-1, id(e)), 1
-        smaller = min(fact.value, PRIME - fact.value)
-        return (smaller, 0 if self.is_finite else fact.reads), 1 if smaller == fact.value else -1
+        value, reads, loop = self.same(e)
+        if value == 0:
+            return (-1, id(e), loop), 1
+        smaller = min(value, PRIME - value)
+        return (smaller, reads, loop), 1 if smaller == value else -1
 
     def is_nonnegative(self, e: Expression) -> bool:
         return self.sign(e).is_nonnegative
 
-    def weight(self, e: Expression) -> int:
-        """The cost of one operation; it recurs with every term of a loop in which it varies."""
+    def weights(self, e: Expression) -> tuple[int, int]:
+        """The cost of one operation where it recurs with every term of a loop in which it varies; and by itself."""
         if e.op not in OPS:
-            return 0
-        return OPS[e.op].cost * (1 if self[e].loop is None else TERMS)
+            return 0, 0
+        own = OPS[e.op].cost
+        return own * (1 if self[e].loop is None else TERMS), own
+
+    def total(self, operations: Iterable[Expression]) -> tuple[int, int]:
+        recurring = by_itself = 0
+        for e in operations:
+            weights = self.weights(e)
+            recurring, by_itself = recurring + weights[0], by_itself + weights[1]
+        return recurring, by_itself
 
     def cost(self, roots: list[Expression]) -> tuple[int, int]:
         """`template.cost` with loops weighted, then the number of expressions."""
         order = self.order(roots)
-        return sum(self.weight(e) for e in order), len(order)
+        return self.total(order)[0], len(order)
 
-    def cost_above(self, root: Expression, stops: Collection[int]) -> int:
+    def cost_above(self, root: Expression, stops: Collection[int]) -> tuple[int, int]:
         """The cost of what lies between an expression and some others, shared expressions counted once."""
-        seen, stack, total = set(stops), [root], 0
+        seen, stack, found = set(stops), [root], []
         while stack:
             e = stack.pop()
             if id(e) not in seen:
                 seen.add(id(e))
-                total += self.weight(e)
+                found.append(e)
                 stack.extend(e.args)
-        return total
+        return self.total(found)
 
 
 def number(e: Expression) -> Fraction | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ops import OPS
 from ..template import Expression
-from .facts import Facts
+from .facts import Facts, Value
 
 
 def merge_equal_values(roots: list[Expression], facts: Facts) -> list[Expression]:
@@ -14,17 +14,16 @@ def merge_equal_values(roots: list[Expression], facts: Facts) -> list[Expression
     is NaN. What stays is a part of what was there, so that the cost cannot rise.
     """
     order = facts.order(roots)
-    keys: dict[int, tuple[int, int]] = {}
+    keys: dict[int, Value] = {}
     costs: dict[int, int] = {}
-    cheapest: dict[tuple[int, int], Expression] = {}
+    cheapest: dict[Value, Expression] = {}
     for e in order:
-        fact = facts[e]
-        key = keys[id(e)] = fact.value, 0 if facts.is_finite else fact.reads
+        key = keys[id(e)] = facts.same(e)
         costs[id(e)] = (OPS[e.op].cost if e.op in OPS else e.op == "sum") + sum(costs[id(a)] for a in e.args)
         known = cheapest.get(key)
         if known is None or costs[id(e)] < costs[id(known)]:
             cheapest[key] = e
-    done: dict[tuple[int, int], Expression] = {}
+    done: dict[Value, Expression] = {}
     for key in sorted(cheapest, key=lambda k: costs[id(cheapest[k])]):  # arguments cost less than what uses them
         best = cheapest[key]
         done[key] = facts.remade(best, tuple(done[keys[id(a)]] for a in best.args))

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from ..template import Expression
 from .chains import Chains
-from .facts import Facts, Key, as_float, number
+from .facts import Facts, Value, as_float, number
 
 Power = tuple[Expression, int]
 ONE = Fraction(1)
@@ -44,7 +44,7 @@ class Product:
     sign: int = 1
     over: Fraction = ONE
     under: Fraction = ONE
-    factors: dict[Key, Factor] = field(default_factory=dict)
+    factors: dict[Value, Factor] = field(default_factory=dict)
     old: list[Expression] = field(default_factory=list)
     stops: set[int] = field(default_factory=set)
 
