@@ -94,10 +94,10 @@ def _flattened(top: Expression, chains: Chains) -> _Chain:
 
 def _add_summand(sign: int, e: Expression, chains: Chains, chain: _Chain) -> None:
     now = chains.now(e)
-    product = Product(chains.facts, stops={id(now)})
     if is_factor(e) and chains.is_open(e):
         product = flatten_product(e, chains)
     else:
+        product = Product(chains.facts, stops={id(now)})
         product.add(now, 1)
     powers: dict[Token, int] = {}
     for key, f in product.factors.items():

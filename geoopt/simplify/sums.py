@@ -40,9 +40,17 @@ def _is_link(e: Expression) -> bool:
 
 def _collected(top: Expression, chains: Chains) -> Expression | None:
     found = _terms(top, chains)
-    if len(found.old) < 2 and chains.facts[top].value:
-        return None  # a single operation on unrelated operands
+    if _is_plain(found, chains.facts):
+        return None
     return chains.if_cheaper(_sum(found.terms, chains.facts), found.old, found.stops)
+
+
+def _is_plain(found: _Terms, facts: Facts) -> bool:
+    """Nothing but additions and subtractions of unlike terms."""
+    if any(e.op not in ("add", "subtract") for e in found.old):
+        return False
+    numbers = sum(e.op == "constant" for _, e in found.terms)
+    return numbers < 2 and len({facts.key(e)[0] for _, e in found.terms}) == len(found.terms)
 
 
 def _terms(top: Expression, chains: Chains) -> _Terms:
