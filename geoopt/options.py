@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from .errors import ArgumentError
 
-FAMILIES = ("constants", "fractions")
+FAMILIES = ("constants", "sums", "factors", "fractions", "roots")  # in the order in which they are applied
+ASSUMPTIONS = ("finite",)
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,9 @@ class Options:
     t_complexity : ... if computing it costs at least so much (paper, t_complexity).
     unrolled_terms : sums with at most so many terms are unrolled, longer ones loop.
     blocks : evaluate intermediates and outputs of one mesh element in one kernel.
-    without : names of simplification families that are switched off, out of constants and fractions.
+    without : names of simplification families that are switched off, out of constants, sums, factors, fractions and
+        roots. Without sums, no numerical cancellation is introduced.
+    assume : what simplification may assume: "finite" (no NaN and no infinity occurs, so that x - x is 0).
     lanes : width of a vector in elements; 0 means the host's.
     gathers : "scalar" loads, "hardware" gather instructions, or "auto" by the host's processor.
     """
@@ -30,21 +33,26 @@ class Options:
     unrolled_terms: int = 3
     blocks: bool = True
     without: frozenset[str] = frozenset()
+    assume: frozenset[str] = frozenset()
     lanes: int = 0
     gathers: str = "auto"
 
     def __post_init__(self) -> None:
-        names = {self.without} if isinstance(self.without, str) else self.without
-        object.__setattr__(self, "without", frozenset(names))
-        unknown = self.without - set(FAMILIES)
-        if unknown:
-            raise ArgumentError(f"Options(without=...): unknown family {sorted(unknown)}; choose from {FAMILIES}")
+        self._check_names("without", "family", FAMILIES)
+        self._check_names("assume", "assumption", ASSUMPTIONS)
         if not isinstance(self.threads, int) or self.threads < 0:
             raise ArgumentError(f"Options(threads={self.threads}): use 0 for all cores, or a positive number")
         if self.gathers not in ("auto", "scalar", "hardware"):
             raise ArgumentError(f"Options(gathers={self.gathers!r}): use 'auto', 'scalar' or 'hardware'")
         if self.lanes not in (0, 1, 2, 4, 8, 16):
             raise ArgumentError(f"Options(lanes={self.lanes}): use 1, 2, 4, 8 or 16, or 0 for the host's width")
+
+    def _check_names(self, field: str, kind: str, choices: tuple[str, ...]) -> None:
+        given = getattr(self, field)
+        names = frozenset({given} if isinstance(given, str) else given)
+        object.__setattr__(self, field, names)
+        if unknown := names - set(choices):
+            raise ArgumentError(f"Options({field}=...): unknown {kind} {sorted(unknown)}; choose from {choices}")
 
     @property
     def worker_count(self) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from .ops import OPS
+
+TERMS = 4  # what a loop counts as, whose number of terms the template does not know: few, but worth to leave
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -40,17 +42,18 @@ class Template:
 def bottom_up(roots: list[Expression]) -> Iterator[Expression]:
     """Every expression below some roots once, arguments first."""
     seen: set[int] = set()
-    stack = [(r, False) for r in reversed(roots)]
+    opened: set[int] = set()
+    stack = list(reversed(roots))
     while stack:
-        e, is_expanded = stack.pop()
-        if id(e) in seen:
-            continue
-        if is_expanded:
-            seen.add(id(e))
-            yield e
+        e = stack[-1]
+        if id(e) in opened or not e.args:
+            stack.pop()
+            if id(e) not in seen:
+                seen.add(id(e))
+                yield e
         else:
-            stack.append((e, True))
-            stack.extend((a, False) for a in reversed(e.args))
+            opened.add(id(e))
+            stack.extend([a for a in reversed(e.args) if id(a) not in opened])
 
 
 def rewritten(
@@ -70,9 +73,19 @@ def operations(roots: list[Expression]) -> int:
     return sum(e.op in OPS or e.op == "sum" for e in bottom_up(roots))
 
 
-def cost(roots: list[Expression]) -> int:
-    """Complexity of a template with every shared expression counted once."""
-    return sum(OPS[e.op].cost for e in bottom_up(roots) if e.op in OPS)
+def cost(roots: list[Expression], loops: Mapping[int, int] | None = None) -> int:
+    """Complexity of a template with every shared expression counted once.
+
+    loops : the loop of each leaf that varies in one; operations that vary in a loop count once per term
+    """
+    if not loops:
+        return sum(OPS[e.op].cost for e in bottom_up(roots) if e.op in OPS)
+    total, varying = 0, set()
+    for e in bottom_up(roots):
+        varies = e.value in loops if e.op == "leaf" else e.op != "sum" and any(id(a) in varying for a in e.args)
+        varying.update([id(e)] * varies)
+        total += OPS[e.op].cost * (TERMS if varies else 1) if e.op in OPS else 0
+    return total
 
 
 def text(e: Expression, names: Callable[[int], str] = lambda i: f"x{i}") -> str:

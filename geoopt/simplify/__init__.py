@@ -1,21 +1,42 @@
 """Stage `simplify`: rewrite each kernel's template by the families of rules that are switched on.
 
 Takes: `Kernels`.
-Gives: `Kernels` with templates of equal meaning and no higher cost; unused leaves are gone.
-Ensures: no family raises the cost of a template.
+Gives: `Kernels` with templates of equal meaning and no higher cost; unused leaves are gone, and those that do not
+vary in a loop are read outside of it.
+Ensures: no family raises the cost of a template; without the assumption `finite` every output depends on the
+leaves it depended on, so that NaN in gives NaN out.
 Paper: expression simplification; local decomposition (equal subexpressions are evaluated once).
+`rules` is the table of all rules; each family is one file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from ..kernel import Kernel, Kernels
 from ..options import Options
 from ..template import Expression, Template, bottom_up, rewritten
-from .constants import fold
-from .fractions import share_divisors
-from .values import merge_equal_values
+from .constants import fold_constants
+from .factors import factorize
+from .facts import Facts
+from .fractions import reduce_fractions, share_divisors
+from .loops import leave_loops, read_fixed_leaves_once
+from .merge import merge_equal_values
+from .roots import eliminate_roots
+from .sums import collect_terms
+
+Pass = Callable[[list[Expression], Facts], list[Expression]]
+
+ROUNDS = 3
+PASSES: dict[str, tuple[Pass, ...]] = {
+    "constants": (fold_constants,),
+    "equal values": (merge_equal_values,),
+    "sums": (collect_terms,),
+    "factors": (factorize, leave_loops),
+    "fractions": (reduce_fractions, share_divisors),
+    "roots": (eliminate_roots,),
+}
 
 
 def simplify(kernels: Kernels) -> Kernels:
@@ -24,13 +45,34 @@ def simplify(kernels: Kernels) -> Kernels:
 
 
 def _simplified(kernel: Kernel, options: Options) -> Kernel:
-    roots, template = list(kernel.roots), kernel.template
-    if "constants" not in options.without:
-        roots = rewritten(roots, template, lambda e: fold(template, e))
-    roots = merge_equal_values(roots, template, "constants" not in options.without)
-    if "fractions" not in options.without:
-        roots = share_divisors(roots, template)
+    kernel = read_fixed_leaves_once(kernel)
+    roots = list(kernel.roots)
+    loops = {i: leaf.loop for i, leaf in enumerate(kernel.leaves) if leaf.loop is not None}
+    varying = ((i, leaf.constants) for i, leaf in enumerate(kernel.leaves) if leaf.constants is not None)
+    nonnegative = {i for i, values in varying if (values >= 0).all()}
+    facts = Facts(kernel.template, roots, options.without, options.assume, loops, nonnegative)
+    roots = rewrite(roots, facts, options)
     return _without_unused_leaves(replace(kernel, roots=tuple(roots)))
+
+
+def rewrite(roots: list[Expression], facts: Facts, options: Options) -> list[Expression]:
+    """Run the families in turn until none of them lowers the cost, at most `ROUNDS` times."""
+    passes = [p for family in PASSES if family not in options.without for p in PASSES[family]]
+    seen: dict[Pass, list[Expression]] = {}  # what each pass has seen last, and could not improve
+    best = facts.cost(roots)
+    for _ in range(ROUNDS):
+        for p in passes:
+            if seen.get(p) == roots:
+                continue
+            found = p(roots, facts)
+            now = best if found == roots else facts.cost(found)
+            if now < best:
+                roots, best = found, now
+            else:
+                seen[p] = roots
+        if len(seen) == len(passes) and all(roots == s for s in seen.values()):
+            break
+    return roots
 
 
 def _without_unused_leaves(kernel: Kernel) -> Kernel:

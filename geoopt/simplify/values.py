@@ -2,60 +2,67 @@
 
 The hash of an expression is its value at a random point of the field of integers modulo a prime. Rational
 functions that are equal have equal hashes however they are written; roots, comparisons and the like are opaque.
+So is what a family that is switched off would have to see through.
+Paper: algebraic hashing (appendix); local decomposition (a value is evaluated once).
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection
+
 from ..hashing import number_residue, residue
 from ..ops import OPS, PRIME
-from ..template import Expression, Template, bottom_up
+from ..template import Expression, bottom_up
 
-SMALL = {k % PRIME: float(k) for k in range(-64, 65)}
+# what cannot be seen through while a family is off; without `sums` no two ways to add are confused
+OPAQUE = {"constants": {"constant", "negative"}, "sums": {"add", "subtract"}, "fractions": {"divide"}}
+
+# hidden constants: k / 2^j
+NUMBERS = {k * pow(2, -j, PRIME) % PRIME: k / 2**j for j in range(7) for k in range(-64, 65)}
+
+
+def opaque_operations(without: Collection[str]) -> frozenset[str]:
+    return frozenset().union(*(OPAQUE.get(family, ()) for family in without))
 
 
 def value_hashes(roots: list[Expression]) -> dict[int, int]:
     """The algebraic hash of every expression below the roots, by identity."""
     hashes: dict[int, int] = {}
     for e in bottom_up(roots):
-        hashes[id(e)] = _hash(e, [hashes[id(a)] for a in e.args])
+        hashes[id(e)] = hash_of(e, [hashes[id(a)] for a in e.args])
     return hashes
 
 
-def _hash(e: Expression, args: list[int]) -> int:
+def hash_of(e: Expression, args: list[int], opaque: Collection[str] = ()) -> int:
+    """The algebraic hash of an expression from those of its arguments."""
     if e.op == "leaf":
         return residue("leaf", e.value)
     if e.op == "constant":
-        return number_residue(float(e.value))  # type: ignore[arg-type]
-    if e.op not in OPS or OPS[e.op].field is None or (e.op == "divide" and args[1] == 0):
+        return _hash_of_constant(float(e.value), "constant" in opaque)  # type: ignore[arg-type]
+    is_opaque = e.op not in OPS or OPS[e.op].field is None or e.op in opaque or (e.op == "divide" and args[1] == 0)
+    if e.op == "subtract" and is_opaque and args[0] > args[1]:
+        return PRIME - residue(e.op, e.value, args[::-1])  # x - y is exactly -(y - x)
+    if is_opaque:
         is_commutative = e.op in OPS and OPS[e.op].is_commutative
         return residue(e.op, e.value, sorted(args) if is_commutative else args)
     return OPS[e.op].field(*args) % PRIME  # type: ignore[misc]
 
 
-def merge_equal_values(roots: list[Expression], template: Template, find_constants: bool) -> list[Expression]:
-    """Replace every expression by the cheapest one of its value; hidden constants by numbers.
+def _hash_of_constant(value: float, is_opaque: bool) -> int:
+    """-0.0 is not 0.0 to what divides by it."""
+    is_negative_zero = value == 0 and math.copysign(1, value) < 0
+    return residue("number", repr(value)) if is_opaque or is_negative_zero else number_residue(value)
 
-    Only expressions that read the same leaves are merged: x - x is not 0 where x is NaN.
-    """
-    order = list(bottom_up(roots))
-    hashes = value_hashes(roots)
-    reads: dict[int, frozenset[int]] = {}
-    costs: dict[int, int] = {}
-    cheapest: dict[tuple, Expression] = {}
-    for e in order:
-        own = frozenset([int(e.value)]) if e.op == "leaf" else frozenset()  # type: ignore[arg-type]
-        reads[id(e)] = own.union(*(reads[id(a)] for a in e.args))
-        costs[id(e)] = (OPS[e.op].cost if e.op in OPS else e.op == "sum") + sum(costs[id(a)] for a in e.args)
-        known = cheapest.get((hashes[id(e)], reads[id(e)]))
-        if known is None or costs[id(e)] < costs[id(known)]:
-            cheapest[hashes[id(e)], reads[id(e)]] = e
-    done: dict[tuple, Expression] = {}
-    for key in sorted(cheapest, key=lambda k: costs[id(cheapest[k])]):  # arguments cost less than what uses them
-        best = cheapest[key]
-        is_number = find_constants and not key[1] and key[0] in SMALL and best.op in OPS
-        if is_number and not OPS[best.op].gives_bool:
-            done[key] = template.make("constant", (), SMALL[key[0]])
-        else:
-            args = tuple(done[hashes[id(a)], reads[id(a)]] for a in best.args)
-            done[key] = template.make(best.op, args, best.value)
-    return [done[hashes[id(r)], reads[id(r)]] for r in roots]
+
+def reads_of(e: Expression, args: list[int]) -> int:
+    """The leaves that an expression reads, as bits; NaN and the infinities count as leaves."""
+    if e.op == "leaf":
+        return 1 << (int(e.value) + 3)  # type: ignore[arg-type]
+    if e.op == "constant":
+        value = float(e.value)  # type: ignore[arg-type]
+        return 0 if math.isfinite(value) else 1 if math.isnan(value) else 2 if value > 0 else 4
+    reads = 0
+    for a in args:
+        reads |= a
+    return reads

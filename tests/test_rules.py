@@ -1,0 +1,117 @@
+"""Every row of the table of rules holds, saves something, and goes with its family."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from geoopt.ops import OPS
+from geoopt.options import FAMILIES, Options
+from geoopt.simplify import rewrite
+from geoopt.simplify.facts import Facts
+from geoopt.simplify.patterns import Pattern, build, match, variables
+from geoopt.simplify.rules import RULES
+from geoopt.template import Template, bottom_up, cost, evaluate_template, listing
+
+
+def several(pattern):
+    return pattern if isinstance(pattern, tuple) else (pattern,)
+
+
+def nodes(pattern):
+    for p in several(pattern):
+        yield p
+        yield from nodes(p.args)
+
+
+class Example:
+    """Both sides of a rule as templates: variables are leaves, conditions compare one with a number."""
+
+    def __init__(self, rule):
+        self.rule = rule
+        self.names = sorted({p.value for p in nodes(rule.before) if p.op == "variable"})
+        t = Template()
+        leaves = {name: t.make("leaf", (), i) for i, name in enumerate(self.names)}
+        self.loops = {i: 0 for i, name in enumerate(self.names) if name.endswith("_t")}
+        self.facts = Facts(t, leaves.values(), (), rule.assume, self.loops)
+        if "c" in leaves:
+            leaves["c"] = self.facts.make("less", leaves["c"], self.facts.constant(0.5))
+        if "x >= 0" in rule.assume:
+            leaves["x"] = self.facts.make("exp", leaves["x"])
+        self.before = [build(p, leaves, self.facts) for p in several(rule.before)]
+        self.after = [build(p, leaves, self.facts) for p in several(rule.after)]
+
+    def simplified(self, without=()):
+        facts = Facts(self.facts.template, self.before, without, self.rule.assume, self.loops)
+        return rewrite(self.before, facts, Options(without=frozenset(without)))
+
+    def values(self, roots):
+        """At random points, of either sign except under a root; three terms in the loop."""
+        at = np.random.default_rng(5).uniform(0.5, 2.0, (len(self.names), 3, 7))
+        if not any(p.op == "sqrt" and p.args[0].op == "variable" for p in nodes(self.rule.before)):
+            at *= np.random.default_rng(6).choice([-1, 1], at.shape)
+        leaves = {i: at[i] if i in self.loops else at[i][0] for i in range(len(at))}
+        return evaluate_template(roots, lambda i, _: leaves[i], lambda _, v: np.sum(v, axis=0))
+
+
+each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda r: r.name.replace(" ", "-"))
+each_local_rule = pytest.mark.parametrize("rule", [r for r in RULES if r.is_local], ids=lambda r: r.name)
+
+
+@each_rule
+def test_both_sides_have_one_value(rule):
+    example = Example(rule)
+    for got, want in zip(example.values(example.after), example.values(example.before), strict=True):
+        np.testing.assert_allclose(*np.broadcast_arrays(got, want), rtol=1e-12, atol=1e-14)
+
+
+@each_rule
+def test_a_rule_saves_something(rule):
+    example = Example(rule)
+    sides = (example.before, example.after)
+    before, after = ((cost(roots, example.loops), len(list(bottom_up(roots)))) for roots in sides)
+    assert after < before
+
+
+@each_rule
+def test_a_rule_is_applied(rule):
+    example = Example(rule)
+    alone, together = example.simplified([f for f in FAMILIES if f != rule.family]), example.simplified()
+    assert listing(example.after) in (listing(alone), listing(together))
+    assert cost(together, example.loops) <= cost(example.after, example.loops)
+
+
+@each_rule
+def test_without_families_nothing_happens(rule):
+    example = Example(rule)
+    assert example.simplified(FAMILIES) == example.before
+
+
+@each_rule
+def test_what_drops_a_leaf_assumes_that_values_are_finite(rule):
+    example = Example(rule)
+    read = [{e.value for e in bottom_up(roots) if e.op == "leaf"} for roots in (example.before, example.after)]
+    if read[0] != read[1] and "choice" not in rule.name:
+        assert "finite" in rule.assume
+
+
+@each_local_rule
+def test_a_local_rule_costs_no_more_than_the_operation_it_replaces(rule):
+    """So it cannot raise the cost, however much is shared."""
+    example = Example(rule)
+    (before,), (after,) = example.before, example.after
+    below = {id(e) for e in bottom_up(list(before.args))}
+    assert example.facts.cost_above(after, below)[1] <= OPS[before.op].cost
+
+
+def test_the_operands_of_commutative_operations_match_in_either_order():
+    x, y = variables("x y")
+    facts = Facts(Template())
+    e = build(x * (y + 1), {"x": facts.make("leaf", value=0), "y": facts.make("leaf", value=1)}, facts)
+    assert match((1 + y) * x, e) is not None and match((1 - y) * x, e) is None and match(x * x, e) is None
+    assert match(Pattern("leaf"), e) is None
+
+
+def test_names_are_unique():
+    assert len({r.name for r in RULES}) == len(RULES)
+    assert {r.family for r in RULES} == set(FAMILIES)
