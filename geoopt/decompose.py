@@ -12,7 +12,8 @@ Deviation: references are counted per node, on average over its scalars, not per
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -70,7 +71,11 @@ class Cut:
 
 
 def decompose(traced: Traced, options: Options) -> Cut:
-    traced = without_joins(with_combined_sums(traced), options.t_ref)
+    if not options.has("global"):
+        options = replace(options, t_ref=math.inf)
+    else:
+        traced = with_combined_sums(traced)
+    traced = without_joins(traced, options.t_ref)
     graph = traced.graph
     live = reachable(traced)
     refs = {n.index: list(references(graph, n)) for n in live}
@@ -93,6 +98,7 @@ def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> s
     if not options.blocks:
         for index, count in _shared(traced, live, refs, options.t_ref).items():
             jumps[index] = max(jumps[index], count)
+    finds_blocks = options.blocks and options.has("global")
     tagged = {n.index for block in graph.blocks for view in block for n in graph.nodes_of(view)}
     written = _output_counts(traced)
     in_sums = {r.target.index for n in live if n.op == "segment_sum" for r in refs[n.index]}
@@ -116,7 +122,9 @@ def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> s
         nested = node.index in in_sums and loops[node.index]
         is_comparison = node.op in OPS and OPS[node.op].gives_bool  # memory holds floats only
         often = often or (node.op == "join" and jump >= options.t_ref) or (node.index in tagged and jump > 0)
-        often = often or (options.blocks and jump > 0 and _pays_as_block(node, refs, stored, jump, cost))
+        often = often or (
+            options.blocks and options.has("global") and jump > 0 and _pays_as_block(node, refs, stored, jump, cost)
+        )
         if (often or nested) and not is_comparison:
             stored.add(node.index)
     return stored

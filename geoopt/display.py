@@ -26,6 +26,8 @@ def program_text(report: dict[str, Any]) -> str:
         f"{report['function']}: {len(report['kernels'])} kernels on {report['levels']} levels, {report['dtype']}, "
         f"{report['lanes']} lanes, {report['threads']} thread{'s' if report['threads'] > 1 else ''}"
     )
+    if report["without"]:
+        console.print(f"without {', '.join(report['without'])}")
     console.print(f"{report['scalars']:,} scalars in {report['nodes']} nodes")
     parts = ("input", "output", "workspace", "column", "code")
     console.print(", ".join(f"{name} {size(report[f'{name}_bytes'])}" for name in parts))

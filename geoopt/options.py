@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from .errors import ArgumentError
 
 FAMILIES = ("constants", "sums", "factors", "fractions", "roots")  # in the order in which they are applied
+SWITCHES = ("global", "local", "memory")
 ASSUMPTIONS = ("finite",)
 
 
@@ -20,8 +21,10 @@ class Options:
     t_complexity : ... if computing it costs at least so much (paper, t_complexity).
     unrolled_terms : sums with at most so many terms are unrolled, longer ones loop.
     blocks : evaluate intermediates and outputs of one mesh element in one kernel.
-    without : names of simplification families that are switched off, out of constants, sums, factors, fractions and
-        roots. Without sums, no numerical cancellation is introduced.
+    without : names of what is switched off: the simplification families constants, sums, factors, fractions and
+        roots (without sums, no numerical cancellation is introduced); "global" decomposition (values that several
+        kernels need are computed in each), "local" decomposition (a kernel computes equal values each time they
+        are written), "memory" optimisation (order of members, shared workspace, small columns, prefetching).
     assume : what simplification may assume: "finite" (no NaN and no infinity occurs, so that x - x is 0).
     lanes : width of a vector in elements; 0 means the host's.
     gathers : "scalar" loads, "hardware" gather instructions, or "auto" by the host's processor.
@@ -38,10 +41,13 @@ class Options:
     gathers: str = "auto"
 
     def __post_init__(self) -> None:
-        self._check_names("without", "family", FAMILIES)
+        self._check_names("without", "switch", (*FAMILIES, *SWITCHES))
         self._check_names("assume", "assumption", ASSUMPTIONS)
         if not isinstance(self.threads, int) or self.threads < 0:
             raise ArgumentError(f"Options(threads={self.threads}): use 0 for all cores, or a positive number")
+        for name, least in (("t_ref", 0.0), ("t_complexity", 0), ("unrolled_terms", 0)):
+            if not getattr(self, name) >= least:
+                raise ArgumentError(f"Options({name}={getattr(self, name)}): use a number of at least {least}")
         if self.gathers not in ("auto", "scalar", "hardware"):
             raise ArgumentError(f"Options(gathers={self.gathers!r}): use 'auto', 'scalar' or 'hardware'")
         if self.lanes not in (0, 1, 2, 4, 8, 16):
@@ -53,6 +59,10 @@ class Options:
         object.__setattr__(self, field, names)
         if unknown := names - set(choices):
             raise ArgumentError(f"Options({field}=...): unknown {kind} {sorted(unknown)}; choose from {choices}")
+
+    def has(self, switch: str) -> bool:
+        """Whether a switch or a family is on."""
+        return switch not in self.without
 
     @property
     def worker_count(self) -> int:

@@ -93,15 +93,16 @@ def _cuthill_mckee(rows: list[np.ndarray], count: int) -> np.ndarray:
     return times
 
 
-def member_order(kernel: Kernel, times: Times, address: Address, longest: int) -> Order:
+def member_order(kernel: Kernel, times: Times, address: Address, longest: int, by_time: bool = True) -> Order:
     """The order of a kernel's members; records the times of what they write.
 
-    longest : at most so many members in one run
+    longest : at most so many members in one run;  by_time : else only by numbers of terms
     """
-    times.reorder_inputs(kernel, address)
-    reached, is_far = _reads(kernel, times, address)
-    for places in kernel.writes:
-        for write in places:
+    reached, is_far = np.zeros(kernel.size, np.float32), np.zeros(kernel.size, bool)
+    if by_time:
+        times.reorder_inputs(kernel, address)
+        reached, is_far = _reads(kernel, times, address)
+        for write in (w for places in kernel.writes for w in places):
             times.record(write.buffer, write.position, reached)
     buckets = -(-kernel.size // longest)
     bucket = np.minimum(reached * buckets, buckets - 1).astype(np.int32)

@@ -109,9 +109,13 @@ def _between_trace_and_assemble(options: Options) -> list[tuple[str, Callable[[A
         ("share", share),
         ("place", place),
         ("schedule", lambda ir: schedule(ir, options.worker_count)),
-        ("allocate", allocate),
-        ("compress", compress),
+        ("allocate", allocate if options.has("memory") else _unchanged),
+        ("compress", compress if options.has("memory") else _unchanged),
     ]
+
+
+def _unchanged(record: Any) -> Any:
+    return record
 
 
 class _Clock:

@@ -53,7 +53,8 @@ class _PlacedKernel:
 
     def __init__(self, groups: Groups, kernel: Kernel, tables: Tables, times: Times):
         self.groups, self.kernel, self.tables = groups, kernel, tables
-        self.order = member_order(kernel, times, lambda column: _address(groups, column), TASK_MEMBERS)
+        by_time = groups.cut.options.has("memory")
+        self.order = member_order(kernel, times, lambda column: _address(groups, column), TASK_MEMBERS, by_time)
         self._term_orders: dict[int, np.ndarray] = {}
 
     def planned(self) -> PlannedKernel:

@@ -143,6 +143,7 @@ class Program:
             "dtype": str(self.dtype),
             "lanes": cpu.vectors(self.options, self.dtype).lanes,
             "threads": self.options.worker_count,
+            "without": sorted(self.options.without) + ([] if self.options.blocks else ["blocks"]),
             "nodes": self.preparation.nodes,
             "scalars": self.preparation.scalars,
             "levels": len(self.plan.levels) - 1,

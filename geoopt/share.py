@@ -20,6 +20,8 @@ from .kernel import Kernel, Kernels
 
 def share(kernels: Kernels) -> Kernels:
     groups = kernels.groups
+    if not groups.cut.options.has("local"):
+        return kernels
     moved: dict[int, int] = {}  # first entry of a lane of the workspace that is not written -> of the one to read
     shared = tuple(_shared(groups, k, moved) for k in kernels.kernels)
     if not moved:

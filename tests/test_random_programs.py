@@ -138,7 +138,7 @@ def options(draw):
         t_complexity=draw(st.sampled_from([0, 4, 1000])),
         unrolled_terms=draw(st.sampled_from([0, 3, 10])),
         blocks=draw(st.booleans()),
-        without=frozenset(draw(st.sets(st.sampled_from(geoopt.options.FAMILIES)))),
+        without=frozenset(draw(st.sets(st.sampled_from(geoopt.options.FAMILIES + geoopt.options.SWITCHES)))),
         lanes=draw(st.sampled_from([0, 0, 2])),
     )
 

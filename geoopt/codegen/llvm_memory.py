@@ -27,6 +27,7 @@ class Vectors:
     dtype: np.dtype
     hardware_gathers: bool = False
     math: frozenset[str] = frozenset()
+    prefetches: bool = True
 
     @property
     def scalar(self) -> str:
@@ -106,7 +107,7 @@ class Memory:
         }
         streams |= {(a.buffer, a.table, a.base): (a, 1) for a in outputs if a.table is not None}
         wanted = list(streams.values())
-        if not wanted or kernel.loops:
+        if not wanted or kernel.loops or not self.v.prefetches:
             return
         self.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         entries: dict[tuple, str] = {}

@@ -60,7 +60,7 @@ def vectors(options: Options, dtype: np.dtype) -> Vectors:
     # measured on AMD's Zen 4 and 5: eight scalar loads beat one gather instruction by 1.4 to 1.8 times
     auto = "+avx512f" in flags and not name.startswith("znver")
     is_hardware = {"auto": auto, "scalar": False, "hardware": True}[options.gathers]
-    return Vectors(lanes, dtype, is_hardware, vector_math())
+    return Vectors(lanes, dtype, is_hardware, vector_math(), options.has("memory"))
 
 
 @dataclass(frozen=True, eq=False)

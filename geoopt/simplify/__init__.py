@@ -31,7 +31,7 @@ Pass = Callable[[list[Expression], Facts], list[Expression]]
 ROUNDS = 3
 PASSES: dict[str, tuple[Pass, ...]] = {
     "constants": (fold_constants,),
-    "equal values": (merge_equal_values,),
+    "local": (merge_equal_values,),
     "sums": (collect_terms,),
     "factors": (factorize, leave_loops),
     "fractions": (reduce_fractions, share_divisors),
