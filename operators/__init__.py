@@ -3,6 +3,12 @@
 They run unchanged on NumPy arrays, on CuPy arrays and through `geoopt.compile`.
 """
 
+from .arap import ArapMesh as ArapMesh
+from .arap import arap_energy as arap_energy
+from .arap import arap_mesh as arap_mesh
+from .arap import arap_rhs as arap_rhs
 from .cotan_laplacian import cotan_laplacian as cotan_laplacian
+from .svd3 import polar_rotation as polar_rotation
+from .svd3 import svd3 as svd3
 
-__all__ = ["cotan_laplacian"]
+__all__ = ["ArapMesh", "arap_energy", "arap_mesh", "arap_rhs", "cotan_laplacian", "polar_rotation", "svd3"]

@@ -1,0 +1,102 @@
+"""As-rigid-as-possible surface deformation: right-hand side of the global step, and the energy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geoopt.numeric import Numeric
+from geoopt.sparse import from_triplets
+
+from .cotan_laplacian import cotan_laplacian
+from .svd3 import polar_rotation
+
+
+@dataclass(frozen=True, eq=False)
+class ArapMesh:
+    """The rest state of a deformation. Each edge is there twice, once from either end, sorted by ``center``.
+
+    V : (n, 3) rest positions [m]
+    center, neighbour : (e,) the vertices at the two ends of an edge
+    weight : (e,) cotan weights of the rest mesh, dimensionless, positive on Delaunay meshes
+    offsets : (n + 1,) the edges around vertex i are ``offsets[i]`` to ``offsets[i + 1]``; there may be none
+    """
+
+    V: np.ndarray
+    center: np.ndarray
+    neighbour: np.ndarray
+    weight: np.ndarray
+    offsets: np.ndarray
+
+    @property
+    def laplacian(self) -> Any:
+        """Matrix of the global step, sparse (n, n), positive semidefinite: minus ``igl.cotmatrix``."""
+        n = len(self.V)
+        off = from_triplets(self.center, self.neighbour, -self.weight, (n, n))
+        return off + from_triplets(self.center, self.center, self.weight, (n, n))
+
+
+def arap_mesh(V: np.ndarray, F: np.ndarray) -> ArapMesh:
+    """The record of a rest mesh. V : (n, 3) rest positions [m]; F : (m, 3) triangles, in any orientation."""
+    V = np.array(V, float)
+    if V.ndim != 2 or V.shape[1] != 3:
+        raise ValueError(f"rest positions must have shape (n, 3), not {V.shape}")
+    F = np.asarray(F)
+    if F.ndim != 2 or F.shape[1] != 3:
+        raise ValueError(f"triangles must have shape (m, 3), not {F.shape}")
+    edges = cotan_laplacian(V, F)[0].tocoo()
+    is_edge = edges.row != edges.col
+    center, neighbour, weight = edges.row[is_edge], edges.col[is_edge], edges.data[is_edge]
+    if not np.isfinite(weight).all():
+        bad = center[~np.isfinite(weight)][0]
+        raise ValueError(f"a triangle at vertex {bad} has no area or positions that are not finite; repair the mesh")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(center, minlength=len(V)))])
+    return ArapMesh(V, center, neighbour, weight, offsets)
+
+
+def arap_rhs(P: Numeric, mesh: ArapMesh, sweeps: int = 4) -> Any:
+    """Right-hand side of the global step: positions that satisfy ``mesh.laplacian @ P_next = arap_rhs(P, mesh)``.
+
+    P : (n, 3) deformed positions [m];  mesh : from `arap_mesh`;  sweeps : see `svd3`.
+    Returns b (n, 3) [m], b_i = Σ_j ½ w_ij (R_i + R_j)(v_i − v_j), where the rotation R_i fits the one-ring of
+    vertex i best: v are rest positions, j the neighbours of i, w cotan weights ("spokes").
+    Sorkine & Alexa 2007. Vertices without neighbours have b_i = 0.
+    """
+    R = _rotations(P, mesh, sweeps)
+    rest = mesh.V[mesh.center] - mesh.V[mesh.neighbour]
+    mean = 0.5 * (R[mesh.center] + R[mesh.neighbour])
+    return _one_ring_sums(np.einsum("epq,eq->ep", mean, mesh.weight[:, None] * rest), mesh)
+
+
+def arap_energy(P: Numeric, mesh: ArapMesh, sweeps: int = 4) -> Any:
+    """Σ_i Σ_j w_ij |(p_i − p_j) − R_i (v_i − v_j)|² [m²] with the best rotations R_i; see `arap_rhs`.
+
+    P : (n, 3) deformed positions [m]. Returns a number, zero for rigid motions of the rest positions. Its
+    gradient is 4 (mesh.laplacian @ P − arap_rhs(P, mesh)). Sorkine & Alexa 2007.
+    """
+    R = _rotations(P, mesh, sweeps)
+    rest = mesh.V[mesh.center] - mesh.V[mesh.neighbour]
+    deformed = P[mesh.center] - P[mesh.neighbour]
+    gap = deformed - np.einsum("epq,eq->ep", R[mesh.center], rest)
+    return np.sum(mesh.weight * np.sum(gap * gap, axis=1))
+
+
+def _rotations(P: Numeric, mesh: ArapMesh, sweeps: int) -> Any:
+    """The rotation (n, 3, 3) at each vertex that takes its rest edges closest to its deformed ones."""
+    rest = mesh.V[mesh.center] - mesh.V[mesh.neighbour]
+    deformed = P[mesh.center] - P[mesh.neighbour]
+    S = deformed[:, :, None] * (mesh.weight[:, None] * rest)[:, None, :]
+    return polar_rotation(_one_ring_sums(S, mesh), sweeps)
+
+
+def _one_ring_sums(values: Numeric, mesh: ArapMesh) -> Any:
+    """Sums of values of edges (e, ...) over the edges around each vertex (n, ...); zero where there are none."""
+    has_edges = np.diff(mesh.offsets) > 0
+    sums = np.add.reduceat(values, mesh.offsets[:-1][has_edges], axis=0)
+    if has_edges.all():
+        return sums
+    none = np.zeros((1, *values.shape[1:]))
+    place = np.where(has_edges, np.cumsum(has_edges) - 1, len(sums))
+    return np.concatenate([sums, none])[place]

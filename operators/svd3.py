@@ -1,0 +1,109 @@
+"""The singular value decomposition of 3×3 matrices without branches, and the nearest rotation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geoopt.numeric import Numeric
+
+LARGEST_STEP = np.sqrt(2) - 1  # tan π/8, of half an angle: no rotation of a sweep turns by more than π/4
+NOTHING = 1e-36  # square of what counts as zero beside an entry of size 1, in single precision as well
+
+
+def svd3(S: Numeric, sweeps: int = 4) -> tuple[Any, Any, Any]:
+    """Singular value decomposition of 3×3 matrices, S = U diag(sigma) Vᵀ, by a fixed number of sweeps.
+
+    S : (..., 3, 3);  sweeps : of three rotations each.
+    Returns ``(U, sigma, V)``: U and V (..., 3, 3) are rotations, det +1 (V, not its transpose: columns are
+    singular vectors); sigma (..., 3) is sorted by size, sigma[0] ≥ sigma[1] ≥ |sigma[2]|, and sigma[2] has
+    the sign of det S. Rank-deficient matrices, reflections and zero are allowed; U and V are rotations then, too.
+
+    McAdams, Selle, Tamstorf, Teran & Sifakis 2011: sweeps of Jacobi rotations of SᵀS with approximate angles,
+    gathered in a quaternion; columns sorted by conditional swaps; QR by Givens rotations.
+    Deviation: the three entries of SᵀS that an angle needs are dot products of the columns rotated so far
+    (Hestenes 1958), which keeps small singular values accurate, and angles are tangents of half angles.
+    """
+    scale = np.max(np.abs(S), axis=(-2, -1))
+    scale = np.where(scale > 0, scale, 1.0)
+    S = S / scale[..., None, None]
+    columns, q = [S[..., 0], S[..., 1], S[..., 2]], [1.0, 0.0, 0.0, 0.0]
+    for _ in range(sweeps):
+        for axis in (2, 0, 1):
+            _make_orthogonal(columns, q, axis)
+    V = _rotation_of(q)
+    turned = [V[..., 0], V[..., 1], V[..., 2]]
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        _put_longer_first(columns, turned, i, j)
+    U = _orthogonal_basis(columns)
+    sigma = np.stack([_dot(u, b) for u, b in zip(U, columns, strict=True)], axis=-1)
+    return np.stack(U, axis=-1), sigma * scale[..., None], np.stack(turned, axis=-1)
+
+
+def polar_rotation(S: Numeric, sweeps: int = 4) -> Any:
+    """The rotation R closest to S: R maximises tr(Rᵀ S) among the matrices with Rᵀ R = 1 and det R = +1.
+
+    S : (..., 3, 3);  sweeps : see `svd3`. Returns (..., 3, 3), U Vᵀ of the decomposition S = U diag(sigma) Vᵀ.
+    Where the two smallest singular values cancel (rank 1, zero, some reflections), one of many closest rotations.
+    """
+    U, _, V = svd3(S, sweeps)
+    return np.einsum("...ik,...jk->...ij", U, V)
+
+
+def _dot(a: Any, b: Any) -> Any:
+    return a[..., 0] * b[..., 0] + a[..., 1] * b[..., 1] + a[..., 2] * b[..., 2]
+
+
+def _make_orthogonal(columns: list, q: list, axis: int) -> None:
+    """Rotate two columns about ``axis`` towards orthogonality, and the quaternion (w, x, y, z) with them."""
+    i, j = (axis + 1) % 3, (axis + 2) % 3
+    a, b = columns[i], columns[j]
+    # tan 2θ = 2 a·b / (a·a − b·b); tan θ/2 is about an eighth of it where it is small
+    up, down = _dot(a, b), 2 * (_dot(a, a) - _dot(b, b))
+    is_small = np.abs(up) < LARGEST_STEP * np.abs(down)
+    t = np.where(is_small, up / np.where(is_small, down, 1.0), LARGEST_STEP)
+    cosine, sine = ((x / (1 + t * t))[..., None] for x in (1 - t * t, 2 * t))
+    columns[i], columns[j] = cosine * a + sine * b, cosine * b - sine * a
+    w, x, y, z = q[0], q[1 + axis], q[1 + i], q[1 + j]
+    q[0], q[1 + axis], q[1 + i], q[1 + j] = w - t * x, x + t * w, y + t * z, z - t * y
+
+
+def _rotation_of(q: list) -> Any:
+    """The rotation matrix of a quaternion of any length."""
+    w, x, y, z = q
+    s = 2 / (w * w + x * x + y * y + z * z)
+    rows = [
+        [1 - s * (y * y + z * z), s * (x * y - w * z), s * (x * z + w * y)],
+        [s * (x * y + w * z), 1 - s * (x * x + z * z), s * (y * z - w * x)],
+        [s * (x * z - w * y), s * (y * z + w * x), 1 - s * (x * x + y * y)],
+    ]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def _put_longer_first(columns: list, turned: list, i: int, j: int) -> None:
+    """Swap columns where the later is longer; one of them changes its sign, so that determinants stay."""
+    is_wrong = (_dot(columns[i], columns[i]) < _dot(columns[j], columns[j]))[..., None]
+    for c in (columns, turned):
+        c[i], c[j] = np.where(is_wrong, c[j], c[i]), np.where(is_wrong, -c[i], c[j])
+
+
+def _orthogonal_basis(columns: list) -> list:
+    """Columns of the rotation Q in the QR decomposition, by three Givens rotations."""
+    first, second, _ = columns
+    x, y, z = first[..., 0], first[..., 1], first[..., 2]
+    c, s, length = _givens(x, y)
+    d, t, _ = _givens(length, z)
+    across = np.stack([-s, c, 0 * c], axis=-1)
+    up = np.stack([-c * t, -s * t, d], axis=-1)
+    e, u, _ = _givens(_dot(across, second), _dot(up, second))
+    e, u = e[..., None], u[..., None]
+    return [np.stack([c * d, s * d, t], axis=-1), e * across + u * up, e * up - u * across]
+
+
+def _givens(x: Any, y: Any) -> tuple[Any, Any, Any]:
+    """Cosine and sine of the rotation of (x, y) onto (length, 0), and the length; (0, 0) is not rotated."""
+    square = x * x + y * y
+    is_long = square > NOTHING
+    length = np.sqrt(np.where(is_long, square, 1.0))
+    return np.where(is_long, x, 1.0) / length, np.where(is_long, y, 0.0) / length, np.sqrt(square)
