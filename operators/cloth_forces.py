@@ -1,0 +1,130 @@
+"""Forces in a cloth, their energy, and the linear system of an implicit time step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geoopt.numeric import Numeric
+from geoopt.sparse import from_triplets
+
+from .cloth import Cloth
+
+
+def cloth_forces(x: Numeric, v: Numeric, cloth: Cloth) -> Any:
+    """Forces (n, 3) [N] of stretch, shear, bending, their damping, and gravity.
+
+    x : (n, 3) positions [m];  v : (n, 3) velocities [m/s];  cloth : from `cloth`.
+    Conditions per triangle: stretch C_c = area (|J_c| − 1) along both axes of the rest plane, shear
+    C = area J_0·J_1; each pulls by −∂C/∂x (stiffness C + damping Ċ). Bending is linear. Baraff & Witkin 1998; bending
+    as Bergou et al. 2006.
+    """
+    m, F = len(cloth.F), cloth.F
+    J = _deformation(x, cloth)
+    stretch, shear = _stretch_gradient(J, cloth), _shear_gradient(J, cloth)
+    along, across = _pulls(J, stretch, shear, v, cloth)
+    on_corners = -np.einsum("micp,mc->mip", stretch, along) - np.einsum("mip,m->mip", shear, across)
+    corners = from_triplets(F.ravel(), np.arange(3 * m), np.ones(3 * m), (x.shape[0], 3 * m))
+    weight = cloth.mass * np.broadcast_to(cloth.gravity, x.shape)
+    bend = cloth.bend @ (cloth.bending * x + cloth.bend_damping * v)
+    return corners @ on_corners.reshape(3 * m, 3) + bend + weight
+
+
+def stretch_shear_energy(x: Numeric, cloth: Cloth) -> Any:
+    """The energy ½ Σ stiffness C² of stretch and shear in a cloth at positions x (n, 3); see `cloth_forces`.
+
+    Minus its gradient are the forces without bending, damping and gravity. Returns a number.
+    """
+    J = _deformation(x, cloth)
+    along, across = _stretch(J, cloth), _shear(J, cloth)
+    return 0.5 * (cloth.stretch * np.sum(along * along) + cloth.shear * np.sum(across * across))
+
+
+def cloth_system(x: Numeric, v: Numeric, h: Any, cloth: Cloth) -> tuple[Any, Any]:
+    """The linear system A v_next = b of an implicit Euler step of length h [s]; then x_next = x + h v_next.
+
+    x, v : (n, 3) positions [m] and velocities [m/s];  cloth : from `cloth`.
+    Returns A, sparse (3n, 3n), and b (3n,), degrees of freedom in the order of ``x.ravel()``: 3 i + p for axis p of
+    vertex i. A = M − h (D + h K) [kg] and b = M v + h (F − D v) with the forces F, D = ∂F/∂v and K = ∂F/∂x, both
+    symmetric and near rest negative semidefinite, so that A is positive definite there. K leaves out the derivative
+    of damping that is not symmetric. Baraff & Witkin 1998.
+    """
+    n = x.shape[0]
+    J = _deformation(x, cloth)
+    stretch, shear = _stretch_gradient(J, cloth), _shear_gradient(J, cloth)
+    along, across = _pulls(J, stretch, shear, v, cloth)
+    SS = np.einsum("micp,mjcq->mijpq", stretch, stretch)
+    HH = np.einsum("mip,mjq->mijpq", shear, shear)
+    D = -cloth.stretch_damping * SS - cloth.shear_damping * HH
+    K = -cloth.stretch * SS - cloth.shear * HH - _curvature(J, along, across, cloth)
+    D, K = _assembled(D, cloth, n), _assembled(K, cloth, n)
+    D, K = D + cloth.bend_damping * _on_axes(cloth.bend), K + cloth.bending * _on_axes(cloth.bend)
+    every = np.arange(3 * n)
+    M = from_triplets(every, every, np.full(3 * n, cloth.mass), (3 * n, 3 * n))
+    A = M - h * (D + h * K)
+    velocity = v.reshape(3 * n)
+    b = cloth.mass * velocity + h * (cloth_forces(x, v, cloth).reshape(3 * n) - D @ velocity)
+    return A, b
+
+
+def _deformation(x: Numeric, cloth: Cloth) -> Any:
+    """J (m, 2, 3): the images of the two axes of the rest planes."""
+    return np.einsum("mic,mip->mcp", cloth.B, x[cloth.F])
+
+
+def _stretch(J: Numeric, cloth: Cloth) -> Any:
+    return cloth.area[:, None] * (np.linalg.norm(J, axis=2) - 1)
+
+
+def _shear(J: Numeric, cloth: Cloth) -> Any:
+    return cloth.area * np.sum(J[:, 0] * J[:, 1], axis=1)
+
+
+def _stretch_gradient(J: Numeric, cloth: Cloth) -> Any:
+    """∂C_c/∂x_i (m, 3, 2, 3) by corner i, condition c and axis."""
+    unit = J / np.linalg.norm(J, axis=2)[:, :, None]
+    return (cloth.area[:, None, None] * cloth.B)[..., None] * unit[:, None]
+
+
+def _shear_gradient(J: Numeric, cloth: Cloth) -> Any:
+    """∂C/∂x_i (m, 3, 3) by corner i and axis."""
+    return np.einsum("mic,mcp->mip", cloth.area[:, None, None] * cloth.B, J[:, ::-1])
+
+
+def _pulls(J: Numeric, stretch: Numeric, shear: Numeric, v: Numeric, cloth: Cloth) -> tuple[Any, Any]:
+    """stiffness C + damping Ċ of stretch (m, 2) and of shear (m,)."""
+    corners = v[cloth.F]
+    along = np.einsum("micp,mip->mc", stretch, corners)
+    across = np.einsum("mip,mip->m", shear, corners)
+    return (
+        cloth.stretch * _stretch(J, cloth) + cloth.stretch_damping * along,
+        cloth.shear * _shear(J, cloth) + cloth.shear_damping * across,
+    )
+
+
+def _curvature(J: Numeric, along: Numeric, across: Numeric, cloth: Cloth) -> Any:
+    """Σ pull ∂²C/∂x_i∂x_j (m, 3, 3, 3, 3) by corners i, j and their axes."""
+    length = np.linalg.norm(J, axis=2)[:, :, None]
+    unit = J / length
+    off = np.eye(3) - unit[:, :, :, None] * unit[:, :, None, :]
+    stretched = off * (cloth.area[:, None] * along)[:, :, None, None] / length[..., None]
+    total = np.einsum("mic,mjc,mcpq->mijpq", cloth.B, cloth.B, stretched)
+    h = np.einsum("mic,mjc->mij", cloth.B, cloth.B[:, :, ::-1]) * cloth.area[:, None, None]
+    return total + (h * across[:, None, None])[..., None, None] * np.eye(3)
+
+
+def _assembled(blocks: Numeric, cloth: Cloth, n: int) -> Any:
+    """The (3n, 3n) matrix of the blocks (m, 3, 3, 3, 3) of triangles, by corners and their axes."""
+    place = 3 * cloth.F[:, :, None] + np.arange(3)
+    rows = np.broadcast_to(place[:, :, None, :, None], blocks.shape)
+    cols = np.broadcast_to(place[:, None, :, None, :], blocks.shape)
+    return from_triplets(rows, cols, blocks, (3 * n, 3 * n))
+
+
+def _on_axes(matrix: Any) -> Any:
+    """The matrix (n, n) on each of the three axes: (3n, 3n)."""
+    entries = matrix.tocoo()
+    axis, size = np.arange(3), 3 * matrix.shape[0]
+    rows, cols = (3 * index[:, None] + axis for index in (entries.row, entries.col))
+    return from_triplets(rows, cols, np.repeat(entries.data[:, None], 3, axis=1), (size, size))
