@@ -20,15 +20,11 @@ def cloth_forces(x: Numeric, v: Numeric, cloth: Cloth) -> Any:
     C = area J_0·J_1; each pulls by −∂C/∂x (stiffness C + damping Ċ). Bending is linear. Baraff & Witkin 1998; bending
     as Bergou et al. 2006.
     """
-    m, F = len(cloth.F), cloth.F
     J = _deformation(x, cloth)
     stretch, shear = _stretch_gradient(J, cloth), _shear_gradient(J, cloth)
     along, across = _pulls(J, stretch, shear, v, cloth)
-    on_corners = -np.einsum("micp,mc->mip", stretch, along) - np.einsum("mip,m->mip", shear, across)
-    corners = from_triplets(F.ravel(), np.arange(3 * m), np.ones(3 * m), (x.shape[0], 3 * m))
-    weight = cloth.mass * np.broadcast_to(cloth.gravity, x.shape)
     bend = cloth.bend @ (cloth.bending * x + cloth.bend_damping * v)
-    return corners @ on_corners.reshape(3 * m, 3) + bend + weight
+    return _summed(stretch, shear, along, across, cloth, x.shape[0]) + bend + cloth.mass * cloth.gravity
 
 
 def stretch_shear_energy(x: Numeric, cloth: Cloth) -> Any:
@@ -58,14 +54,14 @@ def cloth_system(x: Numeric, v: Numeric, h: Any, cloth: Cloth) -> tuple[Any, Any
     HH = np.einsum("mip,mjq->mijpq", shear, shear)
     D = -cloth.stretch_damping * SS - cloth.shear_damping * HH
     K = -cloth.stretch * SS - cloth.shear * HH - _curvature(J, along, across, cloth)
-    D, K = _assembled(D, cloth, n), _assembled(K, cloth, n)
-    D, K = D + cloth.bend_damping * _on_axes(cloth.bend), K + cloth.bending * _on_axes(cloth.bend)
-    every = np.arange(3 * n)
-    M = from_triplets(every, every, np.full(3 * n, cloth.mass), (3 * n, 3 * n))
-    A = M - h * (D + h * K)
-    velocity = v.reshape(3 * n)
-    b = cloth.mass * velocity + h * (cloth_forces(x, v, cloth).reshape(3 * n) - D @ velocity)
-    return A, b
+    M = cloth.mass * _on_axes(from_triplets(np.arange(n), np.arange(n), np.ones(n), (n, n)))
+    bend = h * (cloth.bend_damping + h * cloth.bending) * _on_axes(cloth.bend)
+    A = M - _assembled(h * (D + h * K), cloth, n) - bend
+    # D v are the forces of damping, so that F − D v are the forces without it
+    along, across = cloth.stretch * _stretch(J, cloth), cloth.shear * _shear(J, cloth)
+    forces = _summed(stretch, shear, along, across, cloth, n) + cloth.bend @ (cloth.bending * x)
+    b = cloth.mass * v + h * (forces + cloth.mass * cloth.gravity)
+    return A, b.reshape(3 * n)
 
 
 def _deformation(x: Numeric, cloth: Cloth) -> Any:
@@ -101,6 +97,14 @@ def _pulls(J: Numeric, stretch: Numeric, shear: Numeric, v: Numeric, cloth: Clot
         cloth.stretch * _stretch(J, cloth) + cloth.stretch_damping * along,
         cloth.shear * _shear(J, cloth) + cloth.shear_damping * across,
     )
+
+
+def _summed(stretch: Numeric, shear: Numeric, along: Numeric, across: Numeric, cloth: Cloth, n: int) -> Any:
+    """Forces (n, 3) of the triangles, −∂C/∂x times what pulls, at the vertices."""
+    on_corners = -np.einsum("micp,mc->mip", stretch, along) - np.einsum("mip,m->mip", shear, across)
+    m = len(cloth.F)
+    corners = from_triplets(cloth.F.ravel(), np.arange(3 * m), np.ones(3 * m), (n, 3 * m))
+    return corners @ on_corners.reshape(3 * m, 3)
 
 
 def _curvature(J: Numeric, along: Numeric, across: Numeric, cloth: Cloth) -> Any:

@@ -1,0 +1,115 @@
+"""As-rigid-as-possible deformation: the laws of its energy, and what its steps do."""
+
+from __future__ import annotations
+
+import igl
+import numpy as np
+import pytest
+from scipy.sparse.linalg import splu
+from scipy.spatial.transform import Rotation
+
+import geoopt
+from geoopt.meshes import bumpy
+from geoopt.operators import arap_energy, arap_mesh, arap_rhs, polar_rotation
+
+from .conftest import with_unreferenced
+
+
+def bent(V):
+    return V * [1, 1.2, 0.9] + 0.1 * np.sin(3 * V[:, ::-1])
+
+
+def test_the_record_holds_every_edge_twice_by_center(mesh):
+    V, F = mesh
+    record = arap_mesh(V, F)
+    assert (np.diff(record.center) >= 0).all()
+    np.testing.assert_array_equal(np.repeat(np.arange(len(V)), np.diff(record.offsets)), record.center)
+    np.testing.assert_allclose(record.laplacian.toarray(), -igl.cotmatrix(V, F).toarray(), atol=1e-12)
+
+
+def test_rigid_motions_have_no_energy_and_rotate_the_rest_edges(mesh):
+    V, F = mesh
+    record = arap_mesh(V, F)
+    R = Rotation.from_rotvec([0.3, -2.0, 1.1]).as_matrix()
+    P = V @ R.T + [1, 2, 3]
+    assert abs(arap_energy(P, record, 8)) < 1e-20 * max(len(V), 1)
+    np.testing.assert_allclose(arap_rhs(P, record, 8), record.laplacian @ P, atol=1e-11)
+
+
+def test_the_gradient_of_the_energy_is_the_residual_of_the_global_step():
+    V, F = bumpy(56)
+    record = arap_mesh(V, F)
+    P, step = bent(V), 1e-5
+    gradient = 4 * (record.laplacian @ P - arap_rhs(P, record, 8))
+    for i, axis in ((0, 0), (7, 1), (33, 2)):
+        D = np.zeros_like(P)
+        D[i, axis] = step
+        slope = (arap_energy(P + D, record, 8) - arap_energy(P - D, record, 8)) / (2 * step)
+        assert np.isclose(slope, gradient[i, axis], rtol=1e-6, atol=1e-8)
+
+
+def test_local_and_global_steps_lower_the_energy():
+    V, F = bumpy(152)
+    record = arap_mesh(V, F)
+    held = np.arange(len(V)) % 40 == 0
+    P = V.copy()
+    P[held] += 0.3 * np.random.default_rng(0).normal(size=(held.sum(), 3))
+    L, free = record.laplacian.tocsc(), ~held
+    factor = splu(L[free][:, free])
+    rhs, energy = (geoopt.compile(f, V, record, 8) for f in (arap_rhs, arap_energy))
+    energies = [energy(P)]
+    for _ in range(10):
+        P[free] = factor.solve(rhs(P)[free] - L[free][:, held] @ P[held])
+        energies.append(energy(P))
+    assert (np.diff(energies) < 1e-9 * energies[0]).all() and energies[-1] < 0.2 * energies[0]
+
+
+def test_vertices_without_neighbours_get_nothing():
+    V, F = with_unreferenced()
+    record = arap_mesh(V, F)
+    alone = np.diff(record.offsets) == 0
+    assert alone.sum() == 3
+    b = geoopt.compile(arap_rhs, V, record)(bent(V))
+    assert (b[alone] == 0).all() and np.isfinite(b).all()
+    lonely = arap_mesh(V, np.zeros((0, 3), int))
+    assert (arap_rhs(V, lonely) == 0).all() and arap_energy(V, lonely) == 0
+    assert (geoopt.compile(arap_rhs, V, lonely)(V) == 0).all()
+
+
+def test_rotations_are_those_of_libigl():
+    V, F = bumpy(56)
+    record = arap_mesh(V, F)
+    P = bent(V)
+    R = np.empty((len(V), 3, 3))
+    for i in range(len(V)):
+        around = record.neighbour[record.offsets[i] : record.offsets[i + 1]]
+        weight = record.weight[record.offsets[i] : record.offsets[i + 1]]
+        S = np.einsum("e,ep,eq->pq", weight, P[i] - P[around], V[i] - V[around])
+        R[i] = igl.polar_svd3x3(np.asfortranarray(S))
+        np.testing.assert_allclose(polar_rotation(S, 8), R[i], atol=1e-10)
+    rest = record.V[record.center] - record.V[record.neighbour]
+    term = 0.5 * record.weight[:, None] * np.einsum("epq,eq->ep", R[record.center] + R[record.neighbour], rest)
+    want = np.zeros_like(V)
+    np.add.at(want, record.center, term)
+    np.testing.assert_allclose(arap_rhs(P, record, 8), want, atol=1e-11)
+
+
+def test_compiled_it_is_the_same(mesh):
+    V, F = mesh
+    record, P = arap_mesh(V, F), bent(V) + 0.01 * np.random.default_rng(3).normal(size=V.shape)
+    want = arap_rhs(P, record, 8)
+    np.testing.assert_allclose(geoopt.compile(arap_rhs, V, record, 8)(P), want, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(geoopt.compile(arap_energy, V, record, 8)(P), arap_energy(P, record, 8), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("V", "F", "message"),
+    [
+        (np.zeros((4, 2)), np.zeros((0, 3), int), "rest positions must have shape"),
+        (np.zeros((4, 3)), np.zeros((1, 4), int), "triangles must have shape"),
+        (np.zeros((4, 3)), np.array([[0, 1, 2]]), "has no area"),
+    ],
+)
+def test_what_is_no_mesh_is_refused(V, F, message):
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=message):
+        arap_mesh(V, F)
