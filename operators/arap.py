@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from geoopt.numeric import Numeric
 from geoopt.sparse import from_triplets
 
 from .cotan_laplacian import cotan_laplacian
@@ -56,7 +55,7 @@ def arap_mesh(V: np.ndarray, F: np.ndarray) -> ArapMesh:
     return ArapMesh(V, center, neighbour, weight, offsets)
 
 
-def arap_rhs(P: Numeric, mesh: ArapMesh, sweeps: int = 4) -> Any:
+def arap_rhs(P: Any, mesh: ArapMesh, sweeps: int = 4) -> Any:
     """Right-hand side of the global step: positions that satisfy ``mesh.laplacian @ P_next = arap_rhs(P, mesh)``.
 
     P : (n, 3) deformed positions [m];  mesh : from `arap_mesh`;  sweeps : see `svd3`.
@@ -70,7 +69,7 @@ def arap_rhs(P: Numeric, mesh: ArapMesh, sweeps: int = 4) -> Any:
     return _one_ring_sums(np.einsum("epq,eq->ep", mean, mesh.weight[:, None] * rest), mesh)
 
 
-def arap_energy(P: Numeric, mesh: ArapMesh, sweeps: int = 4) -> Any:
+def arap_energy(P: Any, mesh: ArapMesh, sweeps: int = 4) -> Any:
     """Σ_i Σ_j w_ij |(p_i − p_j) − R_i (v_i − v_j)|² [m²] with the best rotations R_i; see `arap_rhs`.
 
     P : (n, 3) deformed positions [m]. Returns a number, zero for rigid motions of the rest positions. Its
@@ -83,7 +82,7 @@ def arap_energy(P: Numeric, mesh: ArapMesh, sweeps: int = 4) -> Any:
     return np.sum(mesh.weight * np.sum(gap * gap, axis=1))
 
 
-def _rotations(P: Numeric, mesh: ArapMesh, sweeps: int) -> Any:
+def _rotations(P: Any, mesh: ArapMesh, sweeps: int) -> Any:
     """The rotation (n, 3, 3) at each vertex that takes its rest edges closest to its deformed ones."""
     rest = mesh.V[mesh.center] - mesh.V[mesh.neighbour]
     deformed = P[mesh.center] - P[mesh.neighbour]
@@ -91,7 +90,7 @@ def _rotations(P: Numeric, mesh: ArapMesh, sweeps: int) -> Any:
     return polar_rotation(_one_ring_sums(S, mesh), sweeps)
 
 
-def _one_ring_sums(values: Numeric, mesh: ArapMesh) -> Any:
+def _one_ring_sums(values: Any, mesh: ArapMesh) -> Any:
     """Sums of values of edges (e, ...) over the edges around each vertex (n, ...); zero where there are none."""
     has_edges = np.diff(mesh.offsets) > 0
     sums = np.add.reduceat(values, mesh.offsets[:-1][has_edges], axis=0)

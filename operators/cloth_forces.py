@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from geoopt.numeric import Numeric
 from geoopt.sparse import from_triplets
 
 from .cloth import Cloth
 
 
-def cloth_forces(x: Numeric, v: Numeric, cloth: Cloth) -> Any:
+def cloth_forces(x: Any, v: Any, cloth: Cloth) -> Any:
     """Forces (n, 3) [N] of stretch, shear, bending, their damping, and gravity.
 
     x : (n, 3) positions [m];  v : (n, 3) velocities [m/s];  cloth : from `cloth`.
@@ -27,7 +26,7 @@ def cloth_forces(x: Numeric, v: Numeric, cloth: Cloth) -> Any:
     return _summed(stretch, shear, along, across, cloth, x.shape[0]) + bend + cloth.mass * cloth.gravity
 
 
-def stretch_shear_energy(x: Numeric, cloth: Cloth) -> Any:
+def stretch_shear_energy(x: Any, cloth: Cloth) -> Any:
     """The energy ½ Σ stiffness C² of stretch and shear in a cloth at positions x (n, 3); see `cloth_forces`.
 
     Minus its gradient are the forces without bending, damping and gravity. Returns a number.
@@ -37,7 +36,7 @@ def stretch_shear_energy(x: Numeric, cloth: Cloth) -> Any:
     return 0.5 * (cloth.stretch * np.sum(along * along) + cloth.shear * np.sum(across * across))
 
 
-def cloth_system(x: Numeric, v: Numeric, h: Any, cloth: Cloth) -> tuple[Any, Any]:
+def cloth_system(x: Any, v: Any, h: Any, cloth: Cloth) -> tuple[Any, Any]:
     """The linear system A v_next = b of an implicit Euler step of length h [s]; then x_next = x + h v_next.
 
     x, v : (n, 3) positions [m] and velocities [m/s];  cloth : from `cloth`.
@@ -64,31 +63,31 @@ def cloth_system(x: Numeric, v: Numeric, h: Any, cloth: Cloth) -> tuple[Any, Any
     return A, b.reshape(3 * n)
 
 
-def _deformation(x: Numeric, cloth: Cloth) -> Any:
+def _deformation(x: Any, cloth: Cloth) -> Any:
     """J (m, 2, 3): the images of the two axes of the rest planes."""
     return np.einsum("mic,mip->mcp", cloth.B, x[cloth.F])
 
 
-def _stretch(J: Numeric, cloth: Cloth) -> Any:
+def _stretch(J: Any, cloth: Cloth) -> Any:
     return cloth.area[:, None] * (np.linalg.norm(J, axis=2) - 1)
 
 
-def _shear(J: Numeric, cloth: Cloth) -> Any:
+def _shear(J: Any, cloth: Cloth) -> Any:
     return cloth.area * np.sum(J[:, 0] * J[:, 1], axis=1)
 
 
-def _stretch_gradient(J: Numeric, cloth: Cloth) -> Any:
+def _stretch_gradient(J: Any, cloth: Cloth) -> Any:
     """∂C_c/∂x_i (m, 3, 2, 3) by corner i, condition c and axis."""
     unit = J / np.linalg.norm(J, axis=2)[:, :, None]
     return (cloth.area[:, None, None] * cloth.B)[..., None] * unit[:, None]
 
 
-def _shear_gradient(J: Numeric, cloth: Cloth) -> Any:
+def _shear_gradient(J: Any, cloth: Cloth) -> Any:
     """∂C/∂x_i (m, 3, 3) by corner i and axis."""
     return np.einsum("mic,mcp->mip", cloth.area[:, None, None] * cloth.B, J[:, ::-1])
 
 
-def _pulls(J: Numeric, stretch: Numeric, shear: Numeric, v: Numeric, cloth: Cloth) -> tuple[Any, Any]:
+def _pulls(J: Any, stretch: Any, shear: Any, v: Any, cloth: Cloth) -> tuple[Any, Any]:
     """stiffness C + damping Ċ of stretch (m, 2) and of shear (m,)."""
     corners = v[cloth.F]
     along = np.einsum("micp,mip->mc", stretch, corners)
@@ -99,7 +98,7 @@ def _pulls(J: Numeric, stretch: Numeric, shear: Numeric, v: Numeric, cloth: Clot
     )
 
 
-def _summed(stretch: Numeric, shear: Numeric, along: Numeric, across: Numeric, cloth: Cloth, n: int) -> Any:
+def _summed(stretch: Any, shear: Any, along: Any, across: Any, cloth: Cloth, n: int) -> Any:
     """Forces (n, 3) of the triangles, −∂C/∂x times what pulls, at the vertices."""
     on_corners = -np.einsum("micp,mc->mip", stretch, along) - np.einsum("mip,m->mip", shear, across)
     m = len(cloth.F)
@@ -107,7 +106,7 @@ def _summed(stretch: Numeric, shear: Numeric, along: Numeric, across: Numeric, c
     return corners @ on_corners.reshape(3 * m, 3)
 
 
-def _curvature(J: Numeric, along: Numeric, across: Numeric, cloth: Cloth) -> Any:
+def _curvature(J: Any, along: Any, across: Any, cloth: Cloth) -> Any:
     """Σ pull ∂²C/∂x_i∂x_j (m, 3, 3, 3, 3) by corners i, j and their axes."""
     length = np.linalg.norm(J, axis=2)[:, :, None]
     unit = J / length
@@ -118,7 +117,7 @@ def _curvature(J: Numeric, along: Numeric, across: Numeric, cloth: Cloth) -> Any
     return total + (h * across[:, None, None])[..., None, None] * np.eye(3)
 
 
-def _assembled(blocks: Numeric, cloth: Cloth, n: int) -> Any:
+def _assembled(blocks: Any, cloth: Cloth, n: int) -> Any:
     """The (3n, 3n) matrix of the blocks (m, 3, 3, 3, 3) of triangles, by corners and their axes."""
     place = 3 * cloth.F[:, :, None] + np.arange(3)
     rows = np.broadcast_to(place[:, :, None, :, None], blocks.shape)

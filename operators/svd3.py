@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from geoopt.numeric import Numeric
-
 LARGEST_STEP = np.sqrt(2) - 1  # tan π/8, of half an angle: no rotation of a sweep turns by more than π/4
 NOTHING = 1e-36  # square of what counts as zero beside an entry of size 1, in single precision as well
 
 
-def svd3(S: Numeric, sweeps: int = 4) -> tuple[Any, Any, Any]:
+def svd3(S: Any, sweeps: int = 4) -> tuple[Any, Any, Any]:
     """Singular value decomposition of 3×3 matrices, S = U diag(sigma) Vᵀ, by a fixed number of sweeps.
 
     S : (..., 3, 3);  sweeps : of three rotations each.
@@ -41,7 +39,7 @@ def svd3(S: Numeric, sweeps: int = 4) -> tuple[Any, Any, Any]:
     return np.stack(U, axis=-1), sigma * scale[..., None], np.stack(turned, axis=-1)
 
 
-def polar_rotation(S: Numeric, sweeps: int = 4) -> Any:
+def polar_rotation(S: Any, sweeps: int = 4) -> Any:
     """The rotation R closest to S: R maximises tr(Rᵀ S) among the matrices with Rᵀ R = 1 and det R = +1.
 
     S : (..., 3, 3);  sweeps : see `svd3`. Returns (..., 3, 3), U Vᵀ of the decomposition S = U diag(sigma) Vᵀ.

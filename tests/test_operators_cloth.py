@@ -76,7 +76,9 @@ def test_the_bend_matrix_is_symmetric_and_negative(shape):
     V, F, _, _ = shape
     Q = cloth(V, F).bend.toarray()
     assert_near(Q, Q.T, 1e-14)
-    assert np.linalg.eigvalsh(Q).max() < 1e-10 * np.abs(Q).max() and np.abs(Q.sum(axis=1)).max() < 1e-10 * np.abs(Q).max()
+    assert (
+        np.linalg.eigvalsh(Q).max() < 1e-10 * np.abs(Q).max() and np.abs(Q.sum(axis=1)).max() < 1e-10 * np.abs(Q).max()
+    )
 
 
 def test_forces_are_minus_the_gradient_of_the_energy(shape):
