@@ -110,7 +110,7 @@ def _bend_matrix(V: np.ndarray, F: np.ndarray) -> Any:
     c1, c2 = _cot(x1 - x0, x2 - x0), _cot(x1 - x0, x3 - x0)
     c3, c4 = _cot(x0 - x1, x2 - x1), _cot(x0 - x1, x3 - x1)
     k = np.stack([c3 + c4, c1 + c2, -c1 - c3, -c2 - c4], axis=1)
-    areas = sum(np.linalg.norm(np.cross(x1 - x0, x - x0), axis=1) for x in (x2, x3))
+    areas = np.linalg.norm(np.cross(x1 - x0, x2 - x0), axis=1) + np.linalg.norm(np.cross(x1 - x0, x3 - x0), axis=1)
     Q = (-3 / areas)[:, None, None] * k[:, :, None] * k[:, None, :]
     rows = np.broadcast_to(hinges[:, :, None], Q.shape)
     return from_triplets(rows, rows.swapaxes(1, 2), Q, (len(V), len(V)))

@@ -18,6 +18,11 @@ def svd3(S: Any, sweeps: int = 4) -> tuple[Any, Any, Any]:
     singular vectors); sigma (..., 3) is sorted by size, sigma[0] ≥ sigma[1] ≥ |sigma[2]|, and sigma[2] has
     the sign of det S. Rank-deficient matrices, reflections and zero are allowed; U and V are rotations then, too.
 
+    Error of the product beside the largest entry, for 300,000 random matrices in double precision:
+    3 sweeps: median 2e-6, worst 2e-1;  4: 8e-16, 2e-2 (one matrix in a hundred above 1e-4);  5: 4e-16, 3e-5 (one in
+    a thousand above 1e-6);  6: 4e-16, 5e-12;  7: 4e-16, 2e-15. Singular values spread over twenty orders of
+    magnitude need 8. U and V are rotations to rounding after any number of sweeps, none included.
+
     McAdams, Selle, Tamstorf, Teran & Sifakis 2011: sweeps of Jacobi rotations of SᵀS with approximate angles,
     gathered in a quaternion; columns sorted by conditional swaps; QR by Givens rotations.
     Deviation: the three entries of SᵀS that an angle needs are dot products of the columns rotated so far
@@ -34,9 +39,8 @@ def svd3(S: Any, sweeps: int = 4) -> tuple[Any, Any, Any]:
     turned = [V[..., 0], V[..., 1], V[..., 2]]
     for i, j in ((0, 1), (0, 2), (1, 2)):
         _put_longer_first(columns, turned, i, j)
-    U = _orthogonal_basis(columns)
-    sigma = np.stack([_dot(u, b) for u, b in zip(U, columns, strict=True)], axis=-1)
-    return np.stack(U, axis=-1), sigma * scale[..., None], np.stack(turned, axis=-1)
+    U, sigma = _qr(columns)
+    return np.stack(U, axis=-1), np.stack(sigma, axis=-1) * scale[..., None], np.stack(turned, axis=-1)
 
 
 def polar_rotation(S: Any, sweeps: int = 4) -> Any:
@@ -86,17 +90,18 @@ def _put_longer_first(columns: list, turned: list, i: int, j: int) -> None:
         c[i], c[j] = np.where(is_wrong, c[j], c[i]), np.where(is_wrong, -c[i], c[j])
 
 
-def _orthogonal_basis(columns: list) -> list:
-    """Columns of the rotation Q in the QR decomposition, by three Givens rotations."""
-    first, second, _ = columns
-    x, y, z = first[..., 0], first[..., 1], first[..., 2]
-    c, s, length = _givens(x, y)
-    d, t, _ = _givens(length, z)
+def _qr(columns: list) -> tuple[list, list]:
+    """Columns of the rotation Q in the QR decomposition, by three Givens rotations, and the diagonal of R."""
+    first, second, third = columns
+    c, s, length = _givens(first[..., 0], first[..., 1])
+    d, t, longest = _givens(length, first[..., 2])
     across = np.stack([-s, c, 0 * c], axis=-1)
     up = np.stack([-c * t, -s * t, d], axis=-1)
-    e, u, _ = _givens(_dot(across, second), _dot(up, second))
+    e, u, middle = _givens(_dot(across, second), _dot(up, second))
+    last = e * _dot(up, third) - u * _dot(across, third)
     e, u = e[..., None], u[..., None]
-    return [np.stack([c * d, s * d, t], axis=-1), e * across + u * up, e * up - u * across]
+    Q = [np.stack([c * d, s * d, t], axis=-1), e * across + u * up, e * up - u * across]
+    return Q, [longest, middle, last]
 
 
 def _givens(x: Any, y: Any) -> tuple[Any, Any, Any]:

@@ -117,14 +117,39 @@ def test_the_nearest_rotation_of_a_stretched_rotation():
     np.testing.assert_allclose(polar_rotation(R @ stretch, 6), R, atol=1e-12)
 
 
-def test_compiled_it_is_the_same(S):
+def assert_same_decomposition(S, options):
     S = np.concatenate([S, X[:20]])  # of a few matrices the compiler would write each operation on its own
-    U, sigma, V = geoopt.compile(svd3, S, 6)(S)
+    U, sigma, V = geoopt.compile(svd3, S, 6, options=options)(S)
     size = size_of(S)[:, None]
     np.testing.assert_allclose(sigma / size, svd3(S, 6)[1] / size, atol=1e-10)
     product = np.einsum("nik,nk,njk->nij", U, sigma / size, V)
     np.testing.assert_allclose(product, S / size[..., None], atol=1e-5)
-    assert_rotations(U, V, geoopt.compile(polar_rotation, S)(S))
+    assert_rotations(U, V)
+
+
+def test_compiled_it_is_the_same(S):
+    assert_same_decomposition(S, geoopt.Options(without={"global"}))
+    assert_rotations(geoopt.compile(polar_rotation, S, 4)(S))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "random",
+        "singular values of all sizes",
+        pytest.param(
+            "equal singular values",
+            marks=pytest.mark.xfail(reason="two kernels decide one comparison, rounded differently", strict=True),
+        ),
+    ],
+)
+def test_compiled_it_is_the_same_in_two_kernels(name):
+    assert_same_decomposition(MATRICES[name], geoopt.Options())
+
+
+def test_compiled_nearest_rotations_of_equal_singular_values():
+    S = MATRICES["equal singular values"]
+    np.testing.assert_allclose(geoopt.compile(polar_rotation, S)(S), polar_rotation(S), atol=1e-10)
 
 
 def test_compiled_random_matrices_have_the_same_vectors():
@@ -141,5 +166,7 @@ def test_single_precision():
 
 
 def test_it_is_one_kernel():
-    kernels = [len(geoopt.compile(f, X).plan.kernels) for f in (polar_rotation, svd3)]
-    assert kernels == [1, 1]
+    whole = geoopt.Options(without={"global"})
+    programs = geoopt.compile(polar_rotation, X), geoopt.compile(svd3, X, options=whole)
+    assert [len(p.plan.kernels) for p in programs] == [1, 1]
+    assert programs[0].report()["kernels"][0]["operations"] < 1000
