@@ -185,6 +185,8 @@ class Symbolic(NDArrayOperatorsMixin):
         return self.sharing(lambda ids: ids.transpose(tuple(order)))
 
     def astype(self, dtype: Any, **_: Any) -> Symbolic:
+        if np.dtype(dtype) == bool:
+            return self.copy() if self._is_bool else np.not_equal(self, 0.0)  # type: ignore[return-value]
         if not np.issubdtype(np.dtype(dtype), np.floating):
             raise UnsupportedError(f"cannot convert unknown values to {np.dtype(dtype)}", "keep them floating-point")
         return self.copy()
@@ -193,6 +195,7 @@ class Symbolic(NDArrayOperatorsMixin):
 
     sum, mean, var, std = (_method(f) for f in (np.sum, np.mean, np.var, np.std))
     prod, cumsum, cumprod = (_method(f) for f in (np.prod, np.cumsum, np.cumprod))
+    all, any = (_method(f) for f in (np.all, np.any))
     max, min, clip, dot = (_method(f) for f in (np.max, np.min, np.clip, np.dot))
     take, repeat, swapaxes = (_method(f) for f in (np.take, np.repeat, np.swapaxes))
     diagonal, trace, conj = (_method(f) for f in (np.diagonal, np.trace, np.conj))
