@@ -26,6 +26,7 @@ IS_QUICK = os.environ.get("GEOOPT_ARRAY_API_QUICK") == "1"
 # limits of geoopt that single examples of a test overstep: these examples count as not drawn
 BEYOND = re.compile(
     r"matrices of shape .* at most 6×6"  # determinants and inverses are unrolled
+    r"|norm of matrices with ord=(-?2|'nuc')"  # singular values need iterations
     r"|over \d+ entries is not supported \(at most 64\)"  # products, extremes and running sums are unrolled
     r"|cannot convert unknown values to (u?int|complex)",  # integers are structure, and must be known while tracing
     re.DOTALL,
