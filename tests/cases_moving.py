@@ -243,7 +243,7 @@ ELEMENTWISE = {
         np.add.outer(v, x),
         np.multiply.outer(C, v),
         np.hypot.outer(v, v[0]),
-        *(f.outer(v, x[0]) for f, row in BY_UFUNC.items() if row.arity == 2 and not row.gives_bool),
+        *(f.outer(np.abs(v), x[0]) for f, row in BY_UFUNC.items() if row.arity == 2 and not row.gives_bool),
         *(np.where(f.outer(v, V), 1.0, 0.0) for f in (np.less, np.less_equal, np.greater, np.greater_equal)),
         *(np.where(f.outer(v, V), 1.0, 0.0) for f in (np.equal, np.not_equal)),
         *(np.where(f.outer(v > 0, x < 1), 1.0, 0.0) for f in (np.logical_and, np.logical_or, np.logical_xor)),
