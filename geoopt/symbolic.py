@@ -138,7 +138,7 @@ class Symbolic(NDArrayOperatorsMixin):
         """Put a value, broadcast, at some places (counted in C order) of the array."""
         if value._is_bool != self._is_bool:
             raise UnsupportedError("a comparison assigned to numbers is not supported", "use it inside np.where")
-        shape = value.shape[next((i for i, n in enumerate(value.shape) if n > 1), value.ndim) :]
+        shape = value.shape[next((i for i, n in enumerate(value.shape) if n != 1), value.ndim) :]
         fits = len(shape) <= places.ndim and all(
             a in (1, b) for a, b in zip(shape[::-1], places.shape[::-1], strict=False)
         )

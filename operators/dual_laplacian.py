@@ -10,10 +10,9 @@ from geoopt.numeric import Numeric
 from geoopt.sparse import from_diagonal, from_triplets
 
 # every edge of a tetrahedron in both directions, and the corner to the left of it seen from the fourth one
-TAIL, HEAD, LEFT = np.array(
-    [(0, 1, 2), (0, 2, 3), (0, 3, 1), (1, 0, 3), (1, 2, 0), (1, 3, 2)]
-    + [(2, 0, 1), (2, 1, 3), (2, 3, 0), (3, 0, 2), (3, 1, 0), (3, 2, 1)]
-).T
+TAIL = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3])
+HEAD = np.array([1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2])
+LEFT = np.array([2, 3, 1, 3, 0, 2, 1, 3, 0, 2, 0, 1])
 
 
 def dual_laplacian(V: Numeric, T: np.ndarray) -> tuple[Any, Any]:

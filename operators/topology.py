@@ -29,10 +29,8 @@ def interior_edges(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if (count > 2).any():
         bad = start[np.argmax(count > 2)]
         i, j = pairs[bad].tolist()
-        size = int(count.max())
-        raise ValueError(
-            f"the mesh is not a manifold: edge ({i}, {j}) has more than two faces (up to {size} at an edge)"
-        )
+        size = int(count[count > 2][0])
+        raise ValueError(f"the mesh is not a manifold: {size} faces meet at the edge ({i}, {j})")
     a = start[count == 2]
     one, other = face[a], face[a + 1]
     at, opposite = corner[a], corner[a + 1]

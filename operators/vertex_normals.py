@@ -19,7 +19,6 @@ def vertex_normals(V: Numeric, F: np.ndarray) -> Any:
     a, b, c = V[F[:, 0]], V[F[:, 1]], V[F[:, 2]]
     twice = np.cross(b - a, c - a)  # the normal times twice the area
     total = np.zeros_like(V)
-    for corner in range(3):
-        np.add.at(total, F[:, corner], twice)
+    np.add.at(total, F, twice[:, None])
     length = np.linalg.norm(total, axis=1)[:, None]
     return total / np.where(length > 0, length, 1)
