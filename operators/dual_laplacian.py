@@ -21,9 +21,10 @@ def dual_laplacian(V: Numeric, T: np.ndarray) -> tuple[Any, Any]:
     V : (n, 3) vertex positions [m];  T : (m, 4) tetrahedra of positive volume: corner 3 sees corners 0, 1, 2
     counter-clockwise.
     Returns ``(L, M)``, sparse (n, n). L [m] has the sign of ``igl.cotmatrix``: L[i, j] is the area of the dual face
-    of edge ij over the edge's length, rows sum to zero, and on a Delaunay mesh L is negative semidefinite. M is
-    diagonal [m³]: the volume of the dual cell, split between the tetrahedra. Where circumcentres lie outside their
-    tetrahedra, parts count as negative. L is exact for linear functions at interior vertices.
+    of edge ij over the edge's length, and rows sum to zero. M is diagonal [m³]: the volume of the dual cell, on a
+    Delaunay mesh the Voronoi cell; the sum is the volume of the mesh. Where a circumcentre lies outside its
+    tetrahedron, parts count as negative; on a Delaunay mesh interior edges still have L[i, j] ≥ 0. L maps linear
+    functions to zero at interior vertices.
     Alexa, Herholz, Kohlbrenner & Sorkine-Hornung 2020, Properties of Laplace operators for tetrahedral meshes.
     """
     n = V.shape[0]
