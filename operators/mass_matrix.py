@@ -24,7 +24,7 @@ def mass_matrix(V: Numeric, F: np.ndarray, kind: str = "barycentric") -> Any:
     n = V.shape[0]
     area = face_areas(V, F)[:, None]
     if kind == "barycentric":
-        share = area * np.full(3, 1 / 3)
+        share = np.repeat(area / 3, 3, axis=1)
     elif kind == "voronoi":
         share = _voronoi_areas(V, F, area)
     else:
