@@ -148,3 +148,15 @@ def test_vectors_wider_than_a_strip_are_refused():
 def test_arguments_of_functions_that_are_not_supported_are_named():
     with pytest.raises(geoopt.UnsupportedError, match="optimize"):
         geoopt.compile(lambda a: np.einsum("ij->i", a, optimize=True), X)
+
+
+def test_nothing_assigned_to_nothing():
+    none = np.zeros(0, int)
+
+    def fill(a):
+        b = a * 2
+        b[none] = a[none]
+        np.add.at(b, none, a[none])
+        return b
+
+    same(fill, X)
