@@ -94,8 +94,8 @@ class _Part:
         lengths = self.plan.entries_of_tasks(self.rows[self.chosen], loop)
         return np.cumsum(lengths) - lengths
 
-    def _entries(self, table: int, loop: int | None) -> np.ndarray:
-        entries = self.plan.table(table)
+    def _of_part(self, entries: np.ndarray, loop: int | None) -> np.ndarray:
+        """Of one entry per member, or per term, those of the chosen tasks."""
         if self.chosen.all():
             return entries
         return entries[np.repeat(self.chosen, self.plan.entries_of_tasks(self.rows, loop))]
@@ -106,7 +106,7 @@ class _Part:
 
         @functools.cache
         def column(table: int, loop: int | None) -> dict[str, int]:
-            entries, base = self._entries(table, loop), base_of.get((table, loop))
+            entries, base = self._of_part(self.plan.table(table), loop), base_of.get((table, loop))
             if base is None:
                 return {"table": tables.number(entries)}
             low = np.repeat(columns[base].low, np.where(self.chosen, columns[base].lengths, 0))
@@ -115,8 +115,11 @@ class _Part:
         def moved(access: Access) -> Access:
             if access.table is not None:
                 return replace(access, **column(access.table, access.loop))
-            is_table = access.buffer > self.plan.workspace
-            return replace(access, buffer=tables.number(self.plan.table(access.buffer))) if is_table else access
+            if access.buffer <= self.plan.workspace:
+                return access
+            constants = self.plan.table(access.buffer)  # one per member, and members keep their numbers, or per term
+            mine = constants if access.loop is None else self._of_part(constants, access.loop)
+            return replace(access, buffer=tables.number(mine))
 
         size = int(self.plan.entries_of_tasks(self.rows[self.chosen], None).sum())
         share = size / max(self.kernel.size, 1)

@@ -160,3 +160,14 @@ def test_nothing_assigned_to_nothing():
         return b
 
     same(fill, X)
+
+
+def test_constants_of_terms_where_a_few_tasks_read_far(monkeypatch):
+    """The tasks that do not fit 16 bits have columns of their own; constants that vary by term are columns too."""
+    monkeypatch.setattr("geoopt.place.TASK_MEMBERS", 16)
+    monkeypatch.setattr("geoopt.compress.SPAN", 200)
+    index = np.minimum(np.arange(1600) // 4 + RNG.integers(0, 5, 1600), 399)
+    index[800:840] = RNG.integers(0, 400, 40)
+    weights = RNG.normal(size=1600)
+    starts = np.arange(0, 1600, 4)
+    same(lambda x: np.add.reduceat(weights * np.sin(x)[index], starts), RNG.normal(size=400))
