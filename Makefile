@@ -4,10 +4,10 @@ VENV := .venv
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fast lint golden counts bench clean
+.PHONY: help demo test fast array-api lint golden counts bench clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
 
 $(VENV)/.run: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python"; exit 1; }
@@ -28,6 +28,13 @@ test: $(VENV)/.dev  ## set everything up and run all tests
 
 fast: $(VENV)/.dev  ## the tests without real meshes, the command line and random programs
 	$(PY) -m pytest --ignore tests/test_cli.py --ignore tests/test_random_programs.py -k "not real"
+
+array-api: $(VENV)/.dev  ## run the array API standard's own tests: make array-api SUITE=path/to/array-api-tests
+	@test -d "$(SUITE)/array_api_tests" || { echo "SUITE must be a clone of data-apis/array-api-tests, with its submodule"; exit 1; }
+	$(PY) -m pip install --quiet --disable-pip-version-check --requirement "$(SUITE)/requirements.txt"
+	cd "$(SUITE)" && PYTHONPATH="$(CURDIR)" GEOOPT_CACHE_DIR="$(CURDIR)/$(VENV)/array-api" \
+	ARRAY_API_TESTS_MODULE=tests.array_api.module ARRAY_API_TESTS_MAX_ARRAY_SIZE=256 \
+	"$(CURDIR)/$(PY)" -m pytest -p tests.array_api.scope --max-examples 20 --disable-deadline -rs -W ignore array_api_tests
 
 lint: $(VENV)/.dev  ## style, unused code and types
 	$(VENV)/bin/ruff check .

@@ -110,6 +110,15 @@ def fabs(x: Any) -> Symbolic:
     return apply("absolute", x)
 
 
+@implements(np.logaddexp)
+def logaddexp(x: Any, y: Any) -> Symbolic:
+    """The exponential of a difference never overflows; that of two equal infinities is not formed."""
+    x, y = numbers(x, y)
+    larger = apply("maximum", x, y)
+    apart = apply("where", apply("equal", x, y), 0.0, x - y)
+    return larger + apply("log1p", apply("exp", -apply("absolute", apart)))
+
+
 @implements(np.degrees, np.rad2deg)
 def degrees(x: Any) -> Symbolic:
     return apply("multiply", x, 180 / np.pi)

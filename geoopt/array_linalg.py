@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import apply, as_symbolic
+from .array_elementwise import power
 from .array_moving import stack, viewed
 from .array_products import matmul
 from .array_sums import max_, min_, sum_
@@ -22,6 +23,8 @@ from .errors import UnsupportedError
 from .symbolic import Symbolic
 
 LARGEST = 6
+LARGEST_FACTORED = 16  # factors need n³ operations, minors 2ⁿ
+_SignAndLog = type(np.linalg.slogdet(np.eye(1)))
 
 # -- norms ------------------------------------------------------------------------------------------
 
@@ -51,7 +54,9 @@ def vector_norm(x: Any, axis: Any = None, keepdims: bool = False, ord: Any = 2) 
         return sum_(apply("where", apply("not_equal", x, 0.0), 1.0, 0.0), axis, keepdims)
     if ord in (np.inf, -np.inf):
         return (max_ if ord > 0 else min_)(size, axis, keepdims)
-    raise UnsupportedError(f"the norm of vectors with ord={ord!r} is not supported", "use 0, 1, 2 or ±np.inf")
+    if not isinstance(ord, (int, float, np.number)):
+        raise ValueError(f"Invalid norm order {ord!r} for vectors")
+    return power(sum_(power(size, ord), axis, keepdims), 1 / ord)
 
 
 @implements(np.linalg.matrix_norm)
@@ -76,13 +81,20 @@ def _matrix_norm(x: Symbolic, ord: Any, axes: tuple[int, ...], keepdims: bool) -
 @implements(np.linalg.det)
 def det(a: Any) -> Symbolic:
     a, n = _square(a)
-    return _minors(a, range(n))[n][..., 0]
+    return _minors(a, range(n))[n][..., 0] if n else as_symbolic(a.graph, np.ones(a.shape[:-2]))
+
+
+@implements(np.linalg.slogdet)
+def slogdet(a: Any) -> Any:
+    """Of the determinant itself, which must not over- or underflow."""
+    determinant = det(a)
+    return _SignAndLog(np.sign(determinant), apply("log", apply("absolute", determinant)))
 
 
 @implements(np.linalg.inv)
 def inv(a: Any) -> Symbolic:
     a, n = _square(a)
-    if n == 1:
+    if n < 2:
         return 1.0 / a
     adjugate, determinant = _adjugate(a, n)
     return adjugate / determinant[..., None, None]
@@ -92,17 +104,17 @@ def inv(a: Any) -> Symbolic:
 def solve(a: Any, b: Any) -> Symbolic:
     a, b = numbers(a, b)
     a, n = _square(a)
-    if n == 1:
+    if n < 2:
         return matmul(1.0 / a, b)
     adjugate, determinant = _adjugate(a, n)
     return matmul(adjugate, b) / determinant[(..., None) if b.ndim == 1 else (..., None, None)]
 
 
-def _square(a: Any) -> tuple[Symbolic, int]:
+def _square(a: Any, largest: int = LARGEST) -> tuple[Symbolic, int]:
     [a] = numbers(a)
-    if a.ndim < 2 or a.shape[-1] != a.shape[-2] or not 0 < a.shape[-1] <= LARGEST:
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2] or a.shape[-1] > largest:
         what = f"linear algebra on matrices of shape {a.shape[-2:]} is not supported"
-        raise UnsupportedError(what, f"use square matrices of at most {LARGEST}×{LARGEST} in the last two axes")
+        raise UnsupportedError(what, f"use square matrices of at most {largest}×{largest} in the last two axes")
     return a, a.shape[-1]
 
 
@@ -166,7 +178,7 @@ def _cofactors(above: Symbolic | None, below: Symbolic | None, i: int, n: int) -
 @implements(np.linalg.cholesky)
 def cholesky(a: Any, upper: bool = False) -> Symbolic:
     """NaN, not an error, where a matrix is not positive definite."""
-    a, n = _square(a)
+    a, n = _square(a, LARGEST_FACTORED)
     if upper:
         a = viewed(np.matrix_transpose, a)
     zero = viewed(np.broadcast_to, as_symbolic(a.graph, 0.0), a.shape[:-2])
@@ -178,6 +190,8 @@ def cholesky(a: Any, upper: bool = False) -> Symbolic:
             rest = functools.reduce(lambda x, pair: x - pair[0] * pair[1], zip(row, known, strict=False), a[..., i, j])
             row.append(apply("sqrt", rest) if j == i else rest / rows[j][j])
         rows.append(row)
+    if not n:
+        return a.copy()
     factor = stack([stack(row + [zero] * (n - len(row)), -1) for row in rows], -2)
     return viewed(np.matrix_transpose, factor) if upper else factor
 

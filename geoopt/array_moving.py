@@ -20,6 +20,7 @@ from .array_tables import (
     flattened,
     implements,
     implements_call,
+    is_symbolic,
     name_of,
     numbers,
     one_axis,
@@ -117,15 +118,21 @@ def astype(x: Symbolic, dtype: Any, copy: bool = True) -> Symbolic:
 
 
 @implements(np.broadcast_arrays)
-def broadcast_arrays(*args: Any) -> tuple[Symbolic, ...]:
-    parts = all_symbolic(*args)
+def broadcast_arrays(*args: Any) -> tuple:
+    parts = _kept(args)
     shape = np.broadcast_shapes(*(p.shape for p in parts))
-    return tuple(viewed(np.broadcast_to, p, shape) for p in parts)
+    return tuple(viewed(np.broadcast_to, p, shape) if is_symbolic(p) else np.broadcast_to(p, shape) for p in parts)
+
+
+def _kept(values: Any) -> list:
+    """Values as arrays of one graph, except structure, which stays NumPy's: it may be integers to index with."""
+    graph = graph_of(*flattened(list(values)))
+    return [as_symbolic(graph, v) if is_symbolic(v) else np.asarray(v) for v in values]
 
 
 @implements(np.meshgrid)
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Symbolic, ...]:
-    lines = [p.ravel() for p in all_symbolic(*xi)]
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple:
+    lines = [p.ravel() for p in _kept(xi)]
     axes = list(range(len(lines)))
     if indexing not in ("xy", "ij"):
         raise ValueError("valid values for `indexing` are 'xy' and 'ij'")

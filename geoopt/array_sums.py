@@ -13,6 +13,7 @@ from .array_moving import concatenate, stack, viewed
 from .array_tables import (
     LONGEST_CHAIN,
     all_axes,
+    all_symbolic,
     fixed,
     implements,
     implements_method,
@@ -152,6 +153,24 @@ def max_(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, 
 @implements(np.min, np.amin)
 def min_(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Symbolic:
     return _chained("minimum", a, axis, keepdims, initial, where, None)
+
+
+@implements(np.all)
+def all_(a: Any, axis: Any = None, keepdims: bool = False, where: Any = True) -> Symbolic:
+    """Nothing is zero: a count, for sums may be long."""
+    zeros = apply("where", _truth(a), 0.0, 1.0)
+    return apply("equal", sum_(zeros, axis, keepdims, where=where), 0.0)
+
+
+@implements(np.any)
+def any_(a: Any, axis: Any = None, keepdims: bool = False, where: Any = True) -> Symbolic:
+    others = apply("where", _truth(a), 1.0, 0.0)
+    return apply("not_equal", sum_(others, axis, keepdims, where=where), 0.0)
+
+
+def _truth(a: Any) -> Symbolic:
+    [a] = all_symbolic(a)
+    return a.astype(bool)
 
 
 @implements(np.ptp)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import as_symbolic, graph_of, reject_comparison
-from .errors import GeooptError, ShapeError, TracingError, UnsupportedError, user_line
+from .errors import AxisError, GeooptError, ShapeError, TracingError, UnsupportedError, user_line
 from .symbolic import FUNCTIONS, UFUNC_METHODS, UFUNCS, Symbolic
 
 LONGEST_CHAIN = 64  # products, maxima and running sums are unrolled over at most this many entries
@@ -119,7 +119,8 @@ def _refusing(name: str, call: Callable[[], Any]) -> Any:
     except ValueError as error:
         if isinstance(error, GeooptError):
             raise
-        raise ShapeError(f"{name}: {error}", "NumPy refuses this call, too") from error
+        kind = AxisError if isinstance(error, np.exceptions.AxisError) else ShapeError
+        raise kind(f"{name}: {error}", "NumPy refuses this call, too") from error
     except IndexError as error:
         if "\n" in str(error):  # with its line already
             raise

@@ -56,6 +56,10 @@ class ShapeError(TracingError, ValueError):
     """Shapes that do not fit together."""
 
 
+class AxisError(ShapeError, IndexError):
+    """An axis that the array has not; like NumPy's, it is a ValueError and an IndexError."""
+
+
 class ArgumentError(GeooptError, ValueError):
     """A program or a function of geoopt was called with something it cannot take."""
 

@@ -325,7 +325,7 @@ def _normalised(key: object, shape: tuple[int, ...]) -> tuple[list, list[bool]]:
         if p is Ellipsis:
             axis = len(shape) - sum(takes[i:])
         along = shape[axis : axis + takes[i]]
-        if _mask_axes(p) and np.shape(p) != along:
+        if _mask_axes(p) and any(m not in (0, n) for m, n in zip(np.shape(p), along, strict=False)):
             raise IndexError(f"a boolean mask of shape {np.shape(p)} does not fit axes of lengths {along}")
         expanded.extend(np.nonzero(p) if _mask_axes(p) else [p])
         axis += takes[i]

@@ -75,13 +75,11 @@ class _Lifted(Rebuild):
 
     def _emit_collecting(self, run: Run, shape: tuple[int, int]) -> None:
         """One segment sum per scalar of an element."""
-        terms = self._new_ids(run.terms)
-        for sign in (-1, 1):
-            mine = run.signs == sign
-            if sign < 0 and mine.any() and not mine.all():
-                negated = self.graph.apply("negative", (Ids.spaced(terms[mine]),))
-                terms[mine] = negated.first + np.arange(negated.size)
-        is_negative = bool((run.signs < 0).all())
+        terms, subtracted = self._new_ids(run.terms), run.signs < 0
+        is_negative = bool(subtracted.all())
+        if subtracted.any() and not is_negative:
+            negated = self.graph.apply("negative", (Ids.spaced(terms[subtracted]),))
+            terms[subtracted] = negated.first + np.arange(negated.size)
         lengths = np.diff(run.starts)
         for lane in range(shape[1]):
             members = np.arange(lane, len(run.members), shape[1])

@@ -81,13 +81,18 @@ def _intrinsic(name: str, arity: int) -> str:
     return f"call {{f}} {{t}} @llvm.{name}.{{n}}({operands})"
 
 
+def _sign(x: Any) -> Any:
+    """+0 for both zeros, as NumPy has it, and NaN for NaN."""
+    return np.where(x > 0, 1.0, np.where(x < 0, -1.0, np.where(x == 0, 0.0, x)))
+
+
 def _roots_and_choices() -> list[Op]:
     return [
         Op("sqrt", 1, 10, np.sqrt, _intrinsic("sqrt", 1), c="sqrt({0})", derivative=lambda r, x: (0.5 / r,)),
         Op("hypot", 2, 12, np.hypot, meaning=lambda x, y: np.sqrt(x * x + y * y)),
         Op("absolute", 1, 1, np.absolute, _intrinsic("fabs", 1), c="fabs({0})",
            derivative=lambda r, x: (np.sign(x),)),
-        Op("sign", 1, 2, np.sign, meaning=lambda x: np.where(x > 0, 1.0, np.where(x < 0, -1.0, x))),
+        Op("sign", 1, 2, np.sign, meaning=_sign),
         Op("minimum", 2, 1, np.minimum, _intrinsic("minimum", 2), is_commutative=True,
            c="({0} < {1} || {0} != {0} ? {0} : {1})",
            derivative=lambda r, x, y: (_one_where(x <= y), _one_where(x > y))),
@@ -159,6 +164,8 @@ def _conditions() -> list[Op]:
         _logic("logical_xor", "xor {b} {0}, {1}", "({0} != {1})", np.logical_xor),
         _logic("logical_not", "xor {b} {0}, splat (i1 true)", "(!{0})", np.logical_not),
         Op("isnan", 1, 1, np.isnan, gives_bool=True, meaning=lambda x: x != x),
+        Op("isinf", 1, 2, np.isinf, gives_bool=True, meaning=lambda x: np.absolute(x) == np.inf),
+        Op("isfinite", 1, 2, np.isfinite, gives_bool=True, meaning=lambda x: np.absolute(x) < np.inf),
     ]
 
 

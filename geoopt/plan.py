@@ -125,41 +125,44 @@ class Plan:
     def __str__(self) -> str:
         return "\n\n".join(f"kernel {i}: {k}" for i, k in enumerate(self.kernels))
 
+    def entries(self, access: Access, row: np.ndarray) -> np.ndarray:
+        """The entries of its buffer that a task addresses: one per member, or (terms, members) in a loop."""
+        i = np.arange(row[BEGIN], row[END])
+        if access.loop is not None:
+            origin, count = row[LOOPS + 2 * access.loop : LOOPS + 2 + 2 * access.loop]
+            strip, within = np.divmod(i - row[BEGIN], STRIP)
+            i = origin + strip * STRIP * count + np.arange(count)[:, None] * STRIP + within
+        if access.lane is not None:
+            return row[SHIFT] + access.lane * row[APART] + i
+        if access.table is None:
+            return access.stride * i + access.offset
+        listed = self.table(access.table)[i if access.loop is not None else i + row[COLUMN]].astype(np.int64)
+        return listed + access.offset + (0 if access.base is None else row[self.first_base + access.base])
+
     def evaluate(self, inputs: list[np.ndarray], tasks: np.ndarray) -> list[np.ndarray]:
         """Run tasks one by one with NumPy, exactly as a backend addresses memory."""
         outputs = [np.full(int(np.prod(s, dtype=np.int64)), np.nan) for s in self.output_shapes]
         memory = [*(np.asarray(x, float).ravel() for x in inputs), *outputs, np.full(self.workspace_size, np.nan)]
         memory += list(self.tables)
         for row in tasks:
-            _run(self.kernels[row[KERNEL]], row, self.first_base, memory)
+            _run(self, row, memory)
         return [out.reshape(s) for out, s in zip(outputs, self.output_shapes, strict=True)]
 
 
-def _run(kernel: PlannedKernel, row: np.ndarray, first_base: int, memory: list[np.ndarray]) -> None:
-    members = np.arange(row[BEGIN], row[END])
-
-    def entries(access: Access, loop: int | None) -> np.ndarray:
-        if access.loop is None:
-            i = members
-        else:
-            origin, count = row[LOOPS + 2 * access.loop : LOOPS + 2 + 2 * access.loop]
-            strip, within = np.divmod(members - row[BEGIN], STRIP)
-            i = origin + strip * STRIP * count + np.arange(count)[:, None] * STRIP + within
-        if access.lane is not None:
-            return row[SHIFT] + access.lane * row[APART] + i
-        if access.table is None:
-            return access.stride * i + access.offset
-        at = memory[access.table][i if access.loop is not None else i + row[COLUMN]].astype(np.int64)
-        return at + access.offset + (0 if access.base is None else row[first_base + access.base])
+def _run(plan: Plan, row: np.ndarray, memory: list[np.ndarray]) -> None:
+    """One task."""
+    kernel = plan.kernels[row[KERNEL]]
 
     def leaves(number: int, loop: int | None) -> np.ndarray:
-        return memory[kernel.reads[number].buffer][entries(kernel.reads[number], loop)]
+        access = kernel.reads[number]
+        return memory[access.buffer][plan.entries(access, row)]
 
     def sums(loop: int, values: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(values, (int(row[LOOPS + 1 + 2 * loop]), len(members))).sum(axis=0)
+        count = int(row[LOOPS + 1 + 2 * loop])
+        return np.broadcast_to(values, (count, int(row[END] - row[BEGIN]))).sum(axis=0)
 
     with np.errstate(all="ignore"):
         values = evaluate_template(list(kernel.roots), leaves, sums)
     for value, places in zip(values, kernel.writes, strict=True):
         for access in places:
-            memory[access.buffer][entries(access, None)] = value
+            memory[access.buffer][plan.entries(access, row)] = value

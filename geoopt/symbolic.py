@@ -138,7 +138,7 @@ class Symbolic(NDArrayOperatorsMixin):
         """Put a value, broadcast, at some places (counted in C order) of the array."""
         if value._is_bool != self._is_bool:
             raise UnsupportedError("a comparison assigned to numbers is not supported", "use it inside np.where")
-        shape = value.shape[next((i for i, n in enumerate(value.shape) if n > 1), value.ndim) :]
+        shape = value.shape[next((i for i, n in enumerate(value.shape) if n != 1), value.ndim) :]
         fits = len(shape) <= places.ndim and all(
             a in (1, b) for a, b in zip(shape[::-1], places.shape[::-1], strict=False)
         )
@@ -187,6 +187,8 @@ class Symbolic(NDArrayOperatorsMixin):
         return self.sharing(lambda ids: ids.transpose(tuple(order)))
 
     def astype(self, dtype: Any, **_: Any) -> Symbolic:
+        if np.dtype(dtype) == bool:
+            return self.copy() if self._is_bool else np.not_equal(self, 0.0)  # type: ignore[return-value]
         if not np.issubdtype(np.dtype(dtype), np.floating):
             raise UnsupportedError(f"cannot convert unknown values to {np.dtype(dtype)}", "keep them floating-point")
         return self.copy()
@@ -195,6 +197,7 @@ class Symbolic(NDArrayOperatorsMixin):
 
     sum, mean, var, std = (_method(f) for f in (np.sum, np.mean, np.var, np.std))
     prod, cumsum, cumprod = (_method(f) for f in (np.prod, np.cumsum, np.cumprod))
+    all, any = (_method(f) for f in (np.all, np.any))
     max, min, clip, dot = (_method(f) for f in (np.max, np.min, np.clip, np.dot))
     take, repeat, swapaxes = (_method(f) for f in (np.take, np.repeat, np.swapaxes))
     diagonal, trace, conj = (_method(f) for f in (np.diagonal, np.trace, np.conj))

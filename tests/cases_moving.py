@@ -69,7 +69,10 @@ MOVING = {
     "squeeze": lambda v, x, t: (np.squeeze(x[None, :, :1]), np.squeeze(x[None, :, :1], 0), np.squeeze(v, ())),
     "expand_dims": lambda v, x, t: (np.expand_dims(x, 1), np.expand_dims(x, (0, -1)), np.expand_dims(v[F], 0)),
     "broadcast_to": lambda v, x, t: (np.broadcast_to(v[:, None], (2, 5, 3)), np.broadcast_to(v[0], 4)),
-    "broadcast_arrays": lambda v, x, t: np.broadcast_arrays(v[:, None], x, 1.0),
+    "broadcast_arrays": lambda v, x, t: (
+        np.broadcast_arrays(v[:, None], x, 1.0),
+        x[np.broadcast_arrays(v[:3], np.arange(3))[1], 0],  # integers stay structure
+    ),
     "atleast_1d": lambda v, x, t: (np.atleast_1d(v[0]), np.atleast_1d(v, 2.0), np.atleast_1d(x)),
     "atleast_2d": lambda v, x, t: (np.atleast_2d(v[0]), np.atleast_2d(v), np.atleast_2d(x, t)),
     "atleast_3d": lambda v, x, t: (
@@ -218,6 +221,7 @@ ELEMENTWISE = {
     "positive": lambda v, x, t: np.positive(v),
     "conjugate": lambda v, x, t: (np.conj(v), v.conj()),
     "fabs": lambda v, x, t: np.fabs(v),
+    "logaddexp": lambda v, x, t: (np.logaddexp(v[:, None], x), np.logaddexp(v, -np.inf), np.logaddexp(np.inf, v)),
     "degrees": lambda v, x, t: (np.degrees(v), np.rad2deg(x)),
     "radians": lambda v, x, t: (np.radians(v), np.deg2rad(x)),
     "hypot": lambda v, x, t: (np.hypot(v, 2.0), np.hypot(v[:, None], x), np.hypot([1.0, 2.0, 3.0], x)),
@@ -239,7 +243,7 @@ ELEMENTWISE = {
         np.add.outer(v, x),
         np.multiply.outer(C, v),
         np.hypot.outer(v, v[0]),
-        *(f.outer(v, x[0]) for f, row in BY_UFUNC.items() if row.arity == 2 and not row.gives_bool),
+        *(f.outer(np.abs(v), x[0]) for f, row in BY_UFUNC.items() if row.arity == 2 and not row.gives_bool),
         *(np.where(f.outer(v, V), 1.0, 0.0) for f in (np.less, np.less_equal, np.greater, np.greater_equal)),
         *(np.where(f.outer(v, V), 1.0, 0.0) for f in (np.equal, np.not_equal)),
         *(np.where(f.outer(v > 0, x < 1), 1.0, 0.0) for f in (np.logical_and, np.logical_or, np.logical_xor)),

@@ -51,6 +51,16 @@ SUMS = {
         np.max(v[0]),
     ),
     "min": lambda v, x, t: (np.min(v), np.amin(t, axis=(1, 2)), x.min(0), np.min(v, initial=-9.0), np.min(x, ())),
+    "all": lambda v, x, t: (
+        np.where(np.all(x > 0.6, axis=1), 1.0, 0.0),
+        np.where(x.all(), x, 0.0),
+        np.where(np.all(t - t[0, 0, 0], axis=(0, 1), keepdims=True), t, 0.0),
+    ),
+    "any": lambda v, x, t: (
+        np.where(np.any(x > 1.2, axis=0, where=MASK), 1.0, 0.0),
+        np.where((v > 0).any(), 1.0, 0.0),
+        np.where(np.any(v[:0]), 1.0, 0.0),
+    ),
     "ptp": lambda v, x, t: (np.ptp(v), np.ptp(t, axis=1, keepdims=True), np.ptp(x, (0, 1))),
     "cumsum": lambda v, x, t: (np.cumsum(x), np.cumsum(t, axis=1), x.cumsum(-1), np.cumsum(v[:0])),
     "cumprod": lambda v, x, t: (np.cumprod(v), np.cumprod(x, 1), x.cumprod(axis=0)),
@@ -216,9 +226,11 @@ LINEAR_ALGEBRA = {
         np.linalg.vector_norm(t, axis=(0, 2), keepdims=True),
         np.linalg.vector_norm(t, axis=(0, 2), ord=1),
         np.linalg.vector_norm(v, ord=np.inf),
+        *(np.linalg.vector_norm(x, axis=1, ord=order) for order in (3, -1, 0.5, 2.7)),
     ),
     "linalg.matrix_norm": lambda v, x, t: (np.linalg.matrix_norm(t), np.linalg.matrix_norm(t, keepdims=True, ord=1)),
     "linalg.det": lambda s: [np.linalg.det(matrix(s, n)) for n in range(1, 7)],
+    "linalg.slogdet": lambda s: [np.linalg.slogdet(m) for m in (s[:, :3, :3], -s[0, :3, :3], s[:, :0, :0])],
     "linalg.inv": lambda s: [np.linalg.inv(matrix(s, n)) for n in range(1, 7)],
     "linalg.solve": lambda s, x: (
         *(np.linalg.solve(matrix(s, n), s[:, :n, :2]) for n in range(1, 7)),
@@ -228,6 +240,7 @@ LINEAR_ALGEBRA = {
     ),
     "linalg.cholesky": lambda s: (
         *(np.linalg.cholesky(definite(s, n)) for n in range(1, 7)),
+        np.linalg.cholesky(np.kron(definite(s, 4)[0], np.eye(2))),
         np.linalg.cholesky(definite(s, 3), upper=True),
     ),
     "linalg.matrix_power": lambda s: [np.linalg.matrix_power(s[:, :3, :3] / 2, n) for n in (0, 1, 2, 5, -1, -2)],

@@ -91,6 +91,8 @@ EDGES = {
     "products": lambda e, h: (
         *(np.einsum("ni,nj->ij", e, e), np.cross(e, e), np.linalg.norm(e, axis=1), np.linalg.norm(e), e @ C),
         *(np.linalg.inv(e[:, :, None] * e[:, None]), np.linalg.det(e[:, :, None] * e[:, None]), np.kron(e, C)),
+        *(np.linalg.det(e[:, :0]), np.linalg.inv(e[:, :0]), np.linalg.cholesky(e[:, :0]), *np.linalg.slogdet(e[:, :0])),
+        *(np.linalg.solve(e[:, :0], e), np.where(np.all(e), 1.0, h), np.where(np.any(e, axis=1), 1.0, 2.0)),
         *(np.einsum("", h), np.einsum("...->...", h), np.outer(h, h), np.dot(h, e), np.inner(h, h), np.linalg.norm(h)),
         *(np.linspace(h, e, 3), np.polyval([1.0, 2.0], h), np.clip(h, 0, 0.5), np.add.outer(e, h)),
     ),
@@ -217,7 +219,6 @@ UNSUPPORTED = {
     "subtract.reduce": (lambda x: np.subtract.reduce(x), "np.subtract.reduce is not supported"),
     "where alone": (lambda x: np.where(x > 1), "give both values"),
     "mask in take": (lambda x: np.take(x, MASK), "np.take with a mask"),
-    "norm 3": (lambda x: np.linalg.norm(x[0], 3), "ord=3"),
     "nuclear norm": (lambda x: np.linalg.norm(x, "nuc"), "ord='nuc'"),
     "det of a rectangle": (lambda x: np.linalg.det(x), r"matrices of shape \(5, 3\)"),
     "det of seven": (lambda x: np.linalg.det(np.tile(x[0, 0], (7, 7))), "at most 6×6"),
@@ -249,6 +250,7 @@ REFUSED = {
     "matmul": (lambda x: x @ x, "cannot multiply matrices"),
     "tensordot": (lambda x: np.tensordot(x, x, 1), "shape-mismatch"),
     "cross": (lambda x: np.cross(x, x[0, 0].reshape(1)), "incompatible vector sizes"),
+    "norm of vectors": (lambda x: np.linalg.norm(x[0], "fro"), "Invalid norm order 'fro' for vectors"),
     "linalg.cross": (lambda x: np.linalg.cross(x[:, :2], x[:, :2]), "3-dimensional vectors"),
     "select": (lambda x: np.select([MASK], [x, x]), "same length"),
     "piecewise": (lambda x: np.piecewise(x, [MASK], [1.0, 2.0, 3.0]), "1 or 2 functions"),
@@ -285,6 +287,10 @@ def test_what_numpy_refuses_is_refused(name):
     with pytest.raises((ValueError, TypeError, np.exceptions.AxisError)):
         function(X)
     assert message in message_of(function, geoopt.ShapeError)
+
+
+def test_an_axis_that_is_not_there_is_an_index_error_too():
+    message_of(lambda x: np.expand_dims(x, 5), IndexError)
 
 
 @pytest.mark.parametrize("name", STRUCTURE)

@@ -77,6 +77,14 @@ def test_masks_anywhere_must_fit():
                 indexed[key]
 
 
+@pytest.mark.parametrize("of_mask", [(0,), (0, 0), (2, 0), (0, 3), (0, 3, 4)])
+def test_a_mask_without_entries_selects_nothing(of_mask):
+    ids, array = Ids.contiguous(0, (2, 3, 4)), np.arange(24).reshape(2, 3, 4)
+    assert ids[np.zeros(of_mask, bool)].shape == array[np.zeros(of_mask, bool)].shape
+    with pytest.raises(IndexError):
+        ids[np.zeros((0, 5), bool)]
+
+
 @given(st.data())
 def test_compose_is_flat_indexing(data):
     shape = data.draw(shapes)

@@ -136,3 +136,16 @@ def test_an_update_moves_no_data():
 
     ops = [n.op for n in trace(f, (np.ones(8),))[0].graph.nodes]
     assert sorted(ops) == ["constant", "constant", "multiply", "variable"]
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (1, 0)])
+def test_nothing_can_be_assigned_to_nothing(shape):
+    def f(x):
+        x = x.copy()
+        x[:, :] = 2.0 * x
+        x += x
+        return x
+
+    assert geoopt.compile(f, np.zeros(shape))(np.zeros(shape)).shape == shape
+    with pytest.raises(geoopt.ShapeError):
+        geoopt.compile(lambda x: x.__setitem__(slice(None), x[:0, 0]), np.zeros((2, 3)))

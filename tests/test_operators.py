@@ -12,6 +12,7 @@ from geoopt.meshes import check, load
 from geoopt.operators import cotan_laplacian
 
 from .conftest import real_meshes
+from .test_stages import arrays
 
 
 def libigl(V, F):
@@ -20,6 +21,15 @@ def libigl(V, F):
 
 def relative(ours, reference) -> float:
     return float(abs(ours - reference).max() / abs(reference).max())
+
+
+def assert_compiled_agrees(function, *arguments, tolerance=1e-12):
+    """NumPy and the compiled program give the same, relative to the largest value of each result."""
+    variables = [a for a in arguments if np.issubdtype(np.asarray(a).dtype, np.floating)]
+    got, want = geoopt.compile(function, *arguments)(*variables), function(*arguments)
+    for g, w in zip(arrays(got), arrays(want), strict=True):
+        assert g.shape == w.shape
+        np.testing.assert_allclose(g, w, rtol=0, atol=tolerance * abs(w).max(initial=0))
 
 
 def assert_equal_to_libigl(V, F):

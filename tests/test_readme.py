@@ -25,9 +25,9 @@ def test_every_stage_is_described():
 
 def test_every_make_target_is_listed():
     makefile = (ROOT / "Makefile").read_text()
-    targets = set(re.findall(r"^(\w+):", makefile, re.MULTILINE))
-    assert targets == set(re.findall(r"^(\w+):.*## ", makefile, re.MULTILINE))
-    for target in re.findall(r"make (\w+)", README):
+    targets = set(re.findall(r"^([\w-]+):", makefile, re.MULTILINE))
+    assert targets == set(re.findall(r"^([\w-]+):.*## ", makefile, re.MULTILINE))
+    for target in re.findall(r"make ([\w-]+)", README):
         assert target in targets
 
 

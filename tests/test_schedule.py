@@ -9,24 +9,9 @@ from hypothesis import strategies as st
 import geoopt
 from geoopt.meshes import bumpy
 from geoopt.operators import cotan_laplacian
-from geoopt.plan import APART, BEGIN, COLUMN, END, KERNEL, LOOPS, SHIFT, STRIP
+from geoopt.plan import KERNEL
 
 from .test_random_programs import Choices
-
-
-def entries(plan, access, row):
-    """The entries of its buffer that a task addresses."""
-    i = np.arange(row[BEGIN], row[END])
-    if access.loop is not None:
-        origin, count = row[LOOPS + 2 * access.loop : LOOPS + 2 + 2 * access.loop]
-        strip, within = np.divmod(i - row[BEGIN], STRIP)
-        i = origin + strip * STRIP * count + np.arange(count)[:, None] * STRIP + within
-    if access.lane is not None:
-        return row[SHIFT] + access.lane * row[APART] + i
-    if access.table is None:
-        return access.stride * i + access.offset
-    listed = plan.table(access.table)[i if access.loop is not None else i + row[COLUMN]].astype(int)
-    return listed + access.offset + (0 if access.base is None else row[plan.first_base + access.base])
 
 
 def out_of_order(schedule):
@@ -42,11 +27,11 @@ def out_of_order(schedule):
     for t, row in enumerate(plan.tasks):
         kernel = plan.kernels[row[KERNEL]]
         for access in (a for a in kernel.reads if first <= a.buffer <= plan.workspace):
-            for source in np.unique(writer[access.buffer - first][entries(plan, access, row)]):
+            for source in np.unique(writer[access.buffer - first][plan.entries(access, row)]):
                 if source < 0 or (where[source][0] == where[t][0] and where[source][1] != where[t][1]):
                     found.append((int(source), t))
         for access in (a for places in kernel.writes for a in places):
-            writer[access.buffer - first][entries(plan, access, row)] = t
+            writer[access.buffer - first][plan.entries(access, row)] = t
     return found
 
 

@@ -16,7 +16,8 @@ from ..template import Expression, bottom_up
 from .llvm_math import Functions
 from .llvm_memory import Vectors
 
-FLAGS = "contract reassoc arcp nsz afn"  # neither nnan nor ninf: NaN in gives NaN out
+# NaN in gives NaN out, so neither nnan nor ninf; nor reassoc, which makes y of (x + y) - x, also where x is NaN
+FLAGS = "contract arcp nsz afn"
 
 
 def emit(plan: Plan, vectors: Vectors) -> str:
@@ -195,7 +196,7 @@ class _Body(Functions):
             f"  br i1 %{tag}.go, label %{tag}.body, label %{tag}.exit",
             f"{tag}.body:",
             *inner,
-            f"  %{tag}.sum = fadd {FLAGS} {v.vector} %{tag}, {term}",
+            f"  %{tag}.sum = fadd reassoc {FLAGS} {v.vector} %{tag}, {term}",
             f"  %{tag}.next = add i64 %{tag}.t, 1",
             f"  br label %{tag}.head",
             f"{tag}.exit:",

@@ -1,0 +1,34 @@
+"""The cotangent Laplacian and the barycentric mass matrix, from edge lengths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geoopt.numeric import Numeric
+from geoopt.sparse import from_diagonal, from_triplets
+
+from .face_areas_intrinsic import face_areas_intrinsic
+
+
+def cotan_laplacian_intrinsic(lengths: Numeric, F: np.ndarray, n: int | None = None) -> tuple[Any, Any]:
+    """`cotan_laplacian` of a triangle mesh of which only the edge lengths are known.
+
+    lengths : (m, 3) [m], column c the edge opposite corner c, as `edge_lengths` gives them;  F : (m, 3) triangles;
+    n : number of vertices, by default the largest index in F plus one.
+    Returns ``(L, M)``, sparse (n, n), as `cotan_laplacian` does: L dimensionless and negative semidefinite, the sign
+    of ``igl.cotmatrix_intrinsic``; M diagonal [m²]. By the law of cosines; areas as in `face_areas_intrinsic`.
+    """
+    size = int(np.max(F, initial=-1)) + 1 if n is None else n
+    area = face_areas_intrinsic(lengths)
+    squares = lengths**2
+    double_dots = np.sum(squares, axis=1)[:, None] - 2 * squares  # b² + c² - a² is 2 b c cos α
+    half_cot = double_dots / (8 * area[:, None])
+    W = from_triplets(F[:, [1, 2, 0]], F[:, [2, 0, 1]], half_cot, (size, size))
+    W = W + W.T
+    L = W - from_diagonal(W.sum(axis=1))
+
+    third = area / 3
+    M = from_triplets(F, F, np.stack([third, third, third], axis=1), (size, size))
+    return L, M

@@ -1,0 +1,62 @@
+"""The dual Laplacian and the dual mass matrix of a tetrahedral mesh."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geoopt.numeric import Numeric
+from geoopt.sparse import from_diagonal, from_triplets
+
+# every edge of a tetrahedron in both directions, and the corner to the left of it seen from the fourth one
+TAIL = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3])
+HEAD = np.array([1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2])
+LEFT = np.array([2, 3, 1, 3, 0, 2, 1, 3, 0, 2, 0, 1])
+
+
+def dual_laplacian(V: Numeric, T: np.ndarray) -> tuple[Any, Any]:
+    """Stiffness and mass matrix of the circumcentric dual of a tetrahedral mesh.
+
+    V : (n, 3) vertex positions [m];  T : (m, 4) tetrahedra of positive volume: corner 3 sees corners 0, 1, 2
+    counter-clockwise.
+    Returns ``(L, M)``, sparse (n, n). L [m] has the sign of ``igl.cotmatrix``: L[i, j] is the area of the dual face
+    of edge ij over the edge's length, and rows sum to zero. M is diagonal [m³]: the volume of the dual cell, on a
+    Delaunay mesh the Voronoi cell; the sum is the volume of the mesh. Where a circumcentre lies outside its
+    tetrahedron, parts count as negative; on a Delaunay mesh interior edges still have L[i, j] ≥ 0. L maps linear
+    functions to zero at interior vertices.
+    Alexa, Herholz, Kohlbrenner & Sorkine-Hornung 2020, Properties of Laplace operators for tetrahedral meshes.
+    """
+    n = V.shape[0]
+    corners = V[T]
+    p, q, r = corners[:, TAIL], corners[:, HEAD], corners[:, LEFT]  # (m, 12, 3)
+
+    # p, midpoint of the edge, centre of the face, centre of the tetrahedron: a twelfth of a tetrahedron, halved
+    to_edge = (q - p) / 2
+    to_face = triangle_circumcentre(p, q, r) - p
+    to_cell = tetrahedron_circumcentre(corners)[:, None] - p
+    volume = np.linalg.det(np.stack([to_edge, to_face, to_cell], axis=-2)) / 6
+
+    # the dual face has the area 3 volume / (length / 2)
+    W = from_triplets(T[:, TAIL], T[:, HEAD], 6 * volume / np.sum((q - p) ** 2, axis=-1), (n, n))
+    W = W + W.T
+    L = W - from_diagonal(W.sum(axis=1))
+
+    ends = [T[:, TAIL], T[:, HEAD]]
+    M = from_triplets(ends, ends, [volume, volume], (n, n))
+    return L, M
+
+
+def triangle_circumcentre(a: Numeric, b: Numeric, c: Numeric) -> Any:
+    """Centre of the circle through three points; (..., 3) each."""
+    A, B, C = (np.sum(d * d, axis=-1)[..., None] for d in (b - c, c - a, a - b))
+    u, v, w = A * (B + C - A), B * (C + A - B), C * (A + B - C)
+    return (u * a + v * b + w * c) / (u + v + w)
+
+
+def tetrahedron_circumcentre(corners: Numeric) -> Any:
+    """Centre of the sphere through the four corners; (m, 4, 3) to (m, 3)."""
+    edges = corners[:, 1:] - corners[:, :1]
+    squares = np.sum(corners**2, axis=-1)
+    b = squares[:, 1:] - squares[:, :1]
+    return (np.linalg.inv(edges) @ b[..., None])[..., 0] / 2

@@ -1,0 +1,21 @@
+"""Normals of triangles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geoopt.numeric import Numeric
+
+
+def face_normals(V: Numeric, F: np.ndarray) -> Any:
+    """Unit normals of the triangles, as ``igl.per_face_normals``.
+
+    V : (n, 3) vertex positions;  F : (m, 3) triangles, counter-clockwise seen from where the normal points.
+    Returns (m, 3), without unit; zero where a triangle has no area.
+    """
+    a, b, c = V[F[:, 0]], V[F[:, 1]], V[F[:, 2]]
+    normal = np.cross(b - a, c - a)
+    length = np.linalg.norm(normal, axis=1)[:, None]
+    return normal / np.where(length > 0, length, 1)

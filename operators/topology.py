@@ -1,0 +1,57 @@
+"""Edges of a triangle mesh and the faces beside them: integer work only."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def edges(F: np.ndarray) -> np.ndarray:
+    """The edges of a triangle mesh, each once.
+
+    F : (m, 3) triangles.  Returns (e, 2) vertices, the smaller first, sorted by the first and then the second.
+    """
+    _, _, pairs, first = _sides(F)
+    return pairs[first]
+
+
+def interior_edges(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The edges between two faces, with the corners opposite.
+
+    F : (m, 3) triangles, of which at most two meet at an edge; boundaries are fine.
+    Returns ``(hinges, faces)`` in the order of `edges`. hinges : (h, 4) vertices i, j, k, l: the edge runs from i to
+    j as in the first of its faces, k is opposite in the first and l in the second. faces : (h, 2), the smaller first.
+    Raises ValueError where three or more faces meet at an edge.
+    """
+    F = np.asarray(F)
+    face, corner, pairs, first = _sides(F)
+    start = np.flatnonzero(first)
+    count = np.diff(np.append(start, len(face)))
+    if (count > 2).any():
+        bad = start[np.argmax(count > 2)]
+        i, j = pairs[bad].tolist()
+        size = int(count[count > 2][0])
+        raise ValueError(f"the mesh is not a manifold: {size} faces meet at the edge ({i}, {j})")
+    a = start[count == 2]
+    one, other = face[a], face[a + 1]
+    at, opposite = corner[a], corner[a + 1]
+    hinges = np.stack([F[one, (at + 1) % 3], F[one, (at + 2) % 3], F[one, at], F[other, opposite]], axis=1)
+    return hinges, np.stack([one, other], axis=1)
+
+
+def _sides(F: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The 3 m sides of the triangles, sorted by edge and then by face.
+
+    Returns the face of a side, the corner opposite in it, its two vertices in order, and whether its edge is new.
+    """
+    F = np.asarray(F).astype(np.int64)
+    face, corner = (g.ravel() for g in np.indices(F.shape))
+    pairs = np.sort(F[:, [[1, 2], [2, 0], [0, 1]]].reshape(-1, 2), axis=1)
+    repeated = pairs[:, 0] == pairs[:, 1]
+    if repeated.any():
+        bad = int(face[np.argmax(repeated)])
+        raise ValueError(f"face {bad} repeats a vertex: {F[bad].tolist()}")
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    pairs = pairs[order]
+    first = np.ones(len(pairs), bool)
+    first[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
+    return face[order], corner[order], pairs, first
