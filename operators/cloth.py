@@ -9,6 +9,8 @@ import numpy as np
 
 from geoopt.sparse import from_triplets
 
+from .topology import interior_edges
+
 
 @dataclass(frozen=True, eq=False)
 class Cloth:
@@ -105,7 +107,7 @@ def _rest_frames(V: np.ndarray, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _bend_matrix(V: np.ndarray, F: np.ndarray) -> Any:
     """The quadratic bending model of isometric surfaces, Bergou, Wardetzky, Harmon, Zorin & Grinspun 2006."""
-    hinges = _hinges(F, len(V))
+    hinges, _ = interior_edges(F)
     x0, x1, x2, x3 = (V[hinges[:, i]] for i in range(4))
     c1, c2 = _cot(x1 - x0, x2 - x0), _cot(x1 - x0, x3 - x0)
     c3, c4 = _cot(x0 - x1, x2 - x1), _cot(x0 - x1, x3 - x1)
@@ -118,17 +120,3 @@ def _bend_matrix(V: np.ndarray, F: np.ndarray) -> Any:
 
 def _cot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.sum(a * b, axis=1) / np.linalg.norm(np.cross(a, b), axis=1)
-
-
-def _hinges(F: np.ndarray, n: int) -> np.ndarray:
-    """Vertices (h, 4) of the edges between two triangles: the two of the edge, then the two opposite ones."""
-    edges = np.sort(F[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
-    opposite = F[:, [2, 0, 1]].ravel()
-    key = edges[:, 0] * n + edges[:, 1]
-    order = np.argsort(key, kind="stable")
-    _, first, count = np.unique(key[order], return_index=True, return_counts=True)
-    if (count > 2).any():
-        i, j = edges[order[first[np.argmax(count > 2)]]]
-        raise ValueError(f"edge ({i}, {j}) belongs to more than two triangles")
-    one, two = order[first[count == 2]], order[first[count == 2] + 1]
-    return np.concatenate([edges[one], opposite[one, None], opposite[two, None]], axis=1)

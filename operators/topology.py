@@ -29,8 +29,7 @@ def interior_edges(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if (count > 2).any():
         bad = start[np.argmax(count > 2)]
         i, j = pairs[bad].tolist()
-        size = int(count[count > 2][0])
-        raise ValueError(f"the mesh is not a manifold: {size} faces meet at the edge ({i}, {j})")
+        raise ValueError(f"the mesh is not a manifold: edge ({i}, {j}) belongs to more than two triangles")
     a = start[count == 2]
     one, other = face[a], face[a + 1]
     at, opposite = corner[a], corner[a + 1]
