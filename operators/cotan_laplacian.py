@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from geoopt.numeric import Numeric
-from geoopt.sparse import from_diagonal, from_triplets
+
+from .assembly import laplacian_of_weights, mass_of_thirds
 
 
 def cotan_laplacian(V: Numeric, F: np.ndarray) -> tuple[Any, Any]:
@@ -27,10 +28,5 @@ def cotan_laplacian(V: Numeric, F: np.ndarray) -> tuple[Any, Any]:
     # the cotangent at a corner is minus the dot product of its two edges over twice the area
     dots = np.stack([np.sum(b * c, axis=1), np.sum(c * a, axis=1), np.sum(a * b, axis=1)], axis=1)
     half_cot = -0.5 * dots / double_area[:, None]
-    W = from_triplets(F[:, [1, 2, 0]], F[:, [2, 0, 1]], half_cot, (n, n))
-    W = W + W.T
-    L = W - from_diagonal(W.sum(axis=1))
-
-    third = double_area / 6
-    M = from_triplets(F, F, np.stack([third, third, third], axis=1), (n, n))
-    return L, M
+    L = laplacian_of_weights(F[:, [1, 2, 0]], F[:, [2, 0, 1]], half_cot, n)
+    return L, mass_of_thirds(double_area / 6, F, n)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from geoopt.numeric import Numeric
-from geoopt.sparse import from_diagonal, from_triplets
 
+from .assembly import laplacian_of_weights, mass_of_thirds
 from .face_areas_intrinsic import face_areas_intrinsic
 
 
@@ -25,10 +25,5 @@ def cotan_laplacian_intrinsic(lengths: Numeric, F: np.ndarray, n: int | None = N
     squares = lengths**2
     double_dots = np.sum(squares, axis=1)[:, None] - 2 * squares  # b² + c² - a² is 2 b c cos α
     half_cot = double_dots / (8 * area[:, None])
-    W = from_triplets(F[:, [1, 2, 0]], F[:, [2, 0, 1]], half_cot, (size, size))
-    W = W + W.T
-    L = W - from_diagonal(W.sum(axis=1))
-
-    third = area / 3
-    M = from_triplets(F, F, np.stack([third, third, third], axis=1), (size, size))
-    return L, M
+    L = laplacian_of_weights(F[:, [1, 2, 0]], F[:, [2, 0, 1]], half_cot, size)
+    return L, mass_of_thirds(area / 3, F, size)

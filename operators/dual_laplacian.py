@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from geoopt.numeric import Numeric
-from geoopt.sparse import from_diagonal, from_triplets
+from geoopt.sparse import from_triplets
+
+from .assembly import laplacian_of_weights
 
 # every edge of a tetrahedron in both directions, and the corner to the left of it seen from the fourth one
 TAIL = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3])
@@ -38,9 +40,8 @@ def dual_laplacian(V: Numeric, T: np.ndarray) -> tuple[Any, Any]:
     volume = np.linalg.det(np.stack([to_edge, to_face, to_cell], axis=-2)) / 6
 
     # the dual face has the area 3 volume / (length / 2)
-    W = from_triplets(T[:, TAIL], T[:, HEAD], 6 * volume / np.sum((q - p) ** 2, axis=-1), (n, n))
-    W = W + W.T
-    L = W - from_diagonal(W.sum(axis=1))
+    weights = 6 * volume / np.sum((q - p) ** 2, axis=-1)
+    L = laplacian_of_weights(T[:, TAIL], T[:, HEAD], weights, n)
 
     ends = [T[:, TAIL], T[:, HEAD]]
     M = from_triplets(ends, ends, [volume, volume], (n, n))
