@@ -64,8 +64,8 @@ def arap_rhs(P: Any, mesh: ArapMesh, sweeps: int = 4) -> Any:
     Sorkine & Alexa 2007. Vertices without neighbours have b_i = 0.
     """
     R = _rotations(P, mesh, sweeps)
-    rest = mesh.V[mesh.center] - mesh.V[mesh.neighbour]
     mean = 0.5 * (R[mesh.center] + R[mesh.neighbour])
+    rest = _along_edges(mesh.V, mesh)
     return _one_ring_sums(np.einsum("epq,eq->ep", mean, mesh.weight[:, None] * rest), mesh)
 
 
@@ -76,18 +76,21 @@ def arap_energy(P: Any, mesh: ArapMesh, sweeps: int = 4) -> Any:
     gradient is 4 (mesh.laplacian @ P − arap_rhs(P, mesh)). Sorkine & Alexa 2007.
     """
     R = _rotations(P, mesh, sweeps)
-    rest = mesh.V[mesh.center] - mesh.V[mesh.neighbour]
-    deformed = P[mesh.center] - P[mesh.neighbour]
-    gap = deformed - np.einsum("epq,eq->ep", R[mesh.center], rest)
+    turned = np.einsum("epq,eq->ep", R[mesh.center], _along_edges(mesh.V, mesh))
+    gap = _along_edges(P, mesh) - turned
     return np.sum(mesh.weight * np.sum(gap * gap, axis=1))
 
 
 def _rotations(P: Any, mesh: ArapMesh, sweeps: int) -> Any:
     """The rotation (n, 3, 3) at each vertex that takes its rest edges closest to its deformed ones."""
-    rest = mesh.V[mesh.center] - mesh.V[mesh.neighbour]
-    deformed = P[mesh.center] - P[mesh.neighbour]
+    rest, deformed = _along_edges(mesh.V, mesh), _along_edges(P, mesh)
     S = deformed[:, :, None] * (mesh.weight[:, None] * rest)[:, None, :]
     return polar_rotation(_one_ring_sums(S, mesh), sweeps)
+
+
+def _along_edges(P: Any, mesh: ArapMesh) -> Any:
+    """The vectors (e, 3) from the neighbours to the centers, for positions P (n, 3)."""
+    return P[mesh.center] - P[mesh.neighbour]
 
 
 def _one_ring_sums(values: Any, mesh: ArapMesh) -> Any:

@@ -8,11 +8,12 @@ import numpy as np
 
 from geoopt.numeric import Numeric
 
+from .face_normals import double_area_normals
+
 
 def face_areas(V: Numeric, F: np.ndarray) -> Any:
     """Areas of the triangles.
 
     V : (n, 3) vertex positions [m];  F : (m, 3) triangles.  Returns (m,) [m²], half of ``igl.doublearea``.
     """
-    a, b, c = V[F[:, 0]], V[F[:, 1]], V[F[:, 2]]
-    return np.linalg.norm(np.cross(b - a, c - a), axis=1) / 2
+    return np.linalg.norm(double_area_normals(V, F), axis=1) / 2

@@ -15,7 +15,12 @@ def face_normals(V: Numeric, F: np.ndarray) -> Any:
     V : (n, 3) vertex positions;  F : (m, 3) triangles, counter-clockwise seen from where the normal points.
     Returns (m, 3), without unit; zero where a triangle has no area.
     """
-    a, b, c = V[F[:, 0]], V[F[:, 1]], V[F[:, 2]]
-    normal = np.cross(b - a, c - a)
+    normal = double_area_normals(V, F)
     length = np.linalg.norm(normal, axis=1)[:, None]
     return normal / np.where(length > 0, length, 1)
+
+
+def double_area_normals(V: Numeric, F: np.ndarray) -> Any:
+    """Normals of the triangles times twice their area; (m, 3) [m²]."""
+    a, b, c = V[F[:, 0]], V[F[:, 1]], V[F[:, 2]]
+    return np.cross(b - a, c - a)

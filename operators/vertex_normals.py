@@ -8,6 +8,8 @@ import numpy as np
 
 from geoopt.numeric import Numeric
 
+from .face_normals import double_area_normals
+
 
 def vertex_normals(V: Numeric, F: np.ndarray) -> Any:
     """Unit normals at the vertices: normals of the incident faces, weighted by area.
@@ -16,9 +18,7 @@ def vertex_normals(V: Numeric, F: np.ndarray) -> Any:
     Returns (n, 3), without unit; zero at a vertex that no face uses. Equal to ``igl.per_vertex_normals`` with
     weighting by area.
     """
-    a, b, c = V[F[:, 0]], V[F[:, 1]], V[F[:, 2]]
-    twice = np.cross(b - a, c - a)  # the normal times twice the area
     total = np.zeros_like(V)
-    np.add.at(total, F, twice[:, None])
+    np.add.at(total, F, double_area_normals(V, F)[:, None])
     length = np.linalg.norm(total, axis=1)[:, None]
     return total / np.where(length > 0, length, 1)
