@@ -52,8 +52,8 @@ def viewed(function: Callable, a: Any, *args: Any, **kwargs: Any) -> Any:
 
     found = derive(source.ids)
     if isinstance(found, Ids):
-        return source.sharing(derive)
-    return [source.sharing(lambda ids, part=part: derive(ids)[part]) for part in range(len(found))]
+        return source.sharing(derive, found)
+    return [source.sharing(lambda ids, i=i: derive(ids)[i], part) for i, part in enumerate(found)]
 
 
 def _implement_view(function: Callable) -> None:

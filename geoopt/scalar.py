@@ -44,8 +44,8 @@ class Scalar(Symbolic):
     def __iter__(self):
         raise TypeError("iteration over a number")
 
-    def sharing(self, derive: Callable[[Ids], Ids]) -> Symbolic:
-        return self.view(derive(self.ids))  # numbers do not change, so nothing is shared
+    def sharing(self, derive: Callable[[Ids], Ids], derived: Ids | None = None) -> Symbolic:
+        return self.view(derive(self.ids) if derived is None else derived)  # numbers do not change, so nothing is shared
 
     def __setitem__(self, key: object, value: object) -> None:
         raise TypeError("a number has no elements to assign to")

@@ -103,9 +103,9 @@ class Symbolic(NDArrayOperatorsMixin):
         """Other ids of the same graph, as a new array."""
         return symbolic(self._graph, ids, self._is_bool)
 
-    def sharing(self, derive: Callable[[Ids], Ids]) -> Symbolic:
-        """What NumPy would return as a view of the same memory."""
-        result = self.view(derive(self.ids))
+    def sharing(self, derive: Callable[[Ids], Ids], derived: Ids | None = None) -> Symbolic:
+        """What NumPy would return as a view of the same memory; ``derived`` are the ids now, where they are known."""
+        result = self.view(derive(self.ids) if derived is None else derived)
         if result.shape:
             before = self._derive
             result._owner = self if self._owner is None else self._owner
@@ -242,7 +242,8 @@ class Symbolic(NDArrayOperatorsMixin):
         if function is None:
             known = ", ".join(sorted(u.__name__ for u in UFUNCS)) if method == "__call__" else "the plain function"
             raise UnsupportedError(f"{called} is not supported on symbolic arrays", f"use {known}")
-        _check_arguments(called, function, inputs, kwargs)
+        if kwargs or method != "__call__":  # else NumPy has counted them
+            _check_arguments(called, function, inputs, kwargs)
         result = function(*inputs, **kwargs)
         return result if out is None else _written(called, result, out[0])
 
