@@ -17,9 +17,29 @@ from .ids import Ids
 from .symbolic import Symbolic
 from .tape import CODES
 
-_ADD, _SUBTRACT, _MULTIPLY, _DIVIDE = (CODES[n] for n in ("add", "subtract", "multiply", "divide"))
 _NEGATIVE = CODES["negative"]
 _NUMBERS = frozenset({int, float, np.float64, np.float32, np.int64, np.int32})
+_ZERO = -1  # stands for the number 0, which sums begin with
+
+
+def _operator(method: str, op: str, of_zero: Callable[[Scalar], Any] | None = None) -> Any:
+    """A method that puts one operation on the tape; NumPy's rules answer what is no plain number.
+
+    of_zero : what the operation makes of x and the number zero, where that is simpler
+    """
+    general, code, is_reflected = getattr(Symbolic, method), CODES[op], method.startswith("__r")
+
+    def answer(self: Scalar, other: Any) -> Any:
+        operand = _operand(self, other)
+        if operand == _ZERO and of_zero is not None:
+            return of_zero(self)
+        if operand is None or operand == _ZERO:
+            return general(self, other)
+        left, right = (operand, self._id) if is_reflected else (self._id, operand)
+        return _made(self._graph, code, left, right)
+
+    answer.__name__ = method
+    return answer
 
 
 class Scalar(Symbolic):
@@ -45,68 +65,25 @@ class Scalar(Symbolic):
         raise TypeError("iteration over a number")
 
     def sharing(self, derive: Callable[[Ids], Ids], derived: Ids | None = None) -> Symbolic:
-        return self.view(derive(self.ids) if derived is None else derived)  # numbers do not change, so nothing is shared
+        # numbers do not change, so nothing is shared
+        return self.view(derive(self.ids) if derived is None else derived)
 
     def __setitem__(self, key: object, value: object) -> None:
         raise TypeError("a number has no elements to assign to")
 
-    def __add__(self, other: Any) -> Any:
-        operand = _operand(self, other)
-        if operand is None:
-            return Symbolic.__add__(self, other)
-        return self if operand == _ZERO else _made(self._graph, _ADD, self._id, operand)
-
-    def __radd__(self, other: Any) -> Any:
-        operand = _operand(self, other)
-        if operand is None:
-            return Symbolic.__radd__(self, other)
-        return self if operand == _ZERO else _made(self._graph, _ADD, operand, self._id)
-
-    def __sub__(self, other: Any) -> Any:
-        operand = _operand(self, other)
-        if operand is None:
-            return Symbolic.__sub__(self, other)
-        return self if operand == _ZERO else _made(self._graph, _SUBTRACT, self._id, operand)
-
-    def __rsub__(self, other: Any) -> Any:
-        operand = _operand(self, other)
-        if operand is None:
-            return Symbolic.__rsub__(self, other)
-        if operand == _ZERO:
-            return _made(self._graph, _NEGATIVE, self._id)
-        return _made(self._graph, _SUBTRACT, operand, self._id)
-
-    def __mul__(self, other: Any) -> Any:
-        operand = _operand(self, other)
-        if operand is None or operand == _ZERO:
-            return Symbolic.__mul__(self, other)
-        return _made(self._graph, _MULTIPLY, self._id, operand)
-
-    def __rmul__(self, other: Any) -> Any:
-        operand = _operand(self, other)
-        if operand is None or operand == _ZERO:
-            return Symbolic.__rmul__(self, other)
-        return _made(self._graph, _MULTIPLY, operand, self._id)
-
-    def __truediv__(self, other: Any) -> Any:
-        operand = _operand(self, other)
-        if operand is None or operand == _ZERO:
-            return Symbolic.__truediv__(self, other)
-        return _made(self._graph, _DIVIDE, self._id, operand)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        operand = _operand(self, other)
-        if operand is None or operand == _ZERO:
-            return Symbolic.__rtruediv__(self, other)
-        return _made(self._graph, _DIVIDE, operand, self._id)
+    __add__ = _operator("__add__", "add", of_zero=lambda x: x)
+    __radd__ = _operator("__radd__", "add", of_zero=lambda x: x)
+    __sub__ = _operator("__sub__", "subtract", of_zero=lambda x: x)
+    __rsub__ = _operator("__rsub__", "subtract", of_zero=lambda x: -x)
+    __mul__ = _operator("__mul__", "multiply")
+    __rmul__ = _operator("__rmul__", "multiply")
+    __truediv__ = _operator("__truediv__", "divide")
+    __rtruediv__ = _operator("__rtruediv__", "divide")
 
     def __neg__(self) -> Any:
         return np.negative(self) if self._is_bool else _made(self._graph, _NEGATIVE, self._id)
 
     __iadd__, __isub__, __imul__, __itruediv__ = __add__, __sub__, __mul__, __truediv__
-
-
-_ZERO = -1  # stands for the number 0, which sums begin with
 
 
 def _operand(x: Scalar, other: Any) -> int | None:
