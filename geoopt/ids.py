@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+PROBE = 64
 _GROUND = np.zeros(1, np.int8)  # affine parts are strided views of this one byte; it is never read
 
 
@@ -77,11 +78,11 @@ class Ids:
         if not ids.size:
             return Ids.explicit(ids)
         base, strides = ids.astype(id_dtype(int(ids.max())), copy=False), [0] * ids.ndim
-        for axis, length in enumerate(ids.shape):
+        for axis in range(ids.ndim):
             line = np.moveaxis(base, axis, 0)
-            steps = line[1:] - line[:-1] if length > 1 else line[:0]
-            if length == 1 or (steps == steps.flat[0]).all():
-                strides[axis] = 0 if length == 1 else int(steps.flat[0])
+            step = _even_step(line)
+            if step is not None:
+                strides[axis] = step
                 base = np.moveaxis(line[:1], 0, axis)
         return Ids(ids.shape, 0, tuple(strides), base)._folded()
 
@@ -304,12 +305,19 @@ class Ids:
         """The same column with an arithmetic explicit part made affine, and its first entry moved to the offset."""
         if self.base is None or self.ndim != 1 or not self.base.size:
             return self
-        first = int(self.base[0])
-        step = int(self.base[1]) - first
-        probe = self.base[: min(64, len(self.base))]
-        if (np.diff(probe) == step).all() and (np.diff(self.base) == step).all():
-            return Ids(self.shape, self.offset + first, (self.strides[0] + step,))
-        return self
+        step = _even_step(self.base)
+        return self if step is None else Ids(self.shape, self.offset + int(self.base[0]), (self.strides[0] + step,))
+
+
+def _even_step(ids: np.ndarray) -> int | None:
+    """The step along the first axis where it is the same everywhere, else None."""
+    step = 0
+    for part in (ids[:PROBE], ids):  # uneven ones mostly are so from the beginning
+        steps = part[1:] - part[:-1]
+        step = int(steps.flat[0]) if len(steps) else 0
+        if (steps != step).any():
+            return None
+    return step
 
 
 def _normalised(key: object, shape: tuple[int, ...]) -> tuple[list, list[bool]]:
