@@ -19,15 +19,17 @@ from geoopt.hashing import (
     positions_by_value,
 )
 from geoopt.ops import PRIME
-from geoopt.simplify.values import value_hashes
-from geoopt.template import Template
+from geoopt.simplify.values import hash_of
+from geoopt.template import Template, bottom_up
 
 
 def hashes_of(build):
     t = Template()
     leaf = [t.make("leaf", (), i) for i in range(100)]
     roots = build(t, leaf)
-    found = value_hashes(roots)
+    found: dict[int, int] = {}
+    for e in bottom_up(roots):
+        found[id(e)] = hash_of(e, [found[id(a)] for a in e.args])
     return [found[id(r)] for r in roots]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Collection
 
 from ..hashing import number_residue, residue
 from ..ops import OPS, PRIME
-from ..template import Expression, bottom_up
+from ..template import Expression
 
 # what cannot be seen through while a family is off; without `sums` no two ways to add are confused
 OPAQUE = {"constants": {"constant", "negative"}, "sums": {"add", "subtract"}, "fractions": {"divide"}}
@@ -24,14 +24,6 @@ NUMBERS = {k * pow(2, -j, PRIME) % PRIME: k / 2**j for j in range(7) for k in ra
 
 def opaque_operations(without: Collection[str]) -> frozenset[str]:
     return frozenset().union(*(OPAQUE.get(family, ()) for family in without))
-
-
-def value_hashes(roots: list[Expression]) -> dict[int, int]:
-    """The algebraic hash of every expression below the roots, by identity."""
-    hashes: dict[int, int] = {}
-    for e in bottom_up(roots):
-        hashes[id(e)] = hash_of(e, [hashes[id(a)] for a in e.args])
-    return hashes
 
 
 def hash_of(e: Expression, args: list[int], opaque: Collection[str] = ()) -> int:
