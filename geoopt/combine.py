@@ -142,7 +142,7 @@ class _Combined(Rebuild):
         """The nodes that the terms read together, and where."""
         if not len(ids[0]):
             return []
-        owners = np.stack([np.searchsorted(self.graph.firsts, i, side="right") - 1 for i in ids])
+        owners = np.stack([self.graph.owners(i) for i in ids])
         parts, part_of = np.unique(owners, axis=1, return_inverse=True)
         return [
             (np.flatnonzero(part_of.ravel() == k), [self.graph.nodes[i] for i in part])
@@ -160,12 +160,17 @@ def without_joins(traced: Traced, t_ref: float) -> Traced:
 
     The last come first, for a join that is gone leaves its reads to those before it.
     """
+    jumps = None
     for index in reversed([n.index for n in traced.graph.nodes if n.op == "join"]):
-        live = reachable(traced)
-        jumps = jump_counts(live, {n.index: list(references(traced.graph, n)) for n in live})
+        jumps = jumps or _jumps(traced)
         if jumps.get(index, 0) < t_ref:
-            traced = _past_join(traced, index)
+            traced, jumps = _past_join(traced, index), None
     return traced
+
+
+def _jumps(traced: Traced) -> dict[int, float]:
+    live = reachable(traced)
+    return jump_counts(live, {n.index: list(references(traced.graph, n)) for n in live})
 
 
 def _past_join(traced: Traced, index: int) -> Traced:

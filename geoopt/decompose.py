@@ -99,7 +99,7 @@ def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> s
         for index, count in _shared(traced, live, refs, options.t_ref).items():
             jumps[index] = max(jumps[index], count)
     finds_blocks = options.blocks and options.has("global")
-    tagged = {n.index for block in graph.blocks for view in block for n in graph.nodes_of(view)}
+    tagged = set().union(*graph.tagged())
     written = _output_counts(traced)
     in_sums = {r.target.index for n in live if n.op == "segment_sum" for r in refs[n.index]}
     stored: set[int] = set()
@@ -175,7 +175,7 @@ def _shared(traced: Traced, live: list[Node], refs: dict, t_ref: float) -> dict[
     What only one of them reads, however often, is a local of its kernel. Outputs of one tagged block are one.
     """
     graph = traced.graph
-    tag_of = {n.index: -1 - t for t, block in enumerate(graph.blocks) for v in block for n in graph.nodes_of(v)}
+    tag_of = {index: -1 - t for t, block in enumerate(graph.tagged()) for index in block}
     outputs = {n.index for view in traced.outputs for n in graph.nodes_of(view)} | set(tag_of)
     owners: dict[int, set[int]] = {n.index: set() for n in live}
     counts: dict[int, float] = dict.fromkeys(owners, 0.0)

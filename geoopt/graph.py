@@ -9,6 +9,7 @@ one by one).
 from __future__ import annotations
 
 import bisect
+from array import array
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -65,7 +66,7 @@ class Graph:
     """Nodes in the order of their creation, which is a topological order. Equal nodes are one."""
 
     nodes: list[Node] = field(default_factory=list)
-    firsts: list[int] = field(default_factory=list)
+    firsts: array = field(default_factory=lambda: array("q"))  # of each node
     size: int = 0  # how many scalars the graph stands for
     blocks: list[tuple[Ids, ...]] = field(default_factory=list)  # arrays that the author tagged as one block
     _known: dict[tuple, Node] = field(default_factory=dict)
@@ -139,6 +140,14 @@ class Graph:
         """The node that an id belongs to (empty nodes own none)."""
         return self.nodes[bisect.bisect_right(self.firsts, scalar) - 1]
 
+    def owners(self, ids: np.ndarray) -> np.ndarray:
+        """The index of the node that each of some ids belongs to."""
+        return np.searchsorted(self.firsts, ids, side="right") - 1
+
+    def tagged(self) -> list[set[int]]:
+        """Per block that the author tagged, the indices of the nodes that its values belong to."""
+        return [{n.index for view in block for n in self.nodes_of(view)} for block in self.blocks]
+
     def nodes_of(self, view: Ids) -> list[Node]:
         """The nodes that a view reads, in order."""
         return [node for node, _ in self.reads_of(view)]
@@ -158,8 +167,7 @@ class Graph:
     def _counted(self, view: Ids, nodes: list[Node]) -> list[tuple[Node, int]]:
         ids = view.to_array().ravel()
         if len(nodes) > MANY_NODES:
-            owner = np.searchsorted([n.first for n in nodes], ids, side="right") - 1
-            found = np.bincount(owner, minlength=len(nodes))
+            found = np.bincount(self.owners(ids) - nodes[0].index, minlength=len(nodes))
             return [(n, int(count)) for n, count in zip(nodes, found, strict=True) if count]
         below = [int(np.count_nonzero(ids < n.first)) for n in nodes] + [len(ids)]
         counts = [(n, after - before) for n, before, after in zip(nodes, below, below[1:], strict=False)]

@@ -335,7 +335,8 @@ def _restricted(root: Root, members: np.ndarray) -> Root:
 
 def _blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
     """Join groups of one level whose members are the same elements and share computed values, or a tag."""
-    tags = [_tags(cut, g) for g in groups]
+    tagged = cut.graph.tagged()
+    tags = [_tags(cut, g, tagged) for g in groups]
     reach = [
         t | (_elementwise_reach(cut, structure, g) if cut.options.blocks else set())
         for t, g in zip(tags, groups, strict=True)
@@ -355,11 +356,10 @@ def _blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
     ]
 
 
-def _tags(cut: Cut, g: Group) -> set[int]:
+def _tags(cut: Cut, g: Group, tagged: list[set[int]]) -> set[int]:
     """Negative numbers of the author's blocks that a group's values belong to."""
     mine = {n.index for r in g.roots for n in cut.graph.nodes_of(r.ids)}
-    blocks = ({n.index for view in block for n in cut.graph.nodes_of(view)} for block in cut.graph.blocks)
-    return {-1 - i for i, block in enumerate(blocks) if mine <= block}
+    return {-1 - i for i, block in enumerate(tagged) if mine <= block}
 
 
 def _elementwise_reach(cut: Cut, structure: Structure, g: Group) -> set[int]:

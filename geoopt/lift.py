@@ -101,7 +101,7 @@ class _Lifted(Rebuild):
         return out
 
     def moved_ids(self, ids: np.ndarray) -> np.ndarray:
-        owner = np.searchsorted(self.old.firsts, ids, side="right") - 1
+        owner = self.old.owners(ids)
         out = ids + self.shift[owner]
         on_tape = self.joined.starts[owner] >= 0
         at = self.joined.starts[owner[on_tape]] + ids[on_tape] - np.asarray(self.old.firsts)[owner[on_tape]]

@@ -86,7 +86,7 @@ class Joined:
         ids[self.codes == _CONSTANT] = NONE
         self.firsts = np.array(graph.firsts, np.int64)
         self.references = np.full(ids.shape, NOTHING, np.int64)
-        owner = np.searchsorted(self.firsts, ids, side="right") - 1
+        owner = graph.owners(ids)
         inside = (ids != NONE) & (self.starts[owner] >= 0)
         self.references[inside] = self.starts[owner[inside]] + ids[inside] - self.firsts[owner[inside]]
         elsewhere = (ids != NONE) & ~inside
@@ -127,7 +127,7 @@ class Joined:
         if not view.size or not any(self.on_tape[n.index] for n in graph.nodes_of(view)):
             return np.zeros(0, np.int64)
         ids = view.to_array().ravel().astype(np.int64)
-        owner = np.searchsorted(self.firsts, ids, side="right") - 1
+        owner = graph.owners(ids)
         at = self.starts[owner] + ids - self.firsts[owner]
         return at[self.starts[owner] >= 0]
 
@@ -170,7 +170,7 @@ class Joined:
         """
         graph = self.traced.graph
         self.hashes, self.depth = np.zeros(self.size, np.uint64), np.zeros(self.size, np.int64)
-        of_outside = np.searchsorted(self.firsts, self.outside, side="right") - 1
+        of_outside = graph.owners(self.outside)
         self.hashes_outside = np.array([_of_leaf(n) for n in graph.nodes] or [0], np.uint64)[of_outside]
         depths = np.zeros(len(self.outside), np.int64)
         columns = (

@@ -42,8 +42,7 @@ class Rebuild:
 
     def moved_ids(self, ids: np.ndarray) -> np.ndarray:
         """New ids of old ones."""
-        owner = np.searchsorted(self.old.firsts, ids, side="right") - 1
-        return ids + self.shift[owner]
+        return ids + self.shift[self.old.owners(ids)]
 
     def moved(self, view: Ids) -> Ids:
         """The same view over the new ids; affine where it reads one node."""
