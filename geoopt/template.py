@@ -24,6 +24,12 @@ class Expression:
     args: tuple[Expression, ...] = ()
     value: float | int | None = None
 
+    def __repr__(self) -> str:
+        """Short: written out, shared expressions can be exponentially long. See `listing`."""
+        if self.op in ("leaf", "constant"):
+            return text(self)
+        return f"{self.op}({', '.join(f'{a.op}(…)' if a.args else text(a) for a in self.args)})"
+
 
 class Template:
     """Makes interned expressions."""

@@ -463,3 +463,13 @@ def test_what_does_not_vary_leaves_the_loop_of_a_program(without):
         np.testing.assert_allclose(got, want, rtol=1e-12)
     source = compiled.source("expression")
     assert ("sum0((" in source) == bool(without), source
+
+
+def test_the_text_of_shared_expressions_is_short():
+    t = Template()
+    e = t.make("leaf", (), 7)
+    assert repr(e) == "x7"
+    for _ in range(200):
+        e = t.make("multiply", (e, e))
+    assert repr(e) == "multiply(multiply(…), multiply(…))"
+    assert repr(t.make("add", (t.make("leaf", (), 7), t.make("constant", (), 0.5)))) == "add(x7, 0.5)"
