@@ -23,7 +23,7 @@ from .graph import Graph, Node, Traced
 from .hashing import add_hashes, add_segment_hashes, first_equal
 from .ops import OPS
 from .options import Options
-from .references import jump_counts, reachable, references
+from .references import Reference, jump_counts, reachable, references
 
 LOAD_COST = 1
 BLOCK_MARGIN = 1.5  # how much cheaper a stored block must be than evaluating each of its values where it is read
@@ -37,6 +37,7 @@ class Cut:
     levels : per node, the step of the schedule in which a kernel for it runs (leaves: 0)
     ready : per node, the first step in which any kernel can evaluate or read it
     equals : per node (where it pays), the first equal scalar of each scalar, as positions in the node
+    references : per node that an output needs, what it reads
     """
 
     traced: Traced
@@ -45,6 +46,7 @@ class Cut:
     levels: dict[int, int]
     ready: dict[int, int]
     equals: dict[int, np.ndarray]
+    references: dict[int, list[Reference]]
 
     @property
     def graph(self) -> Graph:
@@ -52,8 +54,7 @@ class Cut:
 
     def check(self) -> None:
         for i in self.stored:
-            node = self.graph.nodes[i]
-            for ref in references(self.graph, node):
+            for ref in self.references[i]:
                 if (
                     ref.target.index in self.stored
                     and not ref.is_regular
@@ -84,7 +85,7 @@ def decompose(traced: Traced, options: Options) -> Cut:
     outputs = {n.index for view in traced.outputs for n in graph.nodes_of(view)}
     roots = [n for n in live if not n.is_leaf and n.index in (stored | outputs)]
     equals = {n.index: e for n in roots if (e := _equal_scalars(graph, n)) is not None}
-    return Cut(traced, options, frozenset(stored), levels, ready, equals)
+    return Cut(traced, options, frozenset(stored), levels, ready, equals, refs)
 
 
 def _longest(node: Node) -> int:

@@ -21,7 +21,7 @@ from .graph import Graph, Node
 from .hashing import combined, digest, hashes_of_counts, positions_by_value
 from .ids import Ids
 from .ops import OPS
-from .references import MANY_LANES, lanes, references
+from .references import MANY_LANES, lanes
 
 MANY = -1  # in a sum's structure: a number of terms that may differ from member to member
 
@@ -376,5 +376,5 @@ def _elementwise_reach(cut: Cut, structure: Structure, g: Group) -> set[int]:
         if node.index in seen or node.is_leaf or structure.reads(node, g.level):
             continue
         seen.add(node.index)
-        todo += [r.target for r in references(structure.graph, node) if r.is_regular]
+        todo += [r.target for r in cut.references[node.index] if r.is_regular]
     return seen
