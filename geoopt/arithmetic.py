@@ -12,11 +12,11 @@ from .errors import ShapeError, TracingError, UnsupportedError
 from .graph import Graph
 from .ids import Ids
 from .ops import BY_UFUNC, OPS, Op
+from .repetition import is_loop
 from .symbolic import ASSIGNED, UFUNCS, Symbolic, symbolic
 from .tape import CODES
 
-MANY_NODES = 1000  # code that has made so many nodes loops in Python over elements ...
-FEW_SCALARS = 16  # ... and its short vectors go to the tape, number by number
+FEW_SCALARS = 16  # vectors so short go to the tape, number by number, where code loops over elements
 
 
 def as_symbolic(graph: Graph, value: Any, on_tape: bool = False) -> Symbolic:
@@ -70,7 +70,8 @@ def graph_of(*values: Any) -> Graph:
 def apply(op: str, *values: Any) -> Symbolic:
     """One elementwise node over broadcast operands."""
     graph = graph_of(*values)
-    are_numbers = len(graph.nodes) > MANY_NODES or not any(np.ndim(v) for v in values)
+    in_loop = is_loop(graph)
+    are_numbers = in_loop or not any(np.ndim(v) for v in values)
     convert = _as_condition if OPS[op].takes_bool else as_symbolic
     operands = [convert(graph, v, are_numbers) for v in values]
     _check_booleans(op, operands)
@@ -84,7 +85,7 @@ def apply(op: str, *values: Any) -> Symbolic:
         made = graph.record(CODES[op], *(o.ids.offset for o in operands))
         return symbolic(graph, Ids((), made, ()), OPS[op].gives_bool)
     views = tuple(o.ids if o.shape == shape else o.ids.broadcast_to(shape) for o in operands)
-    if len(graph.nodes) > MANY_NODES and int(np.prod(shape)) <= FEW_SCALARS:
+    if in_loop and int(np.prod(shape)) <= FEW_SCALARS:
         columns = zip(*(v.to_array().ravel().tolist() for v in views), strict=True)
         made = [graph.record(CODES[op], *column) for column in columns]
         return Symbolic(graph, Ids.contiguous(made[0] if made else 0, shape), OPS[op].gives_bool)

@@ -69,6 +69,8 @@ class Graph:
     firsts: array = field(default_factory=lambda: array("q"))  # of each node
     size: int = 0  # how many scalars the graph stands for
     blocks: list[tuple[Ids, ...]] = field(default_factory=list)  # arrays that the author tagged as one block
+    is_loop: bool = False  # whether the code that makes it loops over elements, as `repetition` found ...
+    next_look: int = 0  # ... and how many nodes there are when it looks again
     _known: dict[tuple, Node] = field(default_factory=dict)
     _reads: dict[int, tuple] = field(default_factory=dict)
     _numbers: dict[object, int] = field(default_factory=dict)

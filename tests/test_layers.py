@@ -48,7 +48,7 @@ LAYERS = (
     ("array_tables",),
     ("sums",),
     ("arithmetic", "scalar"),
-    ("symbolic",),
+    ("symbolic", "repetition"),
     ("graph", "hashing", "numeric", "options", "patterns"),
     ("tape",),
     ("ids", "ops", "errors"),

@@ -9,7 +9,8 @@ import geoopt
 from geoopt.evaluate import evaluate
 from geoopt.lift import lift
 from geoopt.meshes import bumpy, cloth, torus
-from geoopt.operators import cotan_laplacian
+from geoopt.operators import cotan_laplacian, polar_rotation
+from geoopt.repetition import MANY_NODES
 from geoopt.sparse import from_diagonal, from_triplets
 from geoopt.trace import trace
 
@@ -108,6 +109,22 @@ def test_short_arrays_in_loops_become_long_nodes():
     got, want = geoopt.compile(small_vectors, V, F)(V), small_vectors(V, F)
     np.testing.assert_allclose(got[0], want[0], rtol=1e-13, atol=1e-15)
     np.testing.assert_allclose(got[1], want[1], rtol=1e-13)
+
+
+def test_straight_code_on_few_elements_stays_array_code():
+    S = np.random.default_rng(0).normal(size=(4, 3, 3))
+    graph = trace(polar_rotation, (S, 8))[0].graph
+    assert len(graph.nodes) > MANY_NODES and not any(n.op == "scalars" for n in graph.nodes)
+    assert [k[1:3] for k in kernels(polar_rotation, S, 8)] == [(4, 9)]
+
+
+def test_a_loop_is_seen_behind_straight_code_and_in_sums():
+    def f(x):
+        (start,) = polar_rotation(x[:9].reshape(1, 3, 3), 8)
+        return start + sum(np.sin(x[i : i + 3]) for i in range(4000))
+
+    graph = trace(f, (np.random.default_rng(0).normal(size=4002),))[0].graph
+    assert any(n.op == "scalars" for n in graph.nodes) and len(graph.nodes) < 5 * MANY_NODES
 
 
 def one_rings(V, neighbours):
