@@ -52,6 +52,33 @@ class UnsupportedError(TracingError, TypeError):
     """A NumPy function or argument that the symbolic array does not answer."""
 
 
+class MissingAttributeError(UnsupportedError, AttributeError):
+    """An attribute of NumPy's arrays that the symbolic array has not; `hasattr` says so."""
+
+
+# what to write instead of the functions of NumPy whose results depend on values, by their names
+_BY_VALUES = {
+    "sort argsort partition argpartition lexsort sort_complex median percentile quantile nanmedian nanpercentile "
+    "nanquantile": "order what is known before, as structure; of two values, np.minimum and np.maximum give the order",
+    "argmax argmin nanargmax nanargmin": "np.max and np.min give the value; choose what belongs to it with np.where",
+    "nonzero flatnonzero argwhere unique unique_all unique_counts unique_inverse unique_values trim_zeros isin "
+    "union1d intersect1d setdiff1d setxor1d": "keep all entries and choose with np.where(condition, a, b)",
+    "count_nonzero": "write np.sum(np.where(x != 0, 1.0, 0.0))",
+    "searchsorted digitize interp histogram histogram2d histogramdd histogram_bin_edges": "choose between known "
+    "intervals with np.where or np.select",
+    "item tolist tobytes tofile dump dumps": "compute with the symbolic array itself, and return it",
+}
+BY_VALUES = {name: remedy for names, remedy in _BY_VALUES.items() for name in names.split()}
+_ELSE = "write it with indexing, arithmetic, sums and np.where; README.md says what is supported"
+
+
+def unsupported(called: str, kind: type[UnsupportedError] = UnsupportedError) -> UnsupportedError:
+    """The error for a function or an attribute of NumPy, as the user calls it, that has no answer here."""
+    name = called.split(".")[-1].rstrip("()")
+    why = ": its result depends on values, which are unknown while tracing" if name in BY_VALUES else ""
+    return kind(f"{called} is not supported on symbolic arrays{why}", BY_VALUES.get(name, _ELSE))
+
+
 class ShapeError(TracingError, ValueError):
     """Shapes that do not fit together."""
 

@@ -20,7 +20,15 @@ import numpy as np
 import scipy.sparse
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from .errors import BranchError, ShapeError, TracingError, UnsupportedError, user_line
+from .errors import (
+    BranchError,
+    MissingAttributeError,
+    ShapeError,
+    TracingError,
+    UnsupportedError,
+    unsupported,
+    user_line,
+)
 from .graph import Graph
 from .ids import Ids
 
@@ -199,9 +207,9 @@ class Symbolic(NDArrayOperatorsMixin):
     prod, cumsum, cumprod = (_method(f) for f in (np.prod, np.cumsum, np.cumprod))
     all, any = (_method(f) for f in (np.all, np.any))
     max, min, clip, dot = (_method(f) for f in (np.max, np.min, np.clip, np.dot))
-    take, repeat, swapaxes = (_method(f) for f in (np.take, np.repeat, np.swapaxes))
-    diagonal, trace, conj = (_method(f) for f in (np.diagonal, np.trace, np.conj))
-    real = property(np.real)
+    take, repeat, swapaxes, squeeze = (_method(f) for f in (np.take, np.repeat, np.swapaxes, np.squeeze))
+    diagonal, trace, conj, conjugate = (_method(f) for f in (np.diagonal, np.trace, np.conj, np.conjugate))
+    real, mT = property(np.real), property(np.matrix_transpose)
 
     # -- what has no meaning before the values are known ------------------------------------------------
 
@@ -226,6 +234,12 @@ class Symbolic(NDArrayOperatorsMixin):
             "cannot turn a symbolic array into a NumPy array: its values are unknown while tracing",
             "use NumPy functions that accept it; to fill an array, start from np.zeros_like(x) or np.zeros(n, like=x)",
         )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        called = f"x.{name}()" if callable(getattr(np.ndarray, name)) else f"x.{name}"
+        raise unsupported(called, MissingAttributeError)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -252,8 +266,7 @@ class Symbolic(NDArrayOperatorsMixin):
         if function in CREATED:
             return CREATED[function](self, *args, **kwargs)
         if function not in FUNCTIONS:
-            remedy = "write it with indexing, arithmetic, sums and np.where; README.md says what is supported"
-            raise UnsupportedError(f"{name} is not supported on symbolic arrays", remedy)
+            raise unsupported(name)
         _check_arguments(name, FUNCTIONS[function], args, kwargs)
         return FUNCTIONS[function](*args, **kwargs)
 

@@ -48,7 +48,7 @@ MOVING = {
     "unstack": lambda v, x, t: (np.unstack(x), np.unstack(t, axis=-1), np.unstack(v)),
     "moveaxis": lambda v, x, t: (np.moveaxis(t, 0, -1), np.moveaxis(t, (0, 1), (-1, 0)), np.moveaxis(t, [2], [0])),
     "rollaxis": lambda v, x, t: (np.rollaxis(t, 2), np.rollaxis(t, 0, 3), np.rollaxis(t, -1, 1)),
-    "swapaxes": lambda v, x, t: (np.swapaxes(t, 0, -1), t.swapaxes(1, 0)),
+    "swapaxes": lambda v, x, t: (np.swapaxes(t, 0, -1), t.swapaxes(1, 0), t.mT, t[:, None].squeeze(1)),
     "transpose": lambda v, x, t: (
         np.transpose(x),
         np.transpose(t, (1, 2, 0)),
@@ -219,7 +219,7 @@ ELEMENTWISE = {
     "square": lambda v, x, t: np.square(v),
     "reciprocal": lambda v, x, t: np.reciprocal(x),
     "positive": lambda v, x, t: np.positive(v),
-    "conjugate": lambda v, x, t: (np.conj(v), v.conj()),
+    "conjugate": lambda v, x, t: (np.conj(v), v.conj(), v.conjugate()),
     "fabs": lambda v, x, t: np.fabs(v),
     "logaddexp": lambda v, x, t: (np.logaddexp(v[:, None], x), np.logaddexp(v, -np.inf), np.logaddexp(np.inf, v)),
     "degrees": lambda v, x, t: (np.degrees(v), np.rad2deg(x)),

@@ -213,8 +213,17 @@ UNSUPPORTED = {
     "long product": (lambda x: np.prod(np.tile(x, 30), axis=1), "multiply of all over 90 entries .* trailing axes"),
     "long maximum": (lambda x: np.max(np.tile(x, 30)), "maximum of all over 450 entries"),
     "long running sum": (lambda x: np.cumsum(np.tile(x, 30)), "running add over 450"),
-    "sort": (lambda x: np.sort(x), "np.sort is not supported"),
-    "argmax": (lambda x: np.argmax(x), "np.argmax is not supported"),
+    "sort": (lambda x: np.sort(x), "np.sort is not supported .* depends on values"),
+    "argmax": (lambda x: np.argmax(x), "np.argmax is not supported .* depends on values"),
+    "unique": (lambda x: np.unique(x), r"np.unique is not .* depends on values .* np.where\(condition, a, b\)"),
+    "sort in place": (lambda x: x.sort(), r"x.sort\(\) is not supported .* depends on values .* np.minimum"),
+    "argsort": (lambda x: x.argsort(axis=0), r"x.argsort\(\) is not supported .* depends on values"),
+    "method argmax": (lambda x: x.argmax(), r"x.argmax\(\) is not supported .* depends on values .* np.max"),
+    "nonzero of a number": (lambda x: x[0, 0].nonzero(), r"x.nonzero\(\) is not supported"),
+    "item": (lambda x: x[0, 0].item(), r"x.item\(\) is not supported .* depends on values"),
+    "list": (lambda x: x.tolist(), r"x.tolist\(\) is not supported .* return it"),
+    "bytes": (lambda x: x.nbytes, "x.nbytes is not supported"),
+    "rounding": (lambda x: x.round(2), r"x.round\(\) is not supported"),
     "reduceat": (lambda x: np.multiply.reduceat(x, [0, 1]), "np.multiply.reduceat is not supported"),
     "subtract.reduce": (lambda x: np.subtract.reduce(x), "np.subtract.reduce is not supported"),
     "where alone": (lambda x: np.where(x > 1), "give both values"),
@@ -279,6 +288,16 @@ def message_of(function, kind):
 def test_what_is_not_supported_is_said(name):
     function, message = UNSUPPORTED[name]
     assert re.search(message, message_of(function, geoopt.UnsupportedError), re.DOTALL)
+
+
+def test_attributes_that_are_not_there_can_be_asked_for():
+    def function(x):
+        assert hasattr(x, "sum") and not any(hasattr(x, name) for name in ("sort", "nbytes", "ids_", "toarray"))
+        with pytest.raises(AttributeError, match="'Symbolic' object has no attribute 'toarray'"):
+            _ = x.toarray
+        return x
+
+    trace(function, (X,))
 
 
 @pytest.mark.parametrize("name", REFUSED)
