@@ -26,7 +26,7 @@ class Reference:
 def lanes(view: Ids) -> list[Ids]:
     """A view as columns over its leading axis (one flat column where the trailing axes are long)."""
     if view.ndim == 1:
-        return [view]
+        return [view.canonical()]
     if view.ndim == 0 or view.size // max(view.shape[0], 1) > MANY_LANES:
         return [view.reshape((view.size,))]
     return [view[(slice(None), *lane)].canonical() for lane in np.ndindex(*view.shape[1:])]

@@ -61,3 +61,16 @@ def test_sums_of_different_structure_are_different_groups():
         return geoopt.sparse.from_triplets(rows, rows, np.concatenate([np.sqrt(x[:2]), y[:3]]), (3, 3)).data
 
     assert len(stage("group", f, np.ones(3), np.ones(3)).groups) == 3
+
+
+def test_a_component_of_a_stack_stays_in_its_element():
+    """Every column of the stack lists its ids, and still element i of it is element i of what was stacked."""
+
+    def f(x):
+        length = np.sqrt(x[:, 0] * x[:, 1] + 1)
+        stacked = np.stack([-x[:, 0] / length, length, x[:, 2]], axis=-1)
+        first, second = stacked[:, 0], stacked[:, 1]
+        return length, first * x[:, 1] + second * x[:, 2], first * x[:, 2] - second * x[:, 0]
+
+    groups = stage("group", f, np.ones((50, 3)))
+    assert not groups.cut.stored and [len(g.roots) for g in groups.groups] == [3]
