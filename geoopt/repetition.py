@@ -34,7 +34,8 @@ def structures(graph: Graph) -> list[int]:
     def of_view(view: Ids) -> int:
         if not view.size:
             return 0
-        low, high = graph.node_of(view.lowest).index, graph.node_of(view.highest).index
+        low = graph.node_of(view.lowest).index
+        high = min(graph.node_of(view.highest).index, len(found) - 1)  # bounds need not be reached
         return found[low] if low == high else hash((found[low], found[high]))
 
     def terms_of(view: Ids) -> frozenset[int]:
