@@ -121,7 +121,8 @@ def _relocated(plan: Plan, kernel: PlannedKernel, physical: np.ndarray, tables: 
             reads.append(Access(plan.workspace, int(column[0])))
         else:
             reads.append(tables.column(plan.workspace, column, access.loop))
-    return replace(kernel, reads=tuple(reads), writes=tuple(writes))
+    loops = tuple(loop.moved(lambda table: tables.number(plan.table(table))) for loop in kernel.loops)
+    return replace(kernel, reads=tuple(reads), writes=tuple(writes), loops=loops)
 
 
 def _kept(plan: Plan, access: Access, tables: Tables) -> Access:

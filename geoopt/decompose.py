@@ -13,6 +13,7 @@ Deviation: references are counted per node, on average over its scalars, not per
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,6 +25,7 @@ from .hashing import add_hashes, add_segment_hashes, first_equal
 from .ops import OPS
 from .options import Options
 from .references import Reference, jump_counts, reachable, references
+from .stream import Stream, streams, with_terms_in_order
 
 LOAD_COST = 1
 BLOCK_MARGIN = 1.5  # how much cheaper a stored block must be than evaluating each of its values where it is read
@@ -34,6 +36,7 @@ class Cut:
     """A graph with its intermediates chosen.
 
     stored : indices of nodes whose scalars live in memory
+    streams : per sum that writes its terms to an output, what it writes
     levels : per node, the step of the schedule in which a kernel for it runs (leaves: 0)
     ready : per node, the first step in which any kernel can evaluate or read it
     equals : per node (where it pays), the first equal scalar of each scalar, as positions in the node
@@ -43,6 +46,7 @@ class Cut:
     traced: Traced
     options: Options
     stored: frozenset[int]
+    streams: dict[int, Stream]
     levels: dict[int, int]
     ready: dict[int, int]
     equals: dict[int, np.ndarray]
@@ -66,7 +70,9 @@ class Cut:
         lines = []
         for node in self.graph.nodes:
             if node.index in self.levels and not node.is_leaf:
-                kind = "stored" if node.index in self.stored else "recomputed"
+                streamed = {i for stream in self.streams.values() for i in stream.nodes}
+                kinds = {"stored": self.stored, "written by the sum that reads it": streamed}
+                kind = next((k for k, nodes in kinds.items() if node.index in nodes), "recomputed")
                 lines.append(f"n{node.index} = {node.op}{list(node.shape)}  {kind}, level {self.levels[node.index]}")
         return "\n".join(lines)
 
@@ -80,12 +86,21 @@ def decompose(traced: Traced, options: Options) -> Cut:
     graph = traced.graph
     live = reachable(traced)
     refs = {n.index: list(references(graph, n)) for n in live}
-    stored = _choose(traced, live, refs, options)
-    levels, ready = _schedule(live, refs, stored, options.blocks)
+    chosen = _choose(traced, live, refs, options)
     outputs = {n.index for view in traced.outputs for n in graph.nodes_of(view)}
-    roots = [n for n in live if not n.is_leaf and n.index in (stored | outputs)]
+    roots = [n for n in live if not n.is_leaf and n.index in (chosen.keys() | outputs)]
     equals = {n.index: e for n in roots if (e := _equal_scalars(graph, n)) is not None}
-    return Cut(traced, options, frozenset(stored), levels, ready, equals, refs)
+    distinct = {i: int(np.count_nonzero(first == np.arange(len(first)))) for i, first in equals.items()}
+    found = streams(traced, refs, chosen, distinct) if finds_blocks(options) else {}
+    traced, found = with_terms_in_order(traced, found)
+    stored = frozenset(chosen).difference(*(s.nodes for s in found.values()))
+    levels, ready = _schedule(live, refs, stored, options.blocks)
+    return Cut(traced, options, stored, found, levels, ready, equals, refs)
+
+
+def finds_blocks(options: Options) -> bool:
+    """Whether values of one element may be evaluated together without the author's tag."""
+    return options.blocks and options.has("global")
 
 
 def _longest(node: Node) -> int:
@@ -93,17 +108,17 @@ def _longest(node: Node) -> int:
     return int(np.diff(node.offsets).max(initial=0)) if node.op == "segment_sum" else 0
 
 
-def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> set[int]:
+def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> dict[int, float]:
+    """The nodes to store, and what evaluating one of their scalars in place would cost: inf if it takes a loop."""
     graph = traced.graph
     jumps = jump_counts(live, refs)
     if not options.blocks:
         for index, count in _shared(traced, live, refs, options.t_ref).items():
             jumps[index] = max(jumps[index], count)
-    finds_blocks = options.blocks and options.has("global")
     tagged = set().union(*graph.tagged())
     written = _output_counts(traced)
     in_sums = {r.target.index for n in live if n.op == "segment_sum" for r in refs[n.index]}
-    stored: set[int] = set()
+    stored: dict[int, float] = {}
     costs: dict[int, float] = {}
     loops: dict[int, bool] = {}  # whether evaluating a node in place needs a sum that loops
     for node in live:
@@ -123,13 +138,13 @@ def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> s
         nested = node.index in in_sums and loops[node.index]
         is_comparison = node.op in OPS and OPS[node.op].gives_bool  # memory holds floats only
         often = often or (node.op == "join" and jump >= options.t_ref) or (node.index in tagged and jump > 0)
-        often = often or (finds_blocks and jump > 0 and _pays_as_block(node, refs, stored, jump, cost))
+        often = often or (finds_blocks(options) and jump > 0 and _pays_as_block(node, refs, stored, jump, cost))
         if (often or nested) and not is_comparison:
-            stored.add(node.index)
+            stored[node.index] = math.inf if loops[node.index] else cost
     return stored
 
 
-def _pays_as_block(node: Node, refs: dict, stored: set[int], jump: float, cost: float) -> bool:
+def _pays_as_block(node: Node, refs: dict, stored: Collection[int], jump: float, cost: float) -> bool:
     """Whether evaluating an element's values together, storing and loading them beats each reader evaluating its own.
 
     Deviation: the paper asks the author to tag such blocks, for their values may be read only once each.
@@ -192,7 +207,9 @@ def _shared(traced: Traced, live: list[Node], refs: dict, t_ref: float) -> dict[
     return found
 
 
-def _schedule(live: list[Node], refs: dict, stored: set[int], in_place: bool) -> tuple[dict[int, int], dict[int, int]]:
+def _schedule(
+    live: list[Node], refs: dict, stored: Collection[int], in_place: bool
+) -> tuple[dict[int, int], dict[int, int]]:
     """Longest paths. Deviation: the paper's shortest path can put two dependent expressions on one level.
 
     in_place : an element's stored values are locals of the kernels that also read them element by element

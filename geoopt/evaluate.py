@@ -146,6 +146,12 @@ def _groups(groups: Groups, inputs: list[np.ndarray]) -> list[np.ndarray]:
             values = step._view(root.ids)
             for write in root.writes:
                 buffers[write.buffer][write.position.to_array()] = values
+    _load_homes(groups, buffers, memory, set(cut.stored))
+    step = _Recompute(cut.graph, memory, set(cut.stored))
+    for index, stream in cut.streams.items():
+        written = stream.entries >= 0
+        values = step._view(cut.graph.nodes[index].operands[0])[written]
+        buffers[len(cut.traced.variables) + stream.output][stream.entries[written]] = values
     return _shaped(groups, buffers)
 
 
@@ -191,4 +197,4 @@ def _kernel_values(kernel: Kernel, memory: np.ndarray) -> list[np.ndarray]:
         return np.bincount(member, np.broadcast_to(values, member.shape), kernel.size)
 
     with np.errstate(all="ignore"):
-        return evaluate_template(list(kernel.roots), leaves, sums)
+        return evaluate_template(kernel.roots, leaves, sums, kernel.root_loops)

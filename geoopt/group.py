@@ -28,10 +28,12 @@ MANY = -1  # in a sum's structure: a number of terms that may differ from member
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Where values are: entries ``position`` of a buffer, one per member of a root or one per scalar of a node."""
+    """Where values are: entries ``position`` of a buffer, one per member of a root, or per term of its ``loop``, or
+    one per scalar of a node."""
 
     buffer: int
     position: Ids
+    loop: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +77,8 @@ class Groups:
                 for write in root.writes:
                     written[write.buffer] += write.position.size
         first = len(self.cut.traced.variables)
+        for stream in self.cut.streams.values():
+            written[first + stream.output] += stream.count
         for output, count in zip(self.cut.traced.outputs, written[first:], strict=False):
             if output.size != count:
                 raise InternalError("group", f"an output of {output.size} entries gets {count} values")
@@ -185,8 +189,10 @@ def group(cut: Cut) -> Groups:
     placer = _Placing(cut)
     structure = Structure(cut, placer.homes)
     groups: list[Group] = []
+    streamed = {i for stream in cut.streams.values() for i in stream.nodes}
     for node in cut.graph.nodes:
-        groups += _groups_of_node(cut, structure, placer, node)
+        if node.index not in streamed:
+            groups += _groups_of_node(cut, structure, placer, node)
     if cut.options.blocks or cut.graph.blocks:
         groups = _blocks(cut, structure, groups)
     groups.sort(key=lambda g: g.level)

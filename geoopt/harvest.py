@@ -16,7 +16,7 @@ import numpy as np
 
 from .errors import InternalError
 from .graph import Node
-from .group import Group, Groups
+from .group import Group, Groups, Place
 from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf, Loop
 from .ops import OPS
@@ -40,15 +40,17 @@ class _Walk:
         self.template = Template()
         self.leaves: list[Leaf] = []
         self.loops: list[Loop] = []
+        self.streamed: list[tuple[Expression, Place]] = []
         self._seen: dict[tuple, Expression] = {}
         self._columns: dict[tuple, Ids] = {}
 
     def kernel(self) -> Kernel:
-        roots = tuple(self._root(r.ids) for r in self.group.roots)
+        roots = [self._root(r.ids) for r in self.group.roots]
+        writes = [r.writes for r in self.group.roots]
         return Kernel(
             self.template,
-            roots,
-            tuple(r.writes for r in self.group.roots),
+            (*roots, *(e for e, _ in self.streamed)),
+            (*writes, *((place,) for _, place in self.streamed)),
             tuple(self.leaves),
             tuple(self.loops),
             self.group.level,
@@ -173,8 +175,9 @@ class _Walk:
                 continue
             starts, positions = _terms_of_kind(node, segments, k, kind_of, counts[k])
             if shapes[k][segments[0]] >= 0:
-                for column in _unrolled(node, starts, positions, int(counts[k][segments[0]])):
-                    parts.append((yield column, loop))
+                for at in _unrolled(starts, positions, int(counts[k][segments[0]])):
+                    parts.append((yield node.operands[0].compose(at), loop))
+                    self._stream(node, parts[-1], at, loop)
             else:
                 parts.append((yield from self._looped(node, starts, positions, loop)))
         if not parts:
@@ -190,13 +193,24 @@ class _Walk:
         self.loops.append(Loop(starts))
         number = len(self.loops) - 1
         body = yield node.operands[0].compose(positions), number
+        self._stream(node, body, positions, number)
         return self.template.make("sum", (body,), number)
 
+    def _stream(self, node: Node, term: Expression, positions: Ids, loop: int | None) -> None:
+        """Have terms of a sum written where no other kernel does that."""
+        stream = self.groups.cut.streams.get(node.index)
+        if stream is None:
+            return
+        entries = stream.entries[positions.to_array()]
+        if len(entries) and entries[0] >= 0:  # of one structure all are, or none: stored ones are loaded
+            output = len(self.groups.cut.traced.variables) + stream.output
+            self.streamed.append((term, Place(output, Ids.explicit(entries).canonical(), loop)))
 
-def _unrolled(node: Node, starts: np.ndarray, positions: Ids, count: int) -> list[Ids]:
-    """The summands' ids, one column per term."""
+
+def _unrolled(starts: np.ndarray, positions: Ids, count: int) -> list[Ids]:
+    """The summands' positions, one column per term."""
     first = [Ids.explicit(starts[:-1] + starts.dtype.type(t)).canonical() for t in range(count)]
-    return [node.operands[0].compose(positions.compose(column).canonical()) for column in first]
+    return [positions.compose(column).canonical() for column in first]
 
 
 def _terms_of_kind(

@@ -36,7 +36,10 @@ class Leaf:
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """All members of one group: values ``roots`` of a template, written to ``writes``."""
+    """All members of one group: values ``roots`` of a template, written to ``writes``.
+
+    A root that is written in a loop has one value per term.
+    """
 
     template: Template
     roots: tuple[Expression, ...]
@@ -45,6 +48,11 @@ class Kernel:
     loops: tuple[Loop, ...]
     level: int
     size: int
+
+    @property
+    def root_loops(self) -> list[int | None]:
+        """Per root the loop in which it is written."""
+        return [places[0].loop for places in self.writes]
 
     def __str__(self) -> str:
         return f"level {self.level}, {self.size} members\n" + listing(list(self.roots))

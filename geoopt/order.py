@@ -5,7 +5,7 @@ order of its rows, where members read rows that are far apart), a computed value
 writes it. A member's time is the latest of what it reads. Members are sorted by time into buckets, so that a task
 reads a short stretch of each buffer and its readers can follow soon; within a bucket they keep their order.
 Members whose own reads are far apart (on a seam of the mesh's numbering) come last in their bucket, then members
-are sorted by the numbers of their terms: a task has one count.
+are sorted by the numbers of their terms, so that few strips have members with different numbers.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from .graph import Node
 from .ids import Ids
 from .kernel import Kernel, Leaf
+from .plan import ROW_TERMS
 
 FAR = 1 << 15  # entries; what `compress` can address from the middle of its span
 POOR = 1 / 16  # an input is in poor order if members read rows farther apart than this share of it
@@ -32,7 +33,7 @@ Address = Callable[[Ids], tuple[int, Ids]]
 @dataclass(frozen=True, eq=False)
 class Order:
     """members : (size,) a permutation, or None for the identity;  begin, end : runs of members that may be
-    one task: of one bucket and with one number of terms per loop"""
+    one task: of one bucket"""
 
     members: np.ndarray | None
     begin: np.ndarray
@@ -103,14 +104,16 @@ def member_order(kernel: Kernel, times: Times, address: Address, longest: int, b
         times.reorder_inputs(kernel, address)
         reached, is_far = _reads(kernel, times, address)
         for write in (w for places in kernel.writes for w in places):
-            times.record(write.buffer, write.position, reached)
+            counts = 1 if write.loop is None else kernel.loops[write.loop].counts
+            times.record(write.buffer, write.position, np.repeat(reached, counts))
     buckets = -(-kernel.size // longest)
     bucket = np.minimum(reached * buckets, buckets - 1).astype(np.int32)
     counts = _count_classes(kernel)
-    key = (2 * bucket + is_far) * (int(counts.max(initial=0)) + 1) + counts
+    classes = int(counts.max(initial=0)) + 1
+    key = (4 * bucket + 2 * is_far + _has_long_row(kernel)) * classes + counts
     key = key.astype(np.uint16) if key.max(initial=0) < 1 << 16 else key  # NumPy sorts 16 bits in linear time
     members = np.argsort(key, kind="stable").astype(np.int32 if kernel.size < 2**31 else np.int64)
-    begin, end = _runs(key[members], longest)
+    begin, end = _runs(key[members] // classes, longest)
     is_identity = len(members) < 2 or bool((members[1:] > members[:-1]).all())
     return Order(None if is_identity else members, begin, end)
 
@@ -149,6 +152,14 @@ def _far_writes(kernel: Kernel) -> np.ndarray:
             if first.buffer == second.buffer and first.position.base is not None:
                 is_far |= np.abs(first.position.to_array() - second.position.to_array()) > FAR
     return is_far
+
+
+def _has_long_row(kernel: Kernel) -> np.ndarray:
+    """Whether a member writes more terms of a loop than a row may have; such members get tasks of their own."""
+    is_long = np.zeros(kernel.size, bool)
+    for loop in {w.loop for places in kernel.writes for w in places if w.loop is not None}:
+        is_long |= kernel.loops[loop].counts >= ROW_TERMS
+    return is_long
 
 
 def _one_per_column(kernel: Kernel) -> list[Leaf]:

@@ -13,6 +13,7 @@ stage          takes -> gives           what it does
 `place`        Kernels -> Plan          addresses, columns, tasks
 `schedule`     Plan -> Schedule         the order of tasks, and which thread runs them
 `allocate`     Schedule -> Schedule     intermediates share memory that stays in cache
+`rows`         Schedule -> Schedule     loops that write neighbouring entries write whole rows
 `compress`     Schedule -> Schedule     columns in 16 bits where tasks read within a short span
 `assemble`     Plan -> Machine          LLVM IR, machine code
 =============  =======================  ==========================================================
@@ -38,6 +39,7 @@ from .lift import lift
 from .options import Options
 from .place import place
 from .program import Preparation, Program
+from .rows import rows
 from .runtime import cpu
 from .schedule import schedule
 from .share import share
@@ -55,6 +57,7 @@ STAGES = (
     "place",
     "schedule",
     "allocate",
+    "rows",
     "compress",
     "assemble",
 )
@@ -92,14 +95,14 @@ def compile(
     clock = _Clock(watch)
     traced, signature = clock.run("trace", lambda: trace(function, arguments, keywords))
     record: Any = traced
-    for stage, work in _between_trace_and_assemble(options):
+    for stage, work in _between_trace_and_assemble(options, dtype):
         record = clock.run(stage, lambda work=work, record=record: work(record))
     machine = clock.run("assemble", lambda: cpu.assemble(record.plan, options, dtype))
     preparation = Preparation(len(traced.graph.nodes), traced.graph.size, clock.seconds, peak_bytes())
     return Program(record, signature, options, dtype, machine, preparation)
 
 
-def _between_trace_and_assemble(options: Options) -> list[tuple[str, Callable[[Any], Any]]]:
+def _between_trace_and_assemble(options: Options, dtype: np.dtype) -> list[tuple[str, Callable[[Any], Any]]]:
     return [
         ("lift", lift),
         ("decompose", lambda ir: decompose(ir, options)),
@@ -110,6 +113,7 @@ def _between_trace_and_assemble(options: Options) -> list[tuple[str, Callable[[A
         ("place", place),
         ("schedule", lambda ir: schedule(ir, options.worker_count)),
         ("allocate", allocate if options.has("memory") else _unchanged),
+        ("rows", rows if options.has("memory") and cpu.vectors(options, dtype).stores_rows else _unchanged),
         ("compress", compress if options.has("memory") else _unchanged),
     ]
 

@@ -2,8 +2,7 @@
 
 Takes: `Kernels`.
 Gives: `Plan`.
-Ensures: a column that is another plus a constant shares its table; arithmetic columns have none; all members of
-a task have equally many terms.
+Ensures: a column that is another plus a constant shares its table; arithmetic columns have none.
 Paper: address coherence, coalesced memory access.
 """
 
@@ -15,10 +14,11 @@ from .group import Groups
 from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf
 from .order import Times, member_order
-from .plan import END, LOOPS, STRIP, Access, Plan, PlannedKernel, whole_strips
+from .plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, Access, Plan, PlannedKernel, PlannedLoop, whole_strips
+from .strips import Strips
 from .tables import Tables
 
-TASK_MEMBERS = 2048  # the most members of one task: what they read and write fits the cache
+TASK_MEMBERS = 1024  # the most members of one task: what they read and write fits the cache
 
 
 def place(kernels: Kernels) -> Plan:
@@ -31,9 +31,7 @@ def place(kernels: Kernels) -> Plan:
         placed = _PlacedKernel(groups, kernel, tables, times)
         planned.append(placed.planned())
         tasks.append(placed.tasks(number))
-    width = max((t.shape[1] for t in tasks), default=LOOPS)
-    rows = [np.pad(t, ((0, 0), (0, width - t.shape[1]))) for t in tasks]
-    all_tasks = np.concatenate(rows) if rows else np.zeros((0, LOOPS), np.int64)
+    all_tasks = np.concatenate([np.zeros((0, FIELDS), np.int64), *tasks])
     level_of = np.array([planned[k].level for k in all_tasks[:, 0]], np.int64)
     depth = max((p.level for p in planned), default=0)
     levels = np.searchsorted(level_of, np.arange(1, depth + 2))
@@ -59,28 +57,29 @@ class _PlacedKernel:
 
     def planned(self) -> PlannedKernel:
         k = self.kernel
+        loops = tuple(self._loop(i) for i in range(len(k.loops)))
         reads = tuple(self._read(leaf) for leaf in k.leaves)
-        writes = tuple(
-            tuple(self.tables.access(w.buffer, self._ordered(w.position), None) for w in places) for places in k.writes
-        )
-        terms = sum(int(loop.offsets[-1]) for loop in k.loops)
-        return PlannedKernel(k.roots, reads, writes, len(k.loops), k.level, k.size, terms)
+        writes = tuple(tuple(self._access(w.buffer, w.position, w.loop) for w in places) for places in k.writes)
+        return PlannedKernel(k.roots, reads, writes, loops, k.level, k.size)
 
     def tasks(self, number: int) -> np.ndarray:
         """One row per run of members."""
         begin, end = self.order.begin, self.order.end
-        columns = [np.full_like(begin, number), begin, end, *[np.zeros_like(begin)] * (LOOPS - END - 1)]
-        for loop in range(len(self.kernel.loops)):
-            count = self._counts(loop)
-            entries = whole_strips(end - begin) * count
-            columns += [np.cumsum(entries) - entries, count]
-        return np.stack(columns, axis=1)
+        strips = whole_strips(end - begin)
+        tasks = np.zeros((len(begin), FIELDS), np.int64)
+        tasks[:, KERNEL], tasks[:, BEGIN], tasks[:, END] = number, begin, end
+        tasks[:, FIRST_STRIP] = np.cumsum(strips) - strips
+        return tasks
 
-    def _counts(self, loop: int) -> np.ndarray:
-        """The number of terms in each run."""
-        begin = self.order.begin
-        first = begin if self.order.members is None else self.order.members[begin]
-        return self.kernel.loops[loop].counts[first].astype(np.int64)
+    def _loop(self, number: int) -> PlannedLoop:
+        """Lays out the terms of a sum."""
+        loop = self.kernel.loops[number]
+        counts = loop.counts if self.order.members is None else loop.counts[self.order.members]
+        strips = Strips(loop, self.order)
+        self._term_orders[number] = strips.terms()
+        narrow = counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
+        differ = self.tables.number(narrow) if strips.differ else None
+        return PlannedLoop(self.tables.number(strips.starts), differ, int(loop.offsets[-1]))
 
     def _ordered(self, column: Ids) -> Ids:
         if self.order.members is None:
@@ -91,26 +90,17 @@ class _PlacedKernel:
         if leaf.ids is None:
             constants = leaf.constants
             assert constants is not None
-            order = self.order.members if leaf.loop is None else self._term_order(leaf.loop)
+            order = self.order.members if leaf.loop is None else self._term_orders[leaf.loop]
             return self.tables.constants(constants if order is None else constants[order], leaf.loop)
-        buffer, column = _address(self.groups, leaf.ids)
-        if leaf.loop is None:
+        return self._access(*_address(self.groups, leaf.ids), leaf.loop)
+
+    def _access(self, buffer: int, column: Ids, loop: int | None) -> Access:
+        """The access to entries of a buffer, one per member or one per term."""
+        if loop is None:
             return self.tables.access(buffer, self._ordered(column), None)
         if column.strides[0] == 0 and column.base is None:
             return Access(buffer, column.offset)
-        return self.tables.access(buffer, column.compose(Ids.explicit(self._term_order(leaf.loop))), leaf.loop)
-
-    def _term_order(self, loop: int) -> np.ndarray:
-        """Terms in the order of the columns; the last strip of a run is filled up with its last member."""
-        if loop not in self._term_orders:
-            offsets = self.kernel.loops[loop].offsets
-            starts = offsets[:-1] if self.order.members is None else offsets[self.order.members]
-            blocks = [np.zeros(0, offsets.dtype)]
-            for begin, end, count in zip(self.order.begin, self.order.end, self._counts(loop), strict=True):
-                strips = np.pad(starts[begin:end], (0, -(end - begin) % STRIP), "edge").reshape(-1, 1, STRIP)
-                blocks.append((strips + np.arange(count, dtype=offsets.dtype)[:, None]).ravel())
-            self._term_orders[loop] = np.concatenate(blocks)
-        return self._term_orders[loop]
+        return self.tables.access(buffer, column.compose(Ids.explicit(self._term_orders[loop])), loop)
 
 
 def _address(groups: Groups, column: Ids) -> tuple[int, Ids]:

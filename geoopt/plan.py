@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from .template import Expression, evaluate_template, listing
 
-KERNEL, BEGIN, END, COLUMN, SHIFT, APART, LOOPS = range(7)  # columns of the table of tasks
+KERNEL, BEGIN, END, COLUMN, FIRST_STRIP, SHIFT, APART, FIELDS = range(8)  # columns of the table of tasks
 STRIP = 16  # members whose terms lie together in the columns of a loop: no vector is wider
+ROW_TERMS = 8  # the most entries of a row
 
 
 def whole_strips(members: np.ndarray) -> np.ndarray:
-    """Numbers of members rounded up to whole strips."""
-    return -(-members // STRIP) * STRIP
+    """How many strips hold so many members."""
+    return -(-members // STRIP)
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,19 @@ class Access:
     loop: int | None = None
     lane: int | None = None
     base: int | None = None
+    bits: int | None = None
+
+    @property
+    def column_loop(self) -> int | None:
+        """The loop in which its table varies."""
+        return self.loop if self.bits is None else None
 
     def __str__(self) -> str:
         i = "i" if self.loop is None else f"i,t{self.loop}"
         if self.table is not None:
             base = "" if self.base is None else f"base{self.base}+"
+            if self.bits is not None:
+                return f"b{self.buffer}[{base}b{self.table}[i]{self.offset:+d}, row b{self.bits}[i]]"
             return f"b{self.buffer}[{base}b{self.table}[{i}]{self.offset:+d}]"
         if self.lane is not None:
             return f"b{self.buffer}[block, lane {self.lane}, i]"
@@ -47,17 +57,50 @@ class Access:
         return f"b{self.buffer}[{at}{self.offset:+d}]"
 
 
+@dataclass(frozen=True)
+class PlannedLoop:
+    """A sum. Its columns list the terms as vectors read them: by strips of members, by terms, by members.
+
+    starts : the table of the entry at which each strip starts, and where the last one ends; a strip has as many
+        terms as the longest of its members, the others' go on with copies
+    counts : the table of the numbers of terms of the members; None where all members of each strip have equally many
+    terms : of all members, without copies
+    """
+
+    starts: int
+    counts: int | None
+    terms: int
+
+    def moved(self, number: Callable[[int], int]) -> PlannedLoop:
+        """With its tables among others."""
+        return PlannedLoop(number(self.starts), None if self.counts is None else number(self.counts), self.terms)
+
+
 @dataclass(frozen=True, eq=False)
 class PlannedKernel:
-    """A kernel with addresses. ``loops`` is how many sums with a run-time count it has."""
+    """A kernel with addresses."""
 
     roots: tuple[Expression, ...]
     reads: tuple[Access, ...]
     writes: tuple[tuple[Access, ...], ...]
-    loops: int
+    loops: tuple[PlannedLoop, ...]
     level: int
     size: int
-    terms: int
+
+    @property
+    def root_loops(self) -> list[int | None]:
+        """Per root the loop in which it is written: one value per term, not per member."""
+        return [places[0].loop for places in self.writes]
+
+    @property
+    def terms(self) -> int:
+        """Of all sums of all members."""
+        return sum(loop.terms for loop in self.loops)
+
+    def tables(self) -> set[int]:
+        """The buffers that hold its integer columns."""
+        columns = (t for a in self.accesses() for t in (a.table, a.bits))
+        return {t for t in (*columns, *(t for loop in self.loops for t in (loop.starts, loop.counts))) if t is not None}
 
     def accesses(self) -> list[Access]:
         """All reads, then all writes."""
@@ -76,10 +119,8 @@ class Plan:
 
     buffers : sizes of the variables, outputs and workspace, in this order; tables and constants follow
     tables : integer arrays (columns) and float arrays (varying constants)
-    tasks : (k, 6 + 2*loops) int64 rows: kernel, first member, end member, column (the entry of member i in a
-        table is i + column), shift, apart, and per loop the origin and the count of its terms. A loop's columns
-        list the terms in the order in which vectors read them: strip by strip of members, then term by term,
-        then member by member. From column ``first_base`` on the bases
+    tasks : (k, 7 + bases) int64 rows: kernel, first member, end member, column (the entry of member i in a table is
+        i + column), first strip (of 16 members each, counted from the first member), shift, apart, and the bases
     levels : (number of levels + 1,) first task of each level
     """
 
@@ -90,7 +131,6 @@ class Plan:
     kernels: tuple[PlannedKernel, ...]
     tasks: np.ndarray
     levels: np.ndarray
-    first_base: int = 0
 
     @property
     def workspace(self) -> int:
@@ -106,9 +146,13 @@ class Plan:
         return [r[np.argsort(self.tasks[r, BEGIN])] for r in rows]
 
     def entries_of_tasks(self, rows: np.ndarray, loop: int | None) -> np.ndarray:
-        """How many entries of a column the tasks ``rows`` read: one per member, or per term of a loop."""
+        """How many entries of a column the tasks ``rows`` of one kernel read: one per member, or those of a loop."""
         members = self.tasks[rows, END] - self.tasks[rows, BEGIN]
-        return members if loop is None else whole_strips(members) * self.tasks[rows, LOOPS + 1 + 2 * loop]
+        if loop is None or not len(rows):
+            return members
+        starts = self.table(self.kernels[self.tasks[rows[0], KERNEL]].loops[loop].starts)
+        first = self.tasks[rows, FIRST_STRIP]
+        return (starts[first + whole_strips(members)] - starts[first]).astype(np.int64)
 
     def check(self) -> None:
         """Every member of every kernel belongs to exactly one task of the kernel's level."""
@@ -125,19 +169,35 @@ class Plan:
     def __str__(self) -> str:
         return "\n\n".join(f"kernel {i}: {k}" for i, k in enumerate(self.kernels))
 
+    def terms(self, row: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The terms of a loop in a task, without copies: their entries in columns, their members, their numbers."""
+        loop = self.kernels[row[KERNEL]].loops[number]
+        members = row[END] - row[BEGIN]
+        starts = self.table(loop.starts)[row[FIRST_STRIP] :][: whole_strips(members) + 1].astype(np.int64)
+        lengths = np.diff(starts)
+        entry = np.arange(starts[0], starts[-1])
+        term, lane = np.divmod(entry - np.repeat(starts[:-1], lengths), STRIP)
+        member = np.repeat(np.arange(len(lengths)), lengths) * STRIP + lane
+        real = member < members
+        if loop.counts is not None:
+            counts = self.table(loop.counts)[row[BEGIN] + row[COLUMN] :][:members]
+            real &= term < np.append(counts, np.zeros(STRIP, int))[member]
+        return entry[real], member[real], term[real]
+
     def entries(self, access: Access, row: np.ndarray) -> np.ndarray:
-        """The entries of its buffer that a task addresses: one per member, or (terms, members) in a loop."""
+        """The entries of its buffer that a task addresses: one per member, or one per term of a loop."""
         i = np.arange(row[BEGIN], row[END])
         if access.loop is not None:
-            origin, count = row[LOOPS + 2 * access.loop : LOOPS + 2 + 2 * access.loop]
-            strip, within = np.divmod(i - row[BEGIN], STRIP)
-            i = origin + strip * STRIP * count + np.arange(count)[:, None] * STRIP + within
+            entry, member, term = self.terms(row, access.loop)
+            i = i[member] if access.bits is not None else entry
         if access.lane is not None:
             return row[SHIFT] + access.lane * row[APART] + i
         if access.table is None:
             return access.stride * i + access.offset
-        listed = self.table(access.table)[i if access.loop is not None else i + row[COLUMN]].astype(np.int64)
-        return listed + access.offset + (0 if access.base is None else row[self.first_base + access.base])
+        at = i if access.column_loop is not None else i + row[COLUMN]
+        listed = self.table(access.table)[at].astype(np.int64)
+        listed += access.offset + (0 if access.base is None else row[FIELDS + access.base])
+        return listed if access.bits is None else listed + term + (self.table(access.bits)[at] >> term & 1 == 0)
 
     def evaluate(self, inputs: list[np.ndarray], tasks: np.ndarray) -> list[np.ndarray]:
         """Run tasks one by one with NumPy, exactly as a backend addresses memory."""
@@ -152,17 +212,19 @@ class Plan:
 def _run(plan: Plan, row: np.ndarray, memory: list[np.ndarray]) -> None:
     """One task."""
     kernel = plan.kernels[row[KERNEL]]
+    member_of = [plan.terms(row, loop)[1] for loop in range(len(kernel.loops))]
 
     def leaves(number: int, loop: int | None) -> np.ndarray:
         access = kernel.reads[number]
-        return memory[access.buffer][plan.entries(access, row)]
+        values = memory[access.buffer][plan.entries(access, row)]
+        return values[member_of[loop]] if access.loop is None and loop is not None else values
 
     def sums(loop: int, values: np.ndarray) -> np.ndarray:
-        count = int(row[LOOPS + 1 + 2 * loop])
-        return np.broadcast_to(values, (count, int(row[END] - row[BEGIN]))).sum(axis=0)
+        member = member_of[loop]
+        return np.bincount(member, np.broadcast_to(values, member.shape), int(row[END] - row[BEGIN]))
 
     with np.errstate(all="ignore"):
-        values = evaluate_template(list(kernel.roots), leaves, sums)
+        values = evaluate_template(kernel.roots, leaves, sums, kernel.root_loops)
     for value, places in zip(values, kernel.writes, strict=True):
         for access in places:
             memory[access.buffer][plan.entries(access, row)] = value

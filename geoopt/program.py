@@ -161,18 +161,17 @@ class Program:
         kernel = self.plan.kernels[number]
         size = self.dtype.itemsize
         accesses = kernel.accesses()
-        columns = {a.table for a in accesses if a.table is not None}
+        columns = kernel.tables()
         columns |= {a.buffer for a in accesses if a.buffer > self.plan.workspace}
-        writes = sum(len(places) for places in kernel.writes)
-        reads = sum(1 for a in kernel.reads if a.loop is None) * kernel.size
+        values = lambda access: kernel.size if access.loop is None else kernel.loops[access.loop].terms  # noqa: E731
         return {
             "level": kernel.level,
             "members": kernel.size,
             "values": len(kernel.roots),
             "terms": kernel.terms,
             "operations": operations(list(kernel.roots)),
-            "read_bytes": (reads + kernel.terms) * size,
-            "written_bytes": writes * kernel.size * size,
+            "read_bytes": sum(map(values, kernel.reads)) * size,
+            "written_bytes": sum(values(a) for places in kernel.writes for a in places) * size,
             "column_bytes": sum(self.plan.table(c).nbytes for c in columns),
         }
 

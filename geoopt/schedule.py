@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .errors import InternalError
-from .plan import BEGIN, END, KERNEL, LOOPS, Plan
+from .plan import KERNEL, Plan
 from .writers import Writers
 
 
@@ -63,10 +63,11 @@ def schedule(plan: Plan, workers: int) -> Schedule:
 
 def _work(plan: Plan) -> np.ndarray:
     """A rough cost of each task: values moved."""
-    moved = np.array([len(k.reads) + sum(map(len, k.writes)) for k in plan.kernels], np.float64)
-    rows = plan.tasks
-    counts = rows[:, LOOPS + 1 :: 2].sum(axis=1)
-    return (rows[:, END] - rows[:, BEGIN]) * (moved[rows[:, KERNEL]] + counts)
+    work = np.zeros(len(plan.tasks))
+    for kernel, rows in zip(plan.kernels, plan.rows_of_kernels(), strict=True):
+        for access in kernel.accesses():
+            work[rows] += plan.entries_of_tasks(rows, access.column_loop)
+    return work
 
 
 def _even(work: np.ndarray, workers: int) -> np.ndarray:

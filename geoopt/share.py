@@ -32,9 +32,9 @@ def share(kernels: Kernels) -> Kernels:
 
 def _shared(groups: Groups, kernel: Kernel, moved: dict[int, int]) -> Kernel:
     """The kernel with one root for each distinct expression."""
-    alike: dict[int, list[int]] = {}
-    for i, root in enumerate(kernel.roots):
-        alike.setdefault(id(root), []).append(i)
+    alike: dict[tuple, list[int]] = {}
+    for i, (root, loop) in enumerate(zip(kernel.roots, kernel.root_loops, strict=True)):
+        alike.setdefault((id(root), loop), []).append(i)
     if len(alike) == len(kernel.roots):
         return kernel
     roots, writes = [], []

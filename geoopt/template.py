@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -131,9 +131,13 @@ def listing(roots: list[Expression], leaf_name: Callable[[int], str] = lambda i:
     return "\n".join(lines)
 
 
-def evaluate_template(roots: list[Expression], leaves: Callable, sums: Callable) -> list[np.ndarray]:
-    """Values of the roots. leaves(number) -> array; sums(loop, values per term) -> values per member.
+def evaluate_template(
+    roots: Sequence[Expression], leaves: Callable, sums: Callable, loops: Sequence[int | None] = ()
+) -> list[np.ndarray]:
+    """Values of the roots.
 
+    leaves(number, loop) -> array;  sums(loop, values per term) -> values per member;  loops : per root the loop of
+    which the values per term are wanted, where any root has one
     An expression inside a loop sees its leaves per term; ``leaves`` is called with the loop it is read in.
     """
     done: dict[tuple[int, int | None], np.ndarray] = {}
@@ -151,4 +155,4 @@ def evaluate_template(roots: list[Expression], leaves: Callable, sums: Callable)
                 done[key] = OPS[e.op].numpy(*(visit(a, loop) for a in e.args))
         return done[key]
 
-    return [visit(r, None) for r in roots]
+    return [visit(r, loop) for r, loop in zip(roots, loops or [None] * len(roots), strict=True)]

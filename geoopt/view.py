@@ -28,7 +28,7 @@ def view(
     """The result of one stage of `compile` for a function and its arguments.
 
     stage : "trace", "lift", "decompose", "group", "harvest", "simplify" (kernels with their leaf tables), "place",
-        "schedule", "allocate", "compress" (kernels with their addresses) or "assemble" (LLVM IR)
+        "schedule", "allocate", "rows", "compress" (kernels with their addresses) or "assemble" (LLVM IR)
     """
     if stage not in STAGES:
         raise ArgumentError(f"view(stage={stage!r}): choose from {', '.join(STAGES)}")

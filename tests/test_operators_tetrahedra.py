@@ -135,9 +135,10 @@ def test_scaling():
 def test_counts():
     """Operations and kernels: what costs time, without the noise."""
     V, T = tetrahedral_ball(2000)
-    kernels = geoopt.compile(dual_laplacian, V, T).report()["kernels"]
-    per_tetrahedron = [k["operations"] for k in kernels if k["members"] == len(T)]
-    assert len(kernels) <= 4 and len(per_tetrahedron) == 1 and per_tetrahedron[0] <= 527
+    program = geoopt.compile(dual_laplacian, V, T)
+    per_tetrahedron = [k["operations"] for k in program.report()["kernels"] if k["members"] == len(T)]
+    templates = {id(k.roots) for k in program.plan.kernels}  # wide versions of kernels have the same
+    assert len(templates) <= 4 and len(per_tetrahedron) == 1 and per_tetrahedron[0] <= 527
 
 
 def volume_meshes():

@@ -11,10 +11,11 @@ import struct
 import numpy as np
 
 from ..ops import OPS
-from ..plan import APART, BEGIN, COLUMN, END, LOOPS, SHIFT, STRIP, Access, Plan, PlannedKernel
+from ..plan import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT, STRIP, Access, Plan, PlannedKernel
 from ..template import Expression, bottom_up
 from .llvm_math import Functions
-from .llvm_memory import Vectors
+from .llvm_memory import Vectors, zeros
+from .llvm_rows import Rows
 
 # NaN in gives NaN out, so neither nnan nor ninf; nor reassoc, which makes y of (x + y) - x, also where x is NaN
 FLAGS = "contract arcp nsz afn"
@@ -35,8 +36,10 @@ class _Function:
         self.loops_of = _loops_of(list(kernel.roots), kernel.reads)
 
     def text(self, name: str) -> str:
+        bodies = self._body("f"), self._body("t")
+        whole, rest = (body.lines(block) for body, block in zip(bodies, ("body", "tail"), strict=True))
         lines = [f"define void @{name}(ptr noalias %buffers, ptr noalias %task) {{", "entry:"]
-        lines += self._entry()
+        lines += [*self._entry(), *bodies[0].allocations()]
         lines += [
             "  br label %head",
             "head:",
@@ -44,7 +47,7 @@ class _Function:
             "  %whole = icmp slt i64 %i, %stop",
             "  br i1 %whole, label %body, label %rest",
             "body:",
-            *self._body("f").lines("body"),
+            *whole,
             "  br label %wrap",
             "wrap:",
             f"  %next = add i64 %i, {self.vectors.lanes}",
@@ -53,7 +56,7 @@ class _Function:
             "  %any = icmp slt i64 %i, %end",
             "  br i1 %any, label %tail, label %done",
             "tail:",
-            *self._body("t").lines("tail"),
+            *rest,
             "  br label %done",
             "done:",
             "  ret void",
@@ -76,10 +79,10 @@ class _Function:
         field("column", COLUMN)
         field("shift", SHIFT)
         field("apart", APART)
-        for loop in range(self.kernel.loops):
-            field(f"origin{loop}", LOOPS + 2 * loop)
-            field(f"count{loop}", LOOPS + 1 + 2 * loop)
-        tables = {a.table for a in self.kernel.accesses() if a.table is not None and a.loop is None}
+        field("strip", FIRST_STRIP)
+        tables = {a.table for a in self.kernel.accesses() if a.table is not None and a.column_loop is None}
+        tables |= {a.bits for a in self.kernel.accesses() if a.bits is not None}
+        tables |= {loop.counts for loop in self.kernel.loops if loop.counts is not None}
         for b in self._buffers():
             lines.append(f"  %b{b}.at = getelementptr ptr, ptr %buffers, i64 {b}")
             lines.append(f"  %b{b} = load ptr, ptr %b{b}.at")
@@ -88,7 +91,7 @@ class _Function:
             lines.append(f"  %c{b} = getelementptr {kind}, ptr %b{b}, i64 %column")
         based = sorted({(a.buffer, a.base) for a in self.kernel.accesses() if a.base is not None})
         for base in sorted({base for _, base in based}):
-            field(f"base{base}", self.plan.first_base + base)
+            field(f"base{base}", FIELDS + base)
         for buffer, base in based:
             scalar = self.vectors.scalar
             lines.append(f"  %b{buffer}.{base} = getelementptr {scalar}, ptr %b{buffer}, i64 %base{base}")
@@ -98,8 +101,7 @@ class _Function:
         return lines
 
     def _buffers(self) -> list[int]:
-        accesses = self.kernel.accesses()
-        return sorted({a.buffer for a in accesses} | {a.table for a in accesses if a.table is not None})
+        return sorted({a.buffer for a in self.kernel.accesses()} | self.kernel.tables())
 
 
 def _loops_of(roots: list[Expression], reads: tuple[Access, ...]) -> dict[int, frozenset[int]]:
@@ -114,7 +116,7 @@ def _loops_of(roots: list[Expression], reads: tuple[Access, ...]) -> dict[int, f
     return loops
 
 
-class _Body(Functions):
+class _Body(Functions, Rows):
     """The statements that evaluate one vector of members: all reads, then all writes.
 
     prefix : "f" for whole vectors, "t" for the masked rest; it starts the names of all values
@@ -124,6 +126,7 @@ class _Body(Functions):
         super().__init__(plan, kernel, vectors, declarations, prefix)
         self.loops_of = loops_of
         self.block = ""
+        self.run: set[int] = set()  # loops
 
     def lines(self, block: str) -> list[str]:
         self.block = block
@@ -131,11 +134,20 @@ class _Body(Functions):
             self.prefetch()
         else:
             self.mask()
-        values = [self.value(r) for r in self.kernel.roots]
-        for value, places in zip(values, self.kernel.writes, strict=True):
-            for access in places:
-                self.store(access, value)
+        loops = self.kernel.root_loops
+        values = {i: self.value(r) for i, r in enumerate(self.kernel.roots) if loops[i] is None}
+        for loop in {loop: None for loop in loops if loop is not None and loop not in self.run}:
+            self._loop(loop, None)
+        for i, value in values.items():
+            self._stores(i, value)
         return self.outer
+
+    def _stores(self, root: int, value: str) -> None:
+        for access in self.kernel.writes[root]:
+            if access.bits is None:
+                self.store(access, value)
+            else:
+                self.write_term(access, value)
 
     def value(self, e: Expression) -> str:
         if self._key(e) not in self.values:
@@ -155,7 +167,7 @@ class _Body(Functions):
         if e.op == "leaf":
             return self.leaf(int(e.value))  # type: ignore[arg-type]
         if e.op == "sum":
-            return self._sum(e)
+            return self._loop(int(e.value), e.args[0])  # type: ignore[arg-type]
         args = [self.value(a) for a in e.args]
         if OPS[e.op].libm:
             return self.call(OPS[e.op], args, loops)
@@ -169,40 +181,85 @@ class _Body(Functions):
             self.declare(f"{v.vector} {name}({', '.join([v.vector] * OPS[op].arity)})")
         return text
 
-    def _sum(self, e: Expression) -> str:
-        """A loop over terms with a vector accumulator."""
-        loop, v = int(e.value), self.v  # type: ignore[arg-type]
+    def _loop(self, loop: int, term: Expression | None) -> str:
+        """The sum of a term with a vector accumulator. The first loop over some terms also writes what they give."""
+        planned = self.kernel.loops[loop]
         self._fresh += 1
         tag = f"{self.prefix}s{self._fresh}"
+        bounds = self._strip(planned.starts)
+        counts = None if planned.counts is None else self._counts(planned.counts)
         self.inner, self.loop = [], loop
-        self.inner.append(f"  %{tag}.at = mul i64 %{tag}.t, {STRIP}")
-        self.inner.append(f"  %{tag}.from = add i64 %{tag}.at, %{tag}.start")
-        self.start = f"%{tag}.from"
-        term = self.value(e.args[0])
+        self.start, self.term = f"%{tag}.from", f"%{tag}.t"
+        value = "zeroinitializer" if term is None else self.value(term)
+        if loop not in self.run:
+            for i in (i for i, inside in enumerate(self.kernel.root_loops) if inside == loop):
+                self._stores(i, self.value(self.kernel.roots[i]))
+        self.run.add(loop)
         inner = self.inner
         self.inner, self.loop = None, None
+        self._looped(tag, bounds, [*inner, *self._accumulated(tag, value, counts)])
+        self.write_rows(loop)
+        return f"%{tag}"
+
+    def _accumulated(self, tag: str, value: str, counts: str | None) -> list[str]:
+        """Statements that add a term's value; copies, which fill strips whose members differ, are left out."""
+        v, kind = self.v, f"<{self.v.lanes} x i32>"
+        add = f"fadd reassoc {FLAGS} {v.vector} %{tag}, {value}"
+        if counts is None:
+            return [f"  %{tag}.sum = {add}"]
+        return [
+            f"  %{tag}.all = {add}",
+            f"  %{tag}.n = trunc i64 %{tag}.t to i32",
+            f"  %{tag}.one = insertelement {kind} poison, i32 %{tag}.n, i64 0",
+            f"  %{tag}.many = shufflevector {kind} %{tag}.one, {kind} poison, {zeros(v.lanes)}",
+            f"  %{tag}.is = icmp ult {kind} %{tag}.many, {counts}",
+            f"  %{tag}.sum = select <{v.lanes} x i1> %{tag}.is, {v.vector} %{tag}.all, {v.vector} %{tag}",
+        ]
+
+    def _looped(self, tag: str, bounds: tuple[str, str, str], body: list[str]) -> None:
+        """The loop over the terms of a strip around its body, which gives ``%tag.sum``."""
+        start, end, within = bounds
+        before, self.block = self.block, f"{tag}.exit"
         self.outer += [
-            f"  %{tag}.done = sub i64 %i, %begin",
-            f"  %{tag}.strips = and i64 %{tag}.done, -{STRIP}",
-            f"  %{tag}.before = mul i64 %{tag}.strips, %count{loop}",
-            f"  %{tag}.within = and i64 %{tag}.done, {STRIP - 1}",
-            f"  %{tag}.strip = add i64 %{tag}.before, %{tag}.within",
-            f"  %{tag}.start = add i64 %{tag}.strip, %origin{loop}",
+            f"  %{tag}.start = add i64 {start}, {within}",
             f"  br label %{tag}.head",
             f"{tag}.head:",
-            f"  %{tag}.t = phi i64 [ 0, %{self.block} ], [ %{tag}.next, %{tag}.body ]",
-            f"  %{tag} = phi {v.vector} [ zeroinitializer, %{self.block} ], [ %{tag}.sum, %{tag}.body ]",
-            f"  %{tag}.go = icmp slt i64 %{tag}.t, %count{loop}",
+            f"  %{tag}.t = phi i64 [ 0, %{before} ], [ %{tag}.next, %{tag}.body ]",
+            f"  %{tag}.from = phi i64 [ %{tag}.start, %{before} ], [ %{tag}.after, %{tag}.body ]",
+            f"  %{tag} = phi {self.v.vector} [ zeroinitializer, %{before} ], [ %{tag}.sum, %{tag}.body ]",
+            f"  %{tag}.go = icmp slt i64 %{tag}.from, {end}",
             f"  br i1 %{tag}.go, label %{tag}.body, label %{tag}.exit",
             f"{tag}.body:",
-            *inner,
-            f"  %{tag}.sum = fadd reassoc {FLAGS} {v.vector} %{tag}, {term}",
+            *body,
             f"  %{tag}.next = add i64 %{tag}.t, 1",
+            f"  %{tag}.after = add i64 %{tag}.from, {STRIP}",
             f"  br label %{tag}.head",
             f"{tag}.exit:",
         ]
-        self.block = f"{tag}.exit"
-        return f"%{tag}"
+
+    def _strip(self, starts: int) -> tuple[str, str, str]:
+        """Where the terms of the current strip start and end in the columns, and the first lane's place in a strip."""
+        key = ("strip", starts)
+        if key not in self.values:
+            done = self.let("sub i64 %i, %begin")
+            number = self.let(f"add i64 %strip, {self.let(f'lshr i64 {done}, {STRIP.bit_length() - 1}')}")
+            kind, extend = self.index_types[starts]
+            at = self.let(f"getelementptr {kind}, ptr %b{starts}, i64 {number}")
+            bounds = [
+                self.let(f"load {kind}, ptr {self.let(f'getelementptr {kind}, ptr {at}, i64 {k}')}") for k in (0, 1)
+            ]
+            if kind != "i64":
+                bounds = [self.let(f"{extend} {kind} {b} to i64") for b in bounds]
+            self.values[key] = (*bounds, self.let(f"and i64 {done}, {STRIP - 1}"))  # type: ignore[assignment]
+        return self.values[key]  # type: ignore[return-value]
+
+    def _counts(self, table: int) -> str:
+        """The numbers of terms of the members, as a vector."""
+        lanes = self.v.lanes
+        kind, _ = self.index_types[table]
+        at = self.let(f"getelementptr {kind}, ptr %c{table}, i64 %i")
+        counts = self.let(f"load <{lanes} x {kind}>, ptr {at}, align 1")
+        return counts if kind == "i32" else self.let(f"zext <{lanes} x {kind}> {counts} to <{lanes} x i32>")
 
 
 def _literal(value: float, dtype: np.dtype) -> str:

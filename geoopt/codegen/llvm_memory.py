@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..plan import Access, Plan, PlannedKernel
+from ..plan import ROW_TERMS, Access, Plan, PlannedKernel
 
 ROW = 4  # neighbours read together
 AHEAD = 96  # members between a prefetch and its use: a memory latency's worth of work
@@ -32,6 +32,11 @@ class Vectors:
     @property
     def scalar(self) -> str:
         return "double" if self.dtype == np.float64 else "float"
+
+    @property
+    def stores_rows(self) -> bool:
+        """Whether storing parts of a short vector is as fast as storing all of it (AVX-512), and lanes fill it."""
+        return self.lanes * self.dtype.itemsize == 64
 
     @property
     def suffix(self) -> str:
@@ -72,6 +77,10 @@ class Memory:
         self._lines(loops).append(f"  {name} = {expression}")
         return name
 
+    def do(self, statement: str, loops: frozenset[int] = frozenset()) -> None:
+        """Append a statement without a value, likewise."""
+        self._lines(loops).append(f"  {statement}")
+
     def _lines(self, loops: frozenset[int]) -> list[str]:
         return self.inner if self.inner is not None and self.loop in loops else self.outer
 
@@ -84,7 +93,7 @@ class Memory:
         steps = ", ".join(f"i64 {k}" for k in range(lanes))
         left = self.let("sub i64 %end, %i")
         first = self.let(f"insertelement <{lanes} x i64> poison, i64 {left}, i64 0")
-        splat = self.let(f"shufflevector <{lanes} x i64> {first}, <{lanes} x i64> poison, {_zeros(lanes)}")
+        splat = self.let(f"shufflevector <{lanes} x i64> {first}, <{lanes} x i64> poison, {zeros(lanes)}")
         self.outer.append(f"  %tm = icmp slt <{lanes} x i64> <{steps}>, {splat}")
         last = self.let(f"sub i64 {left}, 1")
         self.declare("i64 @llvm.smin.i64(i64, i64)")
@@ -105,25 +114,31 @@ class Memory:
         streams = {
             (a.buffer, a.table, a.base): (a, 0) for a in reversed(inputs) if a.table is not None and a.loop is None
         }
-        streams |= {(a.buffer, a.table, a.base): (a, 1) for a in outputs if a.table is not None}
-        wanted = list(streams.values())
-        if not wanted or kernel.loops or not self.v.prefetches:
+        streams |= {
+            (a.buffer, a.table, a.base): (a, 1) for a in outputs if a.table is not None and a.column_loop is None
+        }
+        wanted = [w for w in streams.values() if not kernel.loops or w[0].bits is not None]
+        if not wanted or not self.v.prefetches:
             return
         self.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         entries: dict[tuple, str] = {}
         for access, is_write in wanted:
-            for lane in range(0, self.v.lanes, max(self.v.lanes // (4 if is_write else 2), 1)):
+            # rows may be anywhere, and cross the ends of cache lines; other streams are dense
+            step = 1 if access.bits is not None else max(self.v.lanes // (4 if is_write else 2), 1)
+            offsets = (0, ROW_TERMS - 1) if access.bits is not None else (0,)
+            for lane in range(0, self.v.lanes, step):
                 if (access.table, lane) not in entries:
                     i = self.let(f"add i64 %i, {AHEAD + lane}")
                     entries[access.table, lane] = self._entry(access, i, frozenset())
-                at = self._address(access, entries[access.table, lane], access.offset, frozenset())
-                self.outer.append(f"  call void @llvm.prefetch.p0(ptr {at}, i32 {is_write}, i32 3, i32 1)")
+                for offset in offsets:
+                    at = self._address(access, entries[access.table, lane], access.offset + offset, frozenset())
+                    self.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 {is_write}, i32 3, i32 1)")
 
     # -- reading --------------------------------------------------------------------------------------
 
     def leaf(self, number: int) -> str:
         access = self.kernel.reads[number]
-        loops = frozenset() if access.loop is None else frozenset({access.loop})
+        loops = loop_of(access)
         if access.table is None and access.stride == 0:
             return self._uniform(access)
         if access.table is None and access.stride == 1:
@@ -141,13 +156,11 @@ class Memory:
     def _splat(self, scalar: str) -> str:
         v = self.v
         first = self.let(f"insertelement {v.vector} poison, {v.scalar} {scalar}, i64 0")
-        return self.let(f"shufflevector {v.vector} {first}, {v.vector} poison, {_zeros(v.lanes)}")
+        return self.let(f"shufflevector {v.vector} {first}, {v.vector} poison, {zeros(v.lanes)}")
 
     def _first(self, access: Access, loops: frozenset[int]) -> str:
         """The entry of the first lane, in the loop's columns or among the members."""
-        if access.loop is not None:
-            return self.start
-        return "%i"
+        return "%i" if access.column_loop is None else self.start
 
     def _sequential(self, access: Access, loops: frozenset[int]) -> str:
         v = self.v
@@ -170,7 +183,7 @@ class Memory:
 
     def _entries(self, access: Access, loops: frozenset[int]) -> list[str]:
         """Per lane, the entry of the buffer without the access's offset; shared by neighbours."""
-        key = ("entries", access.table, access.stride, access.loop)
+        key = ("entries", access.table, access.stride, access.column_loop)
         if key in self.values:
             return self.values[key]  # type: ignore[return-value]
         first = self._first(access, loops)
@@ -187,7 +200,7 @@ class Memory:
         if access.table is None:
             return self.let(f"mul i64 {i}, {access.stride}", loops)
         kind, extend = self.index_types[access.table]
-        table = f"%b{access.table}" if access.loop is not None else f"%c{access.table}"
+        table = f"%b{access.table}" if access.column_loop is not None else f"%c{access.table}"
         at = self.let(f"getelementptr {kind}, ptr {table}, i64 {i}", loops)
         entry = self.let(f"load {kind}, ptr {at}", loops)
         return entry if kind == "i64" else self.let(f"{extend} {kind} {entry} to i64", loops)
@@ -201,9 +214,9 @@ class Memory:
             vector = self.let(f"insertelement {v.vector} {vector}, {v.scalar} {scalar}, i64 {k}", loops)
         return vector
 
-    def _pointers(self, access: Access, loops: frozenset[int]) -> str:
+    def _pointers(self, access: Access, entries: list[str], loops: frozenset[int]) -> str:
         lanes, vector = self.v.lanes, "poison"
-        for k, entry in enumerate(self._entries(access, loops)):
+        for k, entry in enumerate(entries):
             vector = self.let(f"insertelement <{lanes} x i64> {vector}, i64 {entry}, i64 {k}", loops)
         base = self._address(access, "0", access.offset, loops)
         return self.let(f"getelementptr {self.v.scalar}, ptr {base}, <{lanes} x i64> {vector}", loops)
@@ -212,7 +225,7 @@ class Memory:
         v = self.v
         name = f"@llvm.masked.gather.{v.suffix}.v{v.lanes}p0"
         self.declare(f"{v.vector} {name}(<{v.lanes} x ptr>, <{v.lanes} x i1>, {v.vector})")
-        at = self._pointers(access, loops)
+        at = self._pointers(access, self._entries(access, loops), loops)
         pointers = f"<{v.lanes} x ptr> align {v.dtype.itemsize} {at}"
         mask = f"<{v.lanes} x i1> splat (i1 true)"
         return self.let(f"call {v.vector} {name}({pointers}, {mask}, {v.vector} poison)", loops)
@@ -245,8 +258,8 @@ class Memory:
         low, high = _interleave(quads, 0), _interleave(quads, 1)
         firsts = {
             c: (
-                self._shuffle(joined[0], joined[1], pattern, loops),
-                self._shuffle(joined[2], joined[3], pattern, loops),
+                self.shuffle(joined[0], joined[1], pattern, loops),
+                self.shuffle(joined[2], joined[3], pattern, loops),
             )
             for c, pattern in ((0, low), (1, high))
             if columns & {c, c + 2}
@@ -255,7 +268,7 @@ class Memory:
         for c in range(ROW):
             pair = firsts.get(c % 2)
             wanted = c in columns and pair is not None
-            result.append(self._shuffle(*pair, _halves(quads, c // 2), loops) if wanted and pair else "poison")
+            result.append(self.shuffle(*pair, _halves(quads, c // 2), loops) if wanted and pair else "poison")
         return result
 
     def join(self, parts: list[str], width: int, loops: frozenset[int]) -> str:
@@ -270,7 +283,7 @@ class Memory:
             parts, width = joined, 2 * width
         return parts[0]
 
-    def _shuffle(self, a: str, b: str, pattern: list[int], loops: frozenset[int]) -> str:
+    def shuffle(self, a: str, b: str, pattern: list[int], loops: frozenset[int]) -> str:
         v = self.v
         mask = ", ".join(f"i32 {k}" for k in pattern)
         return self.let(f"shufflevector {v.vector} {a}, {v.vector} {b}, <{v.lanes} x i32> <{mask}>", loops)
@@ -279,25 +292,31 @@ class Memory:
 
     def store(self, access: Access, value: str) -> None:
         v, size = self.v, self.v.dtype.itemsize
+        loops = loop_of(access)
         if access.table is None and access.stride == 1:
-            at = self._address(access, self._in_block(access), access.offset, frozenset())
+            at = self._address(access, self._in_block(access), access.offset, loops)
             if self.is_full:
-                self.outer.append(f"  store {v.vector} {value}, ptr {at}, align {size}")
+                self.do(f"store {v.vector} {value}, ptr {at}, align {size}", loops)
                 return
             name = f"@llvm.masked.store.{v.suffix}.p0"
             self.declare(f"void {name}({v.vector}, ptr, <{v.lanes} x i1>)")
-            self.outer.append(f"  call void {name}({v.vector} {value}, ptr align {size} {at}, <{v.lanes} x i1> %tm)")
+            self.do(f"call void {name}({v.vector} {value}, ptr align {size} {at}, <{v.lanes} x i1> %tm)", loops)
             return
         if self.is_full:
-            for k, entry in enumerate(self._entries(access, frozenset())):
-                scalar = self.let(f"extractelement {v.vector} {value}, i64 {k}")
-                at = self._address(access, entry, access.offset, frozenset())
-                self.outer.append(f"  store {v.scalar} {scalar}, ptr {at}")
+            for k, entry in enumerate(self._entries(access, loops)):
+                scalar = self.let(f"extractelement {v.vector} {value}, i64 {k}", loops)
+                at = self._address(access, entry, access.offset, loops)
+                self.do(f"store {v.scalar} {scalar}, ptr {at}", loops)
             return
+        self.scatter(access, value, self._entries(access, loops), loops)
+
+    def scatter(self, access: Access, value: str, entries: list[str], loops: frozenset[int], mask: str = "%tm") -> None:
+        """Write some lanes, those that are members, to entries of their own."""
+        v = self.v
         name = f"@llvm.masked.scatter.{v.suffix}.v{v.lanes}p0"
         self.declare(f"void {name}({v.vector}, <{v.lanes} x ptr>, <{v.lanes} x i1>)")
-        pointers = f"<{v.lanes} x ptr> align {size} {self._pointers(access, frozenset())}"
-        self.outer.append(f"  call void {name}({v.vector} {value}, {pointers}, <{v.lanes} x i1> %tm)")
+        pointers = f"<{v.lanes} x ptr> align {v.dtype.itemsize} {self._pointers(access, entries, loops)}"
+        self.do(f"call void {name}({v.vector} {value}, {pointers}, <{v.lanes} x i1> {mask})", loops)
 
     def _in_block(self, access: Access) -> str:
         """The entry of the first member; in the task's block of intermediates for an access with a lane."""
@@ -307,7 +326,12 @@ class Memory:
         return self.let(f"add i64 {self.let('add i64 %i, %shift')}, {lane}")
 
 
-def _zeros(lanes: int) -> str:
+def loop_of(access: Access) -> frozenset[int]:
+    """The loop in which an access varies, if any, as `let` takes it."""
+    return frozenset() if access.loop is None else frozenset({access.loop})
+
+
+def zeros(lanes: int) -> str:
     return f"<{lanes} x i32> zeroinitializer"
 
 

@@ -1,0 +1,77 @@
+"""Some of a kernel's tasks as a kernel of their own: stages that treat tasks differently split kernels so."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from .plan import BEGIN, COLUMN, END, FIRST_STRIP, KERNEL, STRIP, Access, Plan, PlannedKernel, PlannedLoop, whole_strips
+from .tables import Tables
+
+
+class Part:
+    """The tasks ``chosen`` (a mask over ``rows``, all tasks of a kernel), whose columns hold their entries only."""
+
+    def __init__(self, plan: Plan, kernel: PlannedKernel, rows: np.ndarray, chosen: np.ndarray):
+        self.plan, self.kernel, self.rows, self.chosen = plan, kernel, rows, chosen
+
+    def renumber(self, tasks: np.ndarray, kernel: int) -> None:
+        """Tell the tasks their kernel and where their entries are now."""
+        mine = self.rows[self.chosen]
+        tasks[mine, KERNEL] = kernel
+        members = tasks[mine, END] - tasks[mine, BEGIN]
+        tasks[mine, COLUMN] = np.cumsum(members) - members - tasks[mine, BEGIN]
+        tasks[mine, FIRST_STRIP] = np.cumsum(self._strips()[self.chosen]) - self._strips()[self.chosen]
+
+    def of(self, entries: np.ndarray, loop: int | None) -> np.ndarray:
+        """Of one entry per member, or per term, those of the chosen tasks."""
+        if self.chosen.all():
+            return entries
+        return entries[np.repeat(self.chosen, self.plan.entries_of_tasks(self.rows, loop))]
+
+    def planned(self, tables: Tables, changed: Callable[[Access], Access | None]) -> PlannedKernel:
+        """The kernel with its tables among ``tables``; accesses that ``changed`` gives anew are taken as they are."""
+        number = functools.cache(lambda table, loop: tables.number(self.of(self.plan.table(table), loop)))
+
+        def moved(access: Access) -> Access:
+            new = changed(access) or access
+            if new is access and access.table is not None:
+                new = replace(new, table=number(access.table, access.column_loop))
+            if access.bits is not None:
+                new = replace(new, bits=number(access.bits, None))
+            if access.buffer > self.plan.workspace:  # constants
+                constants = self.plan.table(access.buffer)
+                inside = constants if access.loop is None else self.of(constants, access.loop)
+                new = replace(new, buffer=tables.number(inside))
+            return new
+
+        writes = tuple(tuple(map(moved, places)) for places in self.kernel.writes)
+        reads = tuple(map(moved, self.kernel.reads))
+        loops = tuple(self._loop(loop, tables) for loop in self.kernel.loops)
+        size = int(self.plan.entries_of_tasks(self.rows[self.chosen], None).sum())
+        return replace(self.kernel, reads=reads, writes=writes, loops=loops, size=size)
+
+    def _strips(self) -> np.ndarray:
+        """The number of strips of each task."""
+        return whole_strips(self.plan.entries_of_tasks(self.rows, None))
+
+    def _loop(self, loop: PlannedLoop, tables: Tables) -> PlannedLoop:
+        if self.chosen.all():
+            return loop.moved(lambda table: tables.number(self.plan.table(table)))
+        starts = self.plan.table(loop.starts)
+        lengths = np.diff(starts)[np.repeat(self.chosen, self._strips())]
+        starts = tables.number(np.append(0, np.cumsum(lengths)).astype(starts.dtype))
+        if loop.counts is None:
+            return PlannedLoop(starts, None, int((lengths // STRIP * self._members_of_strips()).sum()))
+        counts = self.of(self.plan.table(loop.counts), None)
+        return PlannedLoop(starts, tables.number(counts), int(counts.sum(dtype=np.int64)))
+
+    def _members_of_strips(self) -> np.ndarray:
+        """How many members each strip of the chosen tasks has."""
+        strips, members = self._strips()[self.chosen], self.plan.entries_of_tasks(self.rows[self.chosen], None)
+        found = np.full(strips.sum(), STRIP)
+        found[np.cumsum(strips) - 1] -= strips * STRIP - members
+        return found
