@@ -159,7 +159,8 @@ def _index_type(grid: Grid) -> str:
 
 def _literal(value: float, dtype: np.dtype) -> str:
     """The shortest text that stands for exactly this number."""
-    number = dtype.type(value)
+    with np.errstate(over="ignore"):
+        number = dtype.type(value)
     suffix = "f" if dtype == np.float32 else ""
     if not np.isfinite(number):
         top = {"nan": "0.0", "inf": "1.0", "-inf": "-1.0"}[str(number)]

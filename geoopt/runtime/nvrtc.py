@@ -42,7 +42,8 @@ def library() -> ctypes.CDLL:
 
         return ctypes.CDLL(load_nvidia_dynamic_lib("nvrtc").abs_path)
     except (ImportError, RuntimeError, OSError) as error:
-        raise DeviceError(f"NVRTC is not found ({error}); pip install nvidia-cuda-nvrtc-cu12 cuda-pathfinder") from error
+        packages = "nvidia-cuda-nvrtc-cu12 cuda-pathfinder"
+        raise DeviceError(f"NVRTC is not found ({error}); pip install {packages}") from error
 
 
 def compiled(text: str, architecture: str = ARCHITECTURE) -> Compiled:
