@@ -98,9 +98,7 @@ class Program:
         except (TypeError, ValueError, KeyError, AttributeError):
             raise ArgumentError("out= must be an earlier result: it has another structure or pattern") from None
         if self.signature.has_numbers:
-            arrays.append(
-                self.machine.output(-1, inputs)
-            )  # numbers are not written in place; there are new ones
+            arrays.append(self.machine.output(-1, inputs))  # numbers are not written in place; there are new ones
         for i, array in enumerate(arrays):
             if any(np.may_share_memory(array, other) for other in arrays[:i]):
                 raise ArgumentError("out= uses the same memory twice; give an earlier result as it was")

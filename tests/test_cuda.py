@@ -191,8 +191,6 @@ def test_one_launch_runs_a_whole_kernel():
 
 # -- the text -------------------------------------------------------------------------------------------
 
-SPILLED = {"cotan_laplacian", "cloth_system", "arap_rhs"}  # that none of these spills is pinned
-
 
 @needs_nvrtc
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
@@ -201,11 +199,11 @@ def test_the_text_of_an_operator_compiles_for_gpus(name, architecture):
     function, arguments = case(name)
     grid = grid_of(function, *arguments)
     for dtype in (np.dtype(np.float64), np.dtype(np.float32)):
-        start = time.perf_counter()
+        start = time.process_time()
         compiled = nvrtc.compiled(TARGETS["cuda"](grid, dtype), architecture)
-        assert time.perf_counter() - start < 10  # seconds; usually a tenth, on a busy machine more
+        assert time.process_time() - start < 2
         assert len(compiled.registers) == len(grid.plan.kernels) and len(compiled.code) > 500
-        assert name not in SPILLED or not compiled.spilled_bytes
+        assert not compiled.spilled_bytes
         if dtype == np.float32:
             assert ".f64" not in compiled.ptx, "float arithmetic in double precision"
 

@@ -90,8 +90,9 @@ class _Function:
             self._loop(int(e.value), e)  # type: ignore[arg-type]
         else:
             kind = "bool" if OPS[e.op].gives_bool else self.scalar
-            value = OPS[e.op].c.format(*(self.names[id(a)] for a in e.args))
-            self._let(id(e), self._new("r"), value, kind)
+            c = OPS[e.op].c
+            c = c[1:-1] if c.startswith("(") else c  # brackets are for expressions inside others
+            self._let(id(e), self._new("r"), c.format(*(self.names[id(a)] for a in e.args)), kind)
 
     def _new(self, letter: str) -> str:
         self._fresh += 1

@@ -82,10 +82,12 @@ class CudaMachine:
     def _pattern(self, pattern: sp.csr_array) -> Any:
         """The pattern as a matrix of CuPy's; the host's is kept, so that its identity stays its own."""
         if id(pattern) not in self._patterns:
-            from cupyx.scipy.sparse import csr_matrix
+            from cupyx.scipy.sparse import csr_array
 
             arrays = self._empty(pattern.nnz), *map(self._cupy.asarray, (pattern.indices, pattern.indptr))
-            self._patterns[id(pattern)] = pattern, csr_matrix(arrays, shape=pattern.shape)
+            matrix = csr_array(arrays, shape=pattern.shape)
+            matrix.has_sorted_indices = matrix.has_canonical_format = True
+            self._patterns[id(pattern)] = pattern, matrix
         return self._patterns[id(pattern)][1]
 
     def _values(self, argument: Argument, value: Any) -> Array:
@@ -151,7 +153,7 @@ class CudaMachine:
 def _page_locked(size: int, dtype: np.dtype) -> np.ndarray:
     from cupyx import empty_pinned
 
-    return empty_pinned(size, dtype)  # pyright: ignore[reportArgumentType]
+    return empty_pinned(max(size, 1), dtype)[:size]  # pyright: ignore[reportArgumentType]
 
 
 def _page_locked_copy(array: np.ndarray) -> np.ndarray:
