@@ -93,6 +93,8 @@ class Program:
         return self.machine.flat(array)
 
     def _previous(self, out: Any, inputs: list[Array]) -> list[Array]:
+        if not all(isinstance(i, np.ndarray) for i in inputs):
+            raise ArgumentError("out= is for NumPy's arrays; memory of CuPy's results that you drop is used again")
         try:
             arrays = self.signature.collect(out)
         except (TypeError, ValueError, KeyError, AttributeError):

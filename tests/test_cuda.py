@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -162,6 +163,26 @@ def test_a_program_shows_its_text_and_its_counts():
     assert "t0 = b" in geoopt.view(cotan_laplacian, V, F, stage="spread", device=HOST)
     with pytest.raises(geoopt.ArgumentError, match="choose from 'cuda', 'ptx', 'expression'"):
         program.source("llvm")
+
+
+@needs_compiler
+def test_the_benchmark_of_gpus_measures_here_too(tmp_path):
+    from benchmarks import gpu
+
+    out = tmp_path / "results" / "gpu.json"
+    gpu.main(vertices=300, device=HOST, only=["cotan", "L²"], rounds=1, out=out)
+    cases = json.loads(out.read_text())["cases"]
+    assert [c["case"] for c in cases] == ["cotan", "cotan", "L²", "L²"]
+    assert all(c["bytes"] > 1000 and c["seconds"] > 0 and c["share_of_copy"] > 0 for c in cases)
+
+
+def test_moved_bytes_are_those_of_a_small_program():
+    """64 doubles in, 64 out, each read through a column of 32-bit numbers."""
+    from benchmarks.gpu import moved_bytes
+
+    order = np.random.default_rng(0).permutation(64)
+    grid = grid_of(lambda x: 2 * x[order], np.ones(64))
+    assert moved_bytes(grid, np.dtype(float)) == 64 * 8 + 64 * 8 + 64 * 4
 
 
 # -- the grid -------------------------------------------------------------------------------------------

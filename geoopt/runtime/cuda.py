@@ -86,7 +86,7 @@ class CudaMachine:
 
             arrays = self._empty(pattern.nnz), *map(self._cupy.asarray, (pattern.indices, pattern.indptr))
             matrix = csr_array(arrays, shape=pattern.shape)
-            matrix.has_sorted_indices = matrix.has_canonical_format = True
+            matrix.has_canonical_format = True
             self._patterns[id(pattern)] = pattern, matrix
         return self._patterns[id(pattern)][1]
 
