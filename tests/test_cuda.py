@@ -21,24 +21,14 @@ from geoopt.runtime import cuda_on_host, nvrtc
 from geoopt.spread import spread
 
 from .cases_operators import CASES, case, variables
+from .conftest import needs, needs_cuda_on_host
 from .test_ops import SPECIAL, as_floats, operands
 from .test_stages import ALL, arrays
 
 HOST = "cuda-on-host"
 V, F = bumpy(600)
 
-needs_compiler = pytest.mark.skipif(HOST not in geoopt.devices(), reason="no C++ compiler")
-
-
-def _missing_nvrtc() -> str:
-    try:
-        nvrtc.library()
-    except geoopt.DeviceError as error:
-        return str(error)
-    return ""
-
-
-needs_nvrtc = pytest.mark.skipif(bool(_missing_nvrtc()), reason=_missing_nvrtc() or "NVRTC is there")
+needs_nvrtc = needs(nvrtc.library)
 
 
 def grid_of(function, *arguments, **options) -> Grid:
@@ -61,27 +51,27 @@ def assert_same(function, arguments, dtype=np.float64, **options):
         np.testing.assert_allclose(g, w, rtol=0, atol=scale * (1e-12 if dtype == np.float64 else 2e-4))
 
 
-@needs_compiler
+@needs_cuda_on_host
 @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["double", "float"])
 @pytest.mark.parametrize("name", CASES)
 def test_an_operator_is_the_same(name, dtype):
     assert_same(*case(name), dtype=dtype)
 
 
-@needs_compiler
+@needs_cuda_on_host
 @pytest.mark.parametrize("options", [{}, {"t_complexity": 0, "t_ref": 0.5, "unrolled_terms": 0}], ids=str)
 @pytest.mark.parametrize("function", ALL, ids=lambda f: f.__name__)
 def test_a_program_is_the_same(function, options):
     assert_same(function, (np.random.default_rng(3).uniform(0.5, 2.0, 9), 0.7), **options)
 
 
-@needs_compiler
+@needs_cuda_on_host
 @pytest.mark.parametrize("without", [{"global"}, {"local"}, {"memory"}], ids=str)
 def test_switches_change_no_result(without):
     assert_same(cotan_laplacian, (V, F), without=without)
 
 
-@needs_compiler
+@needs_cuda_on_host
 @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["double", "float"])
 def test_every_operation_agrees_with_numpy(dtype):
     inputs = {row.name: operands(row, dtype) for row in ROWS}
@@ -97,7 +87,7 @@ def test_every_operation_agrees_with_numpy(dtype):
         assert (np.abs(got[row.name] - want) <= 4.5 * np.spacing(np.abs(want).astype(dtype))).all(), row.name
 
 
-@needs_compiler
+@needs_cuda_on_host
 def test_every_operation_agrees_with_numpy_at_special_points():
     a, b, c = (g.ravel().copy() for g in np.meshgrid(*[SPECIAL] * 3))
     rows = [row for row in ROWS if row.name != "hypot"]  # by x*x + y*y: over and underflow are left to the formula
@@ -112,7 +102,7 @@ def test_every_operation_agrees_with_numpy_at_special_points():
         np.testing.assert_allclose(got[row.name], want[row.name], rtol=1e-14, err_msg=row.name)
 
 
-@needs_compiler
+@needs_cuda_on_host
 @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["double", "float"])
 def test_constants_are_exact(dtype):
     values = np.array([0.1, -1 / 3, 1e300, 5e-324, np.inf, -np.inf, np.nan, -0.0, 1e22, 123456789.0])
@@ -125,7 +115,7 @@ def test_constants_are_exact(dtype):
     np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(want[known]))
 
 
-@needs_compiler
+@needs_cuda_on_host
 def test_results_are_fresh_kept_and_written_in_place():
     program = geoopt.compile(cotan_laplacian, V, F, device=HOST)
     first = program(V)
@@ -136,7 +126,7 @@ def test_results_are_fresh_kept_and_written_in_place():
     np.testing.assert_array_equal(first[1].data, second[1].data)
 
 
-@needs_compiler
+@needs_cuda_on_host
 def test_several_threads_call_one_program():
     program = geoopt.compile(cotan_laplacian, V, F, device=HOST)
     want = [program(s * V)[1].data.copy() for s in range(1, 9)]
@@ -145,14 +135,14 @@ def test_several_threads_call_one_program():
     np.testing.assert_array_equal(got, want)
 
 
-@needs_compiler
+@needs_cuda_on_host
 def test_the_library_comes_from_the_cache_the_second_time():
     first, second = (geoopt.compile(lambda x: np.sqrt(x) * 1.5432, np.ones(11), device=HOST) for _ in range(2))
     assert not first.machine.was_cached and second.machine.was_cached
     np.testing.assert_array_equal(first(np.ones(11)), second(np.ones(11)))
 
 
-@needs_compiler
+@needs_cuda_on_host
 def test_a_program_shows_its_text_and_its_counts():
     program = geoopt.compile(cotan_laplacian, V, F, device=HOST)
     assert "128 threads per block" in str(program)
@@ -165,7 +155,7 @@ def test_a_program_shows_its_text_and_its_counts():
         program.source("llvm")
 
 
-@needs_compiler
+@needs_cuda_on_host
 def test_the_benchmark_of_gpus_measures_here_too(tmp_path):
     from benchmarks import gpu
 

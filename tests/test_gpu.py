@@ -12,18 +12,10 @@ from geoopt.operators import cotan_laplacian
 from geoopt.runtime import cuda
 
 from .cases_operators import CASES, case, variables
+from .conftest import needs
 from .test_stages import arrays
 
-
-def _missing() -> str:
-    try:
-        cuda.describe()
-    except geoopt.DeviceError as error:
-        return str(error)
-    return ""
-
-
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(bool(_missing()), reason=_missing() or "there is a GPU")]
+pytestmark = [pytest.mark.gpu, needs(cuda.describe)]
 
 V, F = bumpy(2000)
 TOLERANCE = {np.float64: 1e-12, np.float32: 2e-4}

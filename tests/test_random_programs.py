@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import geoopt
 from geoopt.sparse import from_diagonal, from_triplets
+
+from .conftest import needs_cuda_on_host
 
 KINDS = (
     *("add", "multiply", "divide", "root", "where", "gather", "sum", "dot", "assemble", "stack"),
@@ -171,7 +172,7 @@ def test_compiled_equals_numpy(**choices):
     check("cpu", **choices)
 
 
-@pytest.mark.skipif("cuda-on-host" not in geoopt.devices(), reason="no C++ compiler")
+@needs_cuda_on_host
 @settings(max_examples=settings.default.max_examples // 4)  # a C++ compiler takes its time
 @given(**PROGRAMS)
 def test_as_cuda_equals_numpy(**choices):

@@ -109,20 +109,25 @@ class CudaMachine:
 
     def run(self, inputs: list[Array], outputs: list[Array]) -> None:
         with self._device:
-            stream = self._cupy.cuda.get_current_stream()
-            staged = [x if self._is_mine(x) else _page_locked_copy(x) for x in inputs]  # until the stream has read them
-            sources = [x if self._is_mine(x) else self._uploaded(x, stream) for x in staged]
+            stream, staged = self._cupy.cuda.get_current_stream(), []
+            sources = [x if self._is_mine(x) else self._uploaded(x, stream, staged) for x in inputs]
             results = [y if self._is_mine(y) else self._empty(y.size) for y in outputs]
             self._launch([*sources, *results, self._empty(self._plan.workspace_size)], stream)
-            for output, result in zip(outputs, results, strict=True):
-                if output is not result:
-                    result.get(stream, out=output, blocking=False)
-            if not all(map(self._is_mine, (*inputs, *outputs))):
+            fetched = [(y, result) for y, result in zip(outputs, results, strict=True) if y is not result]
+            for output, result in fetched:
+                result.get(stream, out=output, blocking=False)
+            if staged or fetched:
                 stream.synchronize()
 
-    def _uploaded(self, array: np.ndarray, stream: Any) -> Array:
+    def _uploaded(self, array: np.ndarray, stream: Any, staged: list[np.ndarray]) -> Array:
+        """An array on the GPU; ``staged`` collects what must stay until the stream has read it."""
         target = self._empty(array.size)
-        target.set(array, stream)
+        if array.size == 1:
+            target.fill(array[0])  # a number goes with the launch: nothing to wait for
+        else:
+            staged.append(_page_locked(array.size, self.dtype))
+            staged[-1][:] = array
+            target.set(staged[-1], stream)
         return target
 
     def _launch(self, arrays: list[Array], stream: Any) -> None:
@@ -154,12 +159,6 @@ def _page_locked(size: int, dtype: np.dtype) -> np.ndarray:
     from cupyx import empty_pinned
 
     return empty_pinned(max(size, 1), dtype)[:size]  # pyright: ignore[reportArgumentType]
-
-
-def _page_locked_copy(array: np.ndarray) -> np.ndarray:
-    copy = _page_locked(array.size, array.dtype)
-    copy[:] = array
-    return copy
 
 
 def _is_cupyx(value: Any) -> bool:
