@@ -6,6 +6,7 @@ import json
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -231,6 +232,15 @@ def test_every_operation_compiles_for_gpus_in_single_precision():
     text = TARGETS["cuda"](grid, np.dtype(np.float32))
     assert not re.search(r"\bdouble\b|\d\.\d+\b(?!f|e)", text)
     assert nvrtc.compiled(text).ptx
+
+
+@needs_nvrtc
+def test_entries_beyond_two_thousand_million_are_counted_in_64_bits():
+    grid = grid_of(case("L²")[0], *case("L²")[1])
+    huge = Grid(replace(grid.plan, variable_sizes=(1 << 31,)), grid.terms)
+    texts = [TARGETS["cuda"](g, np.dtype(float)) for g in (grid, huge)]
+    assert "const int i =" in texts[0] and "const long long i =" in texts[1] and "for (long long t0" in texts[1]
+    assert all("ld.global.nc" in nvrtc.compiled(text).ptx for text in texts)  # read-only data, by its own cache
 
 
 def test_values_only_read_are_read_only_and_all_pointers_are_distinct():

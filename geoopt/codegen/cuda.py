@@ -65,8 +65,8 @@ class _Function:
 
     def _parameter(self, buffer: int) -> str:
         is_written = any(a.buffer == buffer for places in self.kernel.writes for a in places)
-        kind = TYPES[self.plan.table(buffer).dtype.name] if buffer > self.plan.workspace else self.scalar
-        kind = self.scalar if kind == TYPES["float64"] else kind  # varying constants have the program's type
+        dtype = self.plan.table(buffer).dtype if buffer > self.plan.workspace else self.dtype
+        kind = TYPES[dtype.name] if dtype.kind in "iu" else self.scalar
         return f"{'' if is_written else 'const '}{kind}* __restrict__ b{buffer}"
 
     # -- statements -----------------------------------------------------------------------------------
@@ -107,13 +107,13 @@ class _Function:
         if total:
             self.names[id(total)] = self._new("s")
             self._line(f"{self.scalar} {self.names[id(total)]} = 0;")
-        roots = [] if loop in self.written else self._roots(loop)
+        is_first = loop not in self.written
         self._line(f"for ({self.index} t{loop} = begin{loop}; t{loop} < end{loop}; t{loop} += {STRIP}) {{")
         self.names = self.names.new_child()
-        for e in bottom_up([*(total.args if total else ()), *roots]):
+        for e in bottom_up([*(total.args if total else ()), *(self._roots(loop) if is_first else ())]):
             if loop in self.loops_of[id(e)]:
                 self._define(e)
-        if loop not in self.written:
+        if is_first:
             self._write(loop)
         if total:
             self._line(f"{self.names[id(total)]} += {self.names[id(total.args[0])]};")
