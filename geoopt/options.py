@@ -14,7 +14,7 @@ ASSUMPTIONS = ("finite",)
 
 @dataclass(frozen=True)
 class Options:
-    """How a program is compiled and run.
+    """How a program is compiled and run. On a GPU, threads, lanes and gathers mean nothing.
 
     threads : threads per call; 0 means all cores. The results do not depend on it, to the last bit.
     t_ref : a scalar read at least so often by other elements may become an intermediate (paper, t_ref).
