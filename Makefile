@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fast array-api lint golden counts bench clean
+.PHONY: help demo test fast array-api lint golden counts bench gpu clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -49,6 +49,11 @@ counts: $(VENV)/.dev  ## compare nodes, kernels, operations and bytes with the p
 
 bench: $(VENV)/.run  ## time the cotan Laplacian beside its peers
 	$(PY) -m benchmarks.cotan
+
+gpu: $(VENV)/.dev  ## on a machine with a GPU: run its tests, then measure into benchmarks/results/gpu.json
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,cuda]'
+	$(PY) -m pytest -m gpu -rs
+	$(PY) -m benchmarks.gpu
 
 clean:  ## remove what make has made
 	rm -rf $(VENV) out *.egg-info

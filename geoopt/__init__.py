@@ -5,6 +5,7 @@ from . import array_linalg as array_linalg
 from . import sparse as sparse
 from .errors import ArgumentError as ArgumentError
 from .errors import BranchError as BranchError
+from .errors import DeviceError as DeviceError
 from .errors import GeooptError as GeooptError
 from .errors import MeshError as MeshError
 from .errors import ShapeError as ShapeError
@@ -14,6 +15,7 @@ from .numeric import Numeric as Numeric
 from .numeric import select as select
 from .options import Options as Options
 from .pipeline import compile as compile
+from .pipeline import devices as devices
 from .program import Program as Program
 from .scalar import Scalar as Scalar
 from .symbolic import Symbolic as Symbolic

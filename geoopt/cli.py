@@ -44,15 +44,16 @@ def demo(
     _refuse_existing([out], force)
     V, F, name = _mesh(mesh, vertices)
     from .apps import demo as job
-    from .pipeline import STAGES
+    from .pipeline import DEVICES
 
+    stages = DEVICES["cpu"].stages
     console = Console()
     with Progress(TextColumn("{task.description:<22}"), BarColumn(), TimeElapsedColumn(), console=console) as progress:
-        bar = progress.add_task("preparing: trace", total=len(STAGES))
+        bar = progress.add_task("preparing: trace", total=len(stages))
 
         def watch(stage: str, _: object) -> None:
-            done = STAGES.index(stage) + 1
-            following = f"preparing: {STAGES[done]}" if done < len(STAGES) else "timing beside others"
+            done = stages.index(stage) + 1
+            following = f"preparing: {stages[done]}" if done < len(stages) else "timing beside others"
             progress.update(bar, completed=done, description=following)
 
         result = job.run(V, F, watch, rounds)
@@ -123,12 +124,13 @@ def view(
     mesh: MeshFile = None,
     stage: Annotated[str, typer.Option(help="trace, lift, decompose, group, harvest, ..., assemble.")] = "harvest",
     vertices: Annotated[int, typer.Option(help="Size of the generated mesh.")] = 100,
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda-on-host.")] = "cpu",
 ) -> None:
     """Print what one stage of the compiler gives for a function of a mesh."""
     from .view import view
 
     V, F, _ = _mesh(mesh, vertices)
-    typer.echo(view(_function(function), V, F, stage=stage))
+    typer.echo(view(_function(function), V, F, stage=stage, device=device))
 
 
 def _function(name: str) -> Callable:

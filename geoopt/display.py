@@ -8,6 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+TRAITS = ("lanes", "threads", "threads_per_block")  # how a program runs; a device has some of them
+
 
 def size(count: float) -> str:
     """Bytes with a unit."""
@@ -22,10 +24,10 @@ def program_text(report: dict[str, Any]) -> str:
     """What ``print(program)`` shows: the totals, then one line per kernel."""
     console = Console(file=io.StringIO(), width=110, color_system=None)
     seconds = report["seconds"]
-    console.print(
-        f"{report['function']}: {len(report['kernels'])} kernels on {report['levels']} levels, {report['dtype']}, "
-        f"{report['lanes']} lanes, {report['threads']} thread{'s' if report['threads'] > 1 else ''}"
-    )
+    traits = ((name.replace("_", " "), report[name]) for name in TRAITS if name in report)
+    how = ", ".join(f"{count} {name if count > 1 else name.rstrip('s')}" for name, count in traits)
+    kernels = f"{len(report['kernels'])} kernels on {report['levels']} levels"
+    console.print(f"{report['function']}: {kernels}, {report['dtype']}, {how}")
     if report["without"]:
         console.print(f"without {', '.join(report['without'])}")
     console.print(f"{report['scalars']:,} scalars in {report['nodes']} nodes")

@@ -91,6 +91,10 @@ class ArgumentError(GeooptError, ValueError):
     """A program or a function of geoopt was called with something it cannot take."""
 
 
+class DeviceError(GeooptError):
+    """A device that this machine lacks, or something that programs for it need; the message says what to install."""
+
+
 class MeshError(GeooptError, ValueError):
     """A mesh, or a file that should hold one, is not usable; the message names the first bad element."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from .decompose import Cut
 from .errors import InternalError
 from .graph import Graph, Node, Traced
+from .grid import Grid
 from .group import Groups
 from .ids import Ids
 from .kernel import Kernel, Kernels
@@ -32,8 +33,8 @@ def evaluate(ir: object, inputs: list[np.ndarray]) -> list[np.ndarray]:
         return _kernels(ir, inputs)
     if isinstance(ir, Plan):
         return ir.evaluate(inputs, ir.tasks)
-    if isinstance(ir, Schedule):
-        return ir.plan.evaluate(inputs, ir.tasks)
+    if isinstance(ir, (Schedule, Grid)):
+        return ir.plan.evaluate(inputs, ir.plan.tasks)
     raise InternalError("evaluate", f"no meaning for {type(ir).__name__}")
 
 

@@ -15,8 +15,11 @@ stage          takes -> gives           what it does
 `allocate`     Schedule -> Schedule     intermediates share memory that stays in cache
 `rows`         Schedule -> Schedule     loops that write neighbouring entries write whole rows
 `compress`     Schedule -> Schedule     columns in 16 bits where tasks read within a short span
-`assemble`     Plan -> Machine          LLVM IR, machine code
+`spread`       Plan -> Grid             tasks become tables, so that all members of a kernel run at once
+`assemble`     .. -> Machine            LLVM IR and machine code, or CUDA C
 =============  =======================  ==========================================================
+
+What comes after `place` depends on the device: see `DEVICES`.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +36,7 @@ import numpy as np
 from .allocate import allocate
 from .compress import compress
 from .decompose import decompose
-from .errors import ArgumentError
+from .errors import ArgumentError, DeviceError
 from .group import group
 from .harvest import harvest
 from .lift import lift
@@ -40,27 +44,40 @@ from .options import Options
 from .place import place
 from .program import Preparation, Program
 from .rows import rows
-from .runtime import cpu
+from .runtime import cpu, cuda, cuda_on_host
+from .runtime.machine import Machine
 from .schedule import schedule
 from .share import share
 from .simplify import simplify
+from .spread import spread
 from .trace import trace
 
-STAGES = (
-    "trace",
-    "lift",
-    "decompose",
-    "group",
-    "harvest",
-    "simplify",
-    "share",
-    "place",
-    "schedule",
-    "allocate",
-    "rows",
-    "compress",
-    "assemble",
-)
+FRONT = ("trace", "lift", "decompose", "group", "harvest", "simplify", "share", "place")
+
+
+@dataclass(frozen=True)
+class Device:
+    """How programs are made for one kind of machine.
+
+    back : the stages between `place` and `assemble`;  machine : made of the last one's result
+    describe : what there is, in a line; raises DeviceError where something is missing
+    """
+
+    back: tuple[str, ...]
+    machine: Callable[[Any, Options, np.dtype], Machine]
+    describe: Callable[[], str]
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        return (*FRONT, *self.back, "assemble")
+
+
+DEVICES = {
+    "cpu": Device(("schedule", "allocate", "rows", "compress"), cpu.CpuMachine, cpu.describe),
+    "cuda": Device(("spread",), cuda.CudaMachine, cuda.describe),
+    "cuda-on-host": Device(("spread",), cuda_on_host.HostedCudaMachine, cuda_on_host.describe),
+}
+STAGES = tuple(dict.fromkeys([*FRONT, *(s for d in DEVICES.values() for s in d.back), "assemble"]))
 
 Watch = Callable[[str, Any], None]
 
@@ -80,42 +97,68 @@ def compile(
     everything else is structure and part of it. `fixed` turns a float argument into structure.
 
     arguments, keywords : what ``function`` would be called with
+    device : "cpu", "cuda" (see `devices`), or "cuda-on-host", which runs the CUDA text on the CPU, to find faults
     dtype : float64 or float32, the type of the program's arithmetic and of its results
     options : switches and thresholds, see `Options`
-    watch : called as ``watch(stage, record)`` after each of `STAGES`
+    watch : called as ``watch(stage, record)`` after each of the device's stages
 
-    Raises ArgumentError for arguments it cannot take and TracingError where the code cannot be traced.
+    Raises ArgumentError for arguments it cannot take, DeviceError for a device that is not there and TracingError
+    where the code cannot be traced.
     """
     dtype = np.dtype(dtype)
     if dtype not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise ArgumentError(f"dtype {dtype} is not supported; use np.float64 or np.float32")
-    if device != "cpu":
-        raise ArgumentError(f"device {device!r} is not available; use 'cpu'")
+    target = chosen(device)
+    target.describe()
     options = options or Options()
     clock = _Clock(watch)
     traced, signature = clock.run("trace", lambda: trace(function, arguments, keywords))
     record: Any = traced
-    for stage, work in _between_trace_and_assemble(options, dtype):
+    for stage in target.stages[1:-1]:
+        work = _work(stage, options, dtype)
         record = clock.run(stage, lambda work=work, record=record: work(record))
-    machine = clock.run("assemble", lambda: cpu.assemble(record.plan, options, dtype))
+    machine = clock.run("assemble", lambda: target.machine(record, options, dtype))
     preparation = Preparation(len(traced.graph.nodes), traced.graph.size, clock.seconds, peak_bytes())
-    return Program(record, signature, options, dtype, machine, preparation)
+    return Program(record.plan, signature, options, dtype, machine, preparation)
 
 
-def _between_trace_and_assemble(options: Options, dtype: np.dtype) -> list[tuple[str, Callable[[Any], Any]]]:
-    return [
-        ("lift", lift),
-        ("decompose", lambda ir: decompose(ir, options)),
-        ("group", group),
-        ("harvest", harvest),
-        ("simplify", simplify),
-        ("share", share),
-        ("place", place),
-        ("schedule", lambda ir: schedule(ir, options.worker_count)),
-        ("allocate", allocate if options.has("memory") else _unchanged),
-        ("rows", rows if options.has("memory") and cpu.vectors(options, dtype).stores_rows else _unchanged),
-        ("compress", compress if options.has("memory") else _unchanged),
-    ]
+def chosen(device: str) -> Device:
+    """The record of a device; ArgumentError for a name that there is not."""
+    if device not in DEVICES:
+        raise ArgumentError(f"device {device!r} is unknown; choose from {', '.join(map(repr, DEVICES))}")
+    return DEVICES[device]
+
+
+def devices() -> dict[str, str]:
+    """The devices that programs can be compiled for on this machine, each with what it is.
+
+    One that is not listed lacks something: `compile` with its name says what.
+    """
+    found = {}
+    for name, device in DEVICES.items():
+        try:
+            found[name] = device.describe()
+        except DeviceError:
+            continue
+    return found
+
+
+def _work(stage: str, options: Options, dtype: np.dtype) -> Callable[[Any], Any]:
+    """What a stage between trace and assemble does to the record before it."""
+    return {
+        "lift": lift,
+        "decompose": lambda ir: decompose(ir, options),
+        "group": group,
+        "harvest": harvest,
+        "simplify": simplify,
+        "share": share,
+        "place": place,
+        "schedule": lambda ir: schedule(ir, options.worker_count),
+        "allocate": allocate if options.has("memory") else _unchanged,
+        "rows": rows if options.has("memory") and cpu.vectors(options, dtype).stores_rows else _unchanged,
+        "compress": compress if options.has("memory") else _unchanged,
+        "spread": spread,
+    }[stage]
 
 
 def _unchanged(record: Any) -> Any:

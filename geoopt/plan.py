@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .template import Expression, evaluate_template, listing
+from .template import Expression, bottom_up, evaluate_template, listing
 
 KERNEL, BEGIN, END, COLUMN, FIRST_STRIP, SHIFT, APART, FIELDS = range(8)  # columns of the table of tasks
 STRIP = 16  # members whose terms lie together in the columns of a loop: no vector is wider
@@ -106,6 +106,17 @@ class PlannedKernel:
         """All reads, then all writes."""
         return [*self.reads, *(a for places in self.writes for a in places)]
 
+    def loops_of(self) -> dict[int, frozenset[int]]:
+        """The loops in which each expression varies, by identity."""
+        loops: dict[int, frozenset[int]] = {}
+        for e in bottom_up(list(self.roots)):
+            inside: frozenset[int] = frozenset().union(*(loops[id(a)] for a in e.args))
+            if e.op == "leaf":
+                loop = self.reads[int(e.value)].loop  # type: ignore[arg-type]
+                inside = frozenset() if loop is None else frozenset({loop})
+            loops[id(e)] = inside - {int(e.value)} if e.op == "sum" else inside  # type: ignore[arg-type]
+        return loops
+
     def __str__(self) -> str:
         lines = [f"x{i} = {a}" for i, a in enumerate(self.reads)]
         lines += [listing(list(self.roots))]
@@ -136,6 +147,14 @@ class Plan:
     def workspace(self) -> int:
         """The number of the buffer of intermediates; tables come after it."""
         return len(self.variable_sizes) + len(self.output_shapes)
+
+    @property
+    def output_sizes(self) -> list[int]:
+        return [int(np.prod(s, dtype=np.int64)) for s in self.output_shapes]
+
+    def typed_tables(self, dtype: np.dtype) -> list[np.ndarray]:
+        """The columns, and the varying constants in the program's type."""
+        return [t if t.dtype.kind in "iu" else t.astype(dtype, copy=False) for t in self.tables]
 
     def table(self, buffer: int) -> np.ndarray:
         return self.tables[buffer - self.workspace - 1]
@@ -201,7 +220,7 @@ class Plan:
 
     def evaluate(self, inputs: list[np.ndarray], tasks: np.ndarray) -> list[np.ndarray]:
         """Run tasks one by one with NumPy, exactly as a backend addresses memory."""
-        outputs = [np.full(int(np.prod(s, dtype=np.int64)), np.nan) for s in self.output_shapes]
+        outputs = [np.full(n, np.nan) for n in self.output_sizes]
         memory = [*(np.asarray(x, float).ravel() for x in inputs), *outputs, np.full(self.workspace_size, np.nan)]
         memory += list(self.tables)
         for row in tasks:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from .codegen.llvm_memory import AHEAD
 from .errors import ArgumentError
 from .options import Options
-from .runtime import cpu
-from .schedule import Schedule
+from .plan import Plan
+from .runtime.machine import Array, Machine
 from .template import operations
 from .trace import Argument, Signature
-
-LINE = 64  # bytes of a cache line
-PADDING = 16 * AHEAD  # bytes after the columns, for kernels look ahead in them
 
 
 @dataclass
@@ -45,42 +38,31 @@ class Program:
 
     def __init__(
         self,
-        schedule: Schedule,
+        plan: Plan,
         signature: Signature,
         options: Options,
         dtype: np.dtype,
-        machine: cpu.Machine,
+        machine: Machine,
         preparation: Preparation,
     ):
-        self.schedule, self.plan = schedule, schedule.plan
-        self.signature, self.options, self.dtype = signature, options, dtype
+        self.plan, self.signature, self.options, self.dtype = plan, signature, options, dtype
         self.machine, self.preparation = machine, preparation
-        self._outputs = [_Pool(int(np.prod(s, dtype=np.int64)), dtype) for s in self.plan.output_shapes]
-        self._workspace = _Pool(self.plan.workspace_size, dtype)
-        self._tables = _packed([t if t.dtype.kind in "iu" else t.astype(dtype) for t in self.plan.tables])
-        self._table_addresses = [t.ctypes.data for t in self._tables]
 
     # -- calling --------------------------------------------------------------------------------------
 
     def __call__(self, *values: Any, out: Any = None, **named: Any) -> Any:
         inputs = self._inputs(values, named)
-        if out is None:
-            owners = [pool.take() for pool in self._outputs]
-            flat = [owner[:] for owner in owners]
-        else:
-            flat = self._previous(out, inputs)
-        workspace = self._workspace.take()
-        addresses = [a.ctypes.data for a in (*inputs, *flat, workspace)] + self._table_addresses
-        self._launch(np.array(addresses, np.int64))
+        outputs = self._fresh(inputs) if out is None else self._previous(out, inputs)
+        self.machine.run(inputs, outputs)
         if out is not None and not self.signature.has_numbers:
             return out
-        arrays = [a.reshape(s) for a, s in zip(flat, self.plan.output_shapes, strict=True)]
-        return self.signature.rebuild(arrays)
+        arrays = [a.reshape(s) for a, s in zip(outputs, self.plan.output_shapes, strict=True)]
+        return self.signature.rebuild(arrays, self.machine.matrix)
 
-    def _launch(self, buffers: np.ndarray) -> None:
-        cpu.launch(self.machine, buffers, self.schedule, self.options.worker_count)
+    def _fresh(self, inputs: list[Array]) -> list[Array]:
+        return [self.machine.output(number, inputs) for number in range(len(self.plan.output_shapes))]
 
-    def _inputs(self, values: tuple, named: dict[str, Any]) -> list[np.ndarray]:
+    def _inputs(self, values: tuple, named: dict[str, Any]) -> list[Array]:
         arguments = self.signature.arguments
         names = [a.name for a in arguments]
         if len(values) > len(arguments):
@@ -98,10 +80,8 @@ class Program:
             raise ArgumentError(f"variable {missing[0]!r} is missing; call with {', '.join(names)}")
         return [self._input(a, given[a.name]) for a in arguments]
 
-    def _input(self, argument: Argument, value: Any) -> np.ndarray:
-        if argument.pattern is not None:
-            value = _values_in_pattern(argument, value)
-        array = np.asarray(value)
+    def _input(self, argument: Argument, value: Any) -> Array:
+        array = self.machine.array(argument, value)
         if array.shape != argument.shape:
             raise ArgumentError(
                 f"variable {argument.name!r} has shape {array.shape}; the program was compiled for {argument.shape}"
@@ -110,15 +90,17 @@ class Program:
             raise ArgumentError(
                 f"variable {argument.name!r} has dtype {array.dtype}; give floating-point numbers, e.g. astype(float)"
             )
-        return np.ascontiguousarray(array, self.dtype).reshape(-1)
+        return self.machine.flat(array)
 
-    def _previous(self, out: Any, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    def _previous(self, out: Any, inputs: list[Array]) -> list[Array]:
+        if not all(isinstance(i, np.ndarray) for i in inputs):
+            raise ArgumentError("out= is for NumPy's arrays; memory of CuPy's results that you drop is used again")
         try:
             arrays = self.signature.collect(out)
         except (TypeError, ValueError, KeyError, AttributeError):
             raise ArgumentError("out= must be an earlier result: it has another structure or pattern") from None
         if self.signature.has_numbers:
-            arrays.append(self._outputs[-1].take()[:])  # numbers cannot be written in place; the result has new ones
+            arrays.append(self.machine.output(-1, inputs))  # numbers are not written in place; there are new ones
         for i, array in enumerate(arrays):
             if any(np.may_share_memory(array, other) for other in arrays[:i]):
                 raise ArgumentError("out= uses the same memory twice; give an earlier result as it was")
@@ -137,20 +119,18 @@ class Program:
     def report(self) -> dict[str, Any]:
         """Counts of the whole program and of each kernel, as plain data."""
         kernels = [self._kernel_report(i) for i in range(len(self.plan.kernels))]
-        tables = sum(t.nbytes for t in self._tables)
         return {
             "function": self.signature.function,
             "dtype": str(self.dtype),
-            "lanes": cpu.vectors(self.options, self.dtype).lanes,
-            "threads": self.options.worker_count,
+            **self.machine.traits,
             "without": sorted(self.options.without) + ([] if self.options.blocks else ["blocks"]),
             "nodes": self.preparation.nodes,
             "scalars": self.preparation.scalars,
             "levels": len(self.plan.levels) - 1,
             "input_bytes": sum(self.plan.variable_sizes) * self.dtype.itemsize,
-            "output_bytes": sum(p.size for p in self._outputs) * self.dtype.itemsize,
+            "output_bytes": sum(self.plan.output_sizes) * self.dtype.itemsize,
             "workspace_bytes": self.plan.workspace_size * self.dtype.itemsize,
-            "column_bytes": tables,
+            "column_bytes": sum(t.nbytes for t in self.plan.typed_tables(self.dtype)),
             "code_bytes": self.machine.code_bytes,
             "seconds": dict(self.preparation.seconds),
             "peak_bytes": self.preparation.peak_bytes,
@@ -175,15 +155,15 @@ class Program:
             "column_bytes": sum(self.plan.table(c).nbytes for c in columns),
         }
 
-    def source(self, kind: str = "llvm") -> str:
-        """The generated code: "llvm", "asm" or "expression"."""
-        if kind == "llvm":
-            return self.machine.text
-        if kind == "asm":
-            return cpu.assembly(self.machine.text)
-        if kind == "expression":
-            return str(self.plan)
-        raise ArgumentError(f"source({kind!r}): choose 'llvm', 'asm' or 'expression'")
+    def source(self, kind: str = "") -> str:
+        """The generated code: "expression", or of the device "llvm" or "asm" (cpu), "cuda" or "ptx" (the others).
+
+        Without a kind, what the device compiles: "llvm" or "cuda".
+        """
+        sources = {**self.machine.sources, "expression": lambda: str(self.plan)}
+        if kind and kind not in sources:
+            raise ArgumentError(f"source({kind!r}): choose from {', '.join(map(repr, sources))} on this device")
+        return sources[kind or next(iter(sources))]()
 
     def __repr__(self) -> str:
         names = ", ".join(a.name for a in self.signature.arguments)
@@ -193,60 +173,3 @@ class Program:
         from .display import program_text
 
         return program_text(self.report())
-
-
-def _packed(arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """The arrays in one block of memory, which the system can back by large pages."""
-    starts = np.cumsum([0, *(-(-a.nbytes // LINE) * LINE for a in arrays)])
-    block = np.zeros(int(starts[-1]) + LINE + PADDING, np.uint8)
-    block = block[-block.ctypes.data % LINE :]
-    packed = [block[s : s + a.nbytes].view(a.dtype) for s, a in zip(starts, arrays, strict=False)]
-    for target, array in zip(packed, arrays, strict=True):
-        target[:] = array
-    return packed
-
-
-class _Pool:
-    """Arrays of one size, handed out again when nobody else refers to them any more."""
-
-    def __init__(self, size: int, dtype: np.dtype):
-        self.size, self.dtype = size, dtype
-        self._arrays: list[np.ndarray] = []
-        self._lock = threading.Lock()
-
-    def take(self) -> np.ndarray:
-        """An array that no result and no running call uses."""
-        with self._lock:
-            for i in range(len(self._arrays)):
-                # two references: this list's and getrefcount's own argument
-                if sys.getrefcount(self._arrays[i]) == 2:
-                    return self._arrays[i]
-            self._arrays.append(np.empty(self.size, self.dtype))
-            return self._arrays[-1]
-
-
-def _values_in_pattern(argument: Argument, value: Any) -> np.ndarray:
-    """The values of a sparse matrix, refused where its pattern is not the compiled one."""
-    pattern = argument.pattern
-    assert pattern is not None
-    if not sp.issparse(value) or value.shape != pattern.shape:
-        what = f"shape {value.shape}" if sp.issparse(value) else f"type {type(value).__name__}"
-        raise ArgumentError(f"variable {argument.name!r} has {what}; give a sparse matrix of shape {pattern.shape}")
-    matrix = sp.csr_array(value)
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    same = np.array_equal(matrix.indptr, pattern.indptr) and np.array_equal(matrix.indices, pattern.indices)
-    if not same:
-        raise ArgumentError(
-            f"variable {argument.name!r}: its pattern differs from the compiled one, first in row "
-            f"{_first_different_row(matrix, pattern)}; compile again for another pattern"
-        )
-    return matrix.data
-
-
-def _first_different_row(a: sp.csr_array, b: sp.csr_array) -> int:
-    starts = a.indptr != b.indptr
-    if starts.any():
-        return int(np.argmax(starts)) - 1
-    return int(np.searchsorted(a.indptr, np.argmax(a.indices != b.indices), side="right")) - 1

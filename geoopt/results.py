@@ -15,7 +15,8 @@ from .ids import Ids
 from .sparse_matrix import SparseMatrix
 from .symbolic import Symbolic
 
-Rebuild = Callable[[list[np.ndarray]], Any]
+Matrix = Callable[[sp.csr_array, Any], Any]  # of a pattern and values
+Rebuild = Callable[..., Any]  # of arrays, and of a `Matrix` where it is not `with_values`
 Collect = Callable[[Any], list[np.ndarray]]
 
 
@@ -31,7 +32,7 @@ def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Rebuild, Collect, bool
         parts.place_of_numbers = len(arrays)
         ids = np.fromiter((x.ids.offset for x in parts.numbers), np.int64, len(parts.numbers))
         arrays.append(Symbolic(parts.numbers[0].graph, Ids.spaced(ids)))
-    return rebuild, collect, bool(parts.numbers)
+    return (lambda out, matrix=with_values: rebuild(out, matrix)), collect, bool(parts.numbers)
 
 
 class _Parts:
@@ -69,10 +70,10 @@ class _Parts:
         if not result.shape:
             number = len(self.numbers)
             self.numbers.append(result)
-            return (lambda out: out[self.place_of_numbers][number]), (lambda old: [])
+            return (lambda out, _: out[self.place_of_numbers][number]), (lambda old: [])
         position = len(self.arrays)
         self.arrays.append(result)
-        return (lambda out: out[position]), (lambda old: [old])
+        return (lambda out, _: out[position]), (lambda old: [old])
 
     def _compound(self, values: list, make: Callable, split: Callable) -> tuple[Rebuild, Collect]:
         parts = [self.flatten(v) for v in values]
@@ -80,17 +81,17 @@ class _Parts:
         def collect(old: Any) -> list[np.ndarray]:
             return [a for part, piece in zip(parts, split(old), strict=True) for a in part[1](piece)]
 
-        return (lambda out: make([part[0](out) for part in parts])), collect
+        return (lambda out, matrix: make([part[0](out, matrix) for part in parts])), collect
 
 
 def _known(result: Any) -> tuple[Rebuild, Collect]:
     """A part of the result that does not depend on the variables; arrays are fresh for each call."""
     if isinstance(result, np.ndarray) or sp.issparse(result):
-        return (lambda _: result.copy()), (lambda _: [])
+        return (lambda *_: result.copy()), (lambda _: [])
     if result is NotImplemented or hasattr(result, "__dict__") or hasattr(result, "__next__"):
         what = f"the function returned {type(result).__name__}"
         raise UnsupportedError(what, "return arrays, sparse matrices, tuples, lists, dicts or dataclasses of them")
-    return (lambda _: result), (lambda _: [])
+    return (lambda *_: result), (lambda _: [])
 
 
 def _sparse(result: SparseMatrix, arrays: list[Symbolic]) -> tuple[Rebuild, Collect]:
@@ -102,11 +103,6 @@ def _sparse(result: SparseMatrix, arrays: list[Symbolic]) -> tuple[Rebuild, Coll
     pattern = sp.csr_array((values, indices, indptr), shape=result.shape, copy=False)
     pattern.has_sorted_indices = pattern.has_canonical_format = True
 
-    def rebuild(out: list[np.ndarray]) -> sp.csr_array:
-        matrix = copy.copy(pattern)  # shares the index arrays; checking them again would cost more than small kernels
-        matrix.data = out[position]
-        return matrix
-
     def collect(old: Any) -> list[np.ndarray]:
         if not isinstance(old, sp.csr_array) or old.shape != pattern.shape:
             raise TypeError
@@ -114,4 +110,11 @@ def _sparse(result: SparseMatrix, arrays: list[Symbolic]) -> tuple[Rebuild, Coll
             raise TypeError
         return [old.data]
 
-    return rebuild, collect
+    return (lambda out, matrix: matrix(pattern, out[position])), collect
+
+
+def with_values(pattern: Any, values: Any) -> Any:
+    """A matrix that shares a pattern's index arrays; checking them again would cost more than small kernels."""
+    matrix = copy.copy(pattern)
+    matrix.data = values
+    return matrix

@@ -15,7 +15,7 @@ from .graph import Graph
 from .group import Groups
 from .kernel import Kernel, Kernels, Leaf
 from .options import Options
-from .pipeline import STAGES, compile
+from .pipeline import chosen, compile
 from .template import Expression, listing
 
 MEMBERS = 6  # of a kernel that are shown
@@ -23,19 +23,27 @@ OCCURRENCES = 16  # leaves of a template of which every occurrence is shown
 
 
 def view(
-    function: Callable, *arguments: Any, stage: str = "harvest", options: Options | None = None, **keywords: Any
+    function: Callable,
+    *arguments: Any,
+    stage: str = "harvest",
+    device: str = "cpu",
+    options: Options | None = None,
+    **keywords: Any,
 ) -> str:
     """The result of one stage of `compile` for a function and its arguments.
 
     stage : "trace", "lift", "decompose", "group", "harvest", "simplify" (kernels with their leaf tables), "place",
-        "schedule", "allocate", "rows", "compress" (kernels with their addresses) or "assemble" (LLVM IR)
+        "schedule", "allocate", "rows", "compress" or "spread" (kernels with their addresses) or "assemble" (the
+        device's code)
+    device : as `compile` takes it
     """
-    if stage not in STAGES:
-        raise ArgumentError(f"view(stage={stage!r}): choose from {', '.join(STAGES)}")
+    stages = chosen(device).stages
+    if stage not in stages:
+        raise ArgumentError(f"view(stage={stage!r}, device={device!r}): choose from {', '.join(stages)}")
     found: dict[str, Any] = {}
-    program = compile(function, *arguments, options=options, watch=found.__setitem__, **keywords)
+    program = compile(function, *arguments, device=device, options=options, watch=found.__setitem__, **keywords)
     if stage == "assemble":
-        return program.source("llvm")
+        return program.source()
     record = found[stage]
     return leaf_tables(record) if isinstance(record, Kernels) else str(record)
 

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from geoopt.errors import DeviceError
 from geoopt.meshes import bumpy, cloth, icosphere, torus
+from geoopt.pipeline import chosen
 
 # --hypothesis-profile=thorough runs many more random programs than every run of the tests does
 settings.register_profile("default", max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
@@ -31,6 +33,18 @@ def update_golden(request):
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory):
     os.environ["GEOOPT_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+
+
+def needs(find):
+    """Skips tests, and says why, where a call ends in a DeviceError."""
+    try:
+        find()
+    except DeviceError as error:
+        return pytest.mark.skip(reason=str(error))
+    return pytest.mark.skipif(False, reason="nothing is missing")
+
+
+needs_cuda_on_host = needs(chosen("cuda-on-host").describe)
 
 
 def two_triangles():

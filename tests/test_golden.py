@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 import geoopt
-from geoopt.codegen.llvm import Vectors, emit
+from geoopt.codegen import TARGETS
+from geoopt.codegen.llvm_memory import Vectors
 from geoopt.meshes import bumpy, cloth, torus
 from geoopt.operators import cotan_laplacian
+from geoopt.spread import spread
 
 from .conftest import two_triangles
 
@@ -27,11 +29,29 @@ def compare(path: Path, text: str, update: bool) -> None:
     assert path.read_text() == text, f"{path.name} changed; if it should, run make golden and review the difference"
 
 
-@pytest.mark.parametrize("kind", ["expression", "llvm"])
+DOUBLE = np.dtype(np.float64)
+TEXTS = {
+    "expression": lambda found: str(found["compress"].plan),
+    "llvm": lambda found: TARGETS["cpu"](found["compress"].plan, Vectors(4, DOUBLE)),
+    "cuda": lambda found: TARGETS["cuda"](spread(found["place"]), DOUBLE),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
 def test_kernels_of_two_triangles(kind, update_golden):
-    program = geoopt.compile(cotan_laplacian, *two_triangles())
-    text = str(program.plan) if kind == "expression" else emit(program.plan, Vectors(4, np.dtype(np.float64)))
+    found = {}
+    geoopt.compile(cotan_laplacian, *two_triangles(), watch=found.__setitem__)
+    text = TEXTS[kind](found)
     compare(GOLDEN / f"cotan_two_triangles.{kind}.txt", text.rstrip() + "\n", update_golden)
+
+
+@pytest.mark.parametrize("kind", ["cuda"])
+def test_kernels_of_a_product(kind, update_golden):
+    """L² of two triangles: sums of several terms."""
+    found = {}
+    options = geoopt.Options(unrolled_terms=0)
+    geoopt.compile(lambda L: L @ L, cotan_laplacian(*two_triangles())[0], options=options, watch=found.__setitem__)
+    compare(GOLDEN / f"square_two_triangles.{kind}.txt", TEXTS[kind](found).rstrip() + "\n", update_golden)
 
 
 MESHES = {"torus 400": lambda: torus(400), "bumpy 600": lambda: bumpy(600), "cloth 400": lambda: cloth(400)}

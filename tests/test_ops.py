@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-
 import numpy as np
 import pytest
 
@@ -107,22 +104,6 @@ def test_comparisons_combine_and_fixed_masks_join_them():
 
     for got, want in zip(geoopt.compile(f, x)(x), f(x), strict=True):
         np.testing.assert_array_equal(got, want)
-
-
-@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
-def test_the_c_source_computes_the_same(tmp_path):
-    rows = [r for r in NUMERIC if r.meaning is None and r.name != "where"]
-    lines = ["#include <cmath>", "#include <cstdio>", "int main() {"]
-    want = []
-    for row in rows:
-        values = [float(x[0]) for x in operands(row)]
-        lines.append(f'  std::printf("%.17g\\n", (double)({row.c.format(*(f"({v!r})" for v in values))}));')
-        want.append(float(row.numpy(*values)))
-    source = tmp_path / "rows.cpp"
-    source.write_text("\n".join([*lines, "}"]))
-    subprocess.run(["g++", str(source), "-o", str(tmp_path / "rows")], check=True)
-    got = subprocess.run([str(tmp_path / "rows")], check=True, capture_output=True, text=True).stdout.split()
-    np.testing.assert_allclose(np.array(got, float), want, rtol=1e-14)
 
 
 def test_what_people_read_names_every_row():

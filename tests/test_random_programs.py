@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import geoopt
 from geoopt.sparse import from_diagonal, from_triplets
+
+from .conftest import needs_cuda_on_host
 
 KINDS = (
     *("add", "multiply", "divide", "root", "where", "gather", "sum", "dot", "assemble", "stack"),
@@ -143,21 +145,35 @@ def options(draw):
     )
 
 
-@given(
+PROGRAMS = dict(
     seed=st.integers(0, 2**32 - 1),
     length=st.integers(1, 8),
     n=st.integers(1, 20),
     dtype=st.sampled_from([np.float64, np.float32]),
     options=options(),
 )
-def test_compiled_equals_numpy(seed, length, n, dtype, options):
+
+
+def check(device, seed, length, n, dtype, options):
     rng = np.random.default_rng(seed)
     F = rng.integers(0, n, (int(rng.integers(0, 2 * n + 1)), 3))
     inputs = [rng.uniform(-1, 1, n), rng.uniform(-1, 1, (n, 3)), 0.7]
     inputs = [np.asarray(i, dtype) if isinstance(i, np.ndarray) else i for i in inputs]
     program = Choices(seed, length)
     exact = [np.asarray(i, float) for i in inputs]
-    compiled = geoopt.compile(program, *inputs, F, dtype=dtype, options=options)
+    compiled = geoopt.compile(program, *inputs, F, device=device, dtype=dtype, options=options)
     for got, want in zip(compiled(*inputs), program(*exact, F), strict=True):
         scale = max(1.0, float(np.abs(want).max(initial=0)))
         np.testing.assert_allclose(got, want, rtol=0, atol=scale * (1e-10 if dtype == np.float64 else 3e-3))
+
+
+@given(**PROGRAMS)
+def test_compiled_equals_numpy(**choices):
+    check("cpu", **choices)
+
+
+@needs_cuda_on_host
+@settings(max_examples=settings.default.max_examples // 4)  # a C++ compiler takes its time
+@given(**PROGRAMS)
+def test_as_cuda_equals_numpy(**choices):
+    check("cuda-on-host", **choices)

@@ -10,13 +10,13 @@ import pytest
 import geoopt
 from geoopt.meshes import torus
 from geoopt.operators import cotan_laplacian
-from geoopt.pipeline import STAGES
+from geoopt.pipeline import DEVICES
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_a_stage_prints_the_same_text_every_time(stage):
+@pytest.mark.parametrize("device, stage", [(d, s) for d in ("cpu", "cuda-on-host") for s in DEVICES[d].stages])
+def test_a_stage_prints_the_same_text_every_time(device, stage):
     V, F = torus(60)
-    texts = {geoopt.view(cotan_laplacian, V, F, stage=stage) for _ in range(2)}
+    texts = {geoopt.view(cotan_laplacian, V, F, stage=stage, device=device) for _ in range(2)}
     assert len(texts) == 1 and len(texts.pop().splitlines()) >= 3
 
 

@@ -11,7 +11,7 @@ import struct
 import numpy as np
 
 from ..ops import OPS
-from ..plan import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT, STRIP, Access, Plan, PlannedKernel
+from ..plan import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT, STRIP, Plan, PlannedKernel
 from ..template import Expression, bottom_up
 from .llvm_math import Functions
 from .llvm_memory import Vectors, zeros
@@ -33,7 +33,7 @@ class _Function:
 
     def __init__(self, plan: Plan, kernel: PlannedKernel, vectors: Vectors, declarations: dict[str, None]):
         self.plan, self.kernel, self.vectors, self.declarations = plan, kernel, vectors, declarations
-        self.loops_of = _loops_of(list(kernel.roots), kernel.reads)
+        self.loops_of = kernel.loops_of()
 
     def text(self, name: str) -> str:
         bodies = self._body("f"), self._body("t")
@@ -102,18 +102,6 @@ class _Function:
 
     def _buffers(self) -> list[int]:
         return sorted({a.buffer for a in self.kernel.accesses()} | self.kernel.tables())
-
-
-def _loops_of(roots: list[Expression], reads: tuple[Access, ...]) -> dict[int, frozenset[int]]:
-    """The loops in which each expression varies, by identity."""
-    loops: dict[int, frozenset[int]] = {}
-    for e in bottom_up(roots):
-        inside: frozenset[int] = frozenset().union(*(loops[id(a)] for a in e.args))
-        if e.op == "leaf":
-            loop = reads[int(e.value)].loop  # type: ignore[arg-type]
-            inside = frozenset() if loop is None else frozenset({loop})
-        loops[id(e)] = inside - {int(e.value)} if e.op == "sum" else inside  # type: ignore[arg-type]
-    return loops
 
 
 class _Body(Functions, Rows):

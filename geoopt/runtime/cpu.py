@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from dataclasses import dataclass
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -18,9 +17,9 @@ from ..codegen import TARGETS
 from ..codegen.llvm_math import vector_names
 from ..codegen.llvm_memory import Vectors
 from ..options import Options
-from ..plan import Plan
 from ..schedule import Schedule
 from . import cache
+from .host import HostMachine
 
 _LOCK = threading.Lock()  # llvmlite's compilation is not thread-safe
 _PARALLEL = threading.Lock()  # nor may two threads enter Numba's workqueue layer at once
@@ -63,20 +62,42 @@ def vectors(options: Options, dtype: np.dtype) -> Vectors:
     return Vectors(lanes, dtype, is_hardware, vector_math(), options.has("memory"))
 
 
-@dataclass(frozen=True, eq=False)
-class Machine:
-    """Loaded machine code. ``addresses`` : one function per kernel. The engine keeps the code alive."""
+class CpuMachine(HostMachine):
+    """Machine code for a schedule's kernels, compiled or from the cache; the engine keeps it alive."""
 
-    engine: object
-    addresses: np.ndarray
-    code_bytes: int
-    text: str
-    was_cached: bool
+    def __init__(self, schedule: Schedule, options: Options, dtype: np.dtype):
+        super().__init__(schedule.plan, dtype)
+        v = vectors(options, dtype)
+        text = TARGETS["cpu"](schedule.plan, v)
+        code, self.was_cached = _compiled(text)
+        self.code_bytes = len(code)
+        self.traits = {"lanes": v.lanes, "threads": options.worker_count}
+        self.sources = {"llvm": lambda: text, "asm": lambda: assembly(text)}
+        self._schedule, self._workers = schedule, options.worker_count
+        self._engine, self._addresses = _loaded(code, len(schedule.plan.kernels))
+
+    def _launch(self, buffers: np.ndarray) -> None:
+        """On as many of the workers as the machine has."""
+        tasks, shares = self._schedule.tasks, self._schedule.shares
+        if self._workers == 1 or _FORKED:
+            _launch_serial(self._addresses, buffers, tasks)
+            return
+        with _PARALLEL:
+            before = numba.get_num_threads()
+            numba.set_num_threads(min(self._workers, config.NUMBA_NUM_THREADS))  # pyright: ignore[reportAttributeAccessIssue]
+            try:
+                _launch_parallel(self._addresses, buffers, tasks, shares)
+            finally:
+                numba.set_num_threads(before)
 
 
-def assemble(plan: Plan, options: Options, dtype: np.dtype) -> Machine:
-    """Compile a plan, or load what was compiled before from the cache."""
-    text = TARGETS["cpu"](plan, vectors(options, dtype))
+def describe() -> str:
+    """The processor, in a line."""
+    return f"{host()[0]}, {os.cpu_count()} cores"
+
+
+def _compiled(text: str) -> tuple[bytes, bool]:
+    """Object code, and whether it was in the cache."""
     name, features = host()
     key = cache.key(text, name, features, llvmlite.__version__)
     with _LOCK:
@@ -84,11 +105,17 @@ def assemble(plan: Plan, options: Options, dtype: np.dtype) -> Machine:
         code = found or _compile(text, name, features)
         if found is None:
             cache.store(key, code)
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(name, features))
+    return code, found is not None
+
+
+def _loaded(code: bytes, kernels: int) -> tuple[object, np.ndarray]:
+    """The engine that holds some object code, and the addresses of its functions."""
+    with _LOCK:
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(*host()))
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
-        addresses = [engine.get_function_address(f"k{i}") for i in range(len(plan.kernels))]
-    return Machine(engine, np.array(addresses, np.int64), len(code), text, found is not None)
+        addresses = [engine.get_function_address(f"k{i}") for i in range(kernels)]
+    return engine, np.array(addresses, np.int64)
 
 
 def _target_machine(name: str, features: str) -> llvm.TargetMachine:
@@ -152,17 +179,3 @@ def _launch_parallel(addresses, buffers, tasks, shares):
     for phase in range(shares.shape[0]):
         for w in numba.prange(shares.shape[1] - 1):
             _run_range(addresses, buffers, tasks, shares[phase, w], shares[phase, w + 1])
-
-
-def launch(machine: Machine, buffers: np.ndarray, schedule: Schedule, workers: int) -> None:
-    """Run a schedule for ``workers`` threads, on as many as the machine has. buffers : (k,) int64 addresses"""
-    if workers == 1 or _FORKED:
-        _launch_serial(machine.addresses, buffers, schedule.tasks)
-        return
-    with _PARALLEL:
-        before = numba.get_num_threads()
-        numba.set_num_threads(min(workers, config.NUMBA_NUM_THREADS))  # pyright: ignore[reportAttributeAccessIssue]
-        try:
-            _launch_parallel(machine.addresses, buffers, schedule.tasks, schedule.shares)
-        finally:
-            numba.set_num_threads(before)

@@ -1,0 +1,169 @@
+"""`Grid` to CUDA C: one function per kernel, one thread per member, one statement per operation.
+
+``k(members, b0, b1, ...)`` takes the number of members and the buffers that the kernel uses. The text includes
+nothing and uses nothing that HIP lacks; functions of the C library are overloaded for float in both.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Hashable
+
+import numpy as np
+
+from ..grid import BLOCK, Grid
+from ..ops import OPS
+from ..plan import STRIP, Access
+from ..template import Expression, bottom_up
+
+TYPES = {
+    "float64": "double",
+    "float32": "float",
+    "int64": "long long",
+    "int32": "int",
+    "int16": "short",
+    "int8": "signed char",
+    "uint64": "unsigned long long",
+    "uint32": "unsigned int",
+    "uint16": "unsigned short",
+    "uint8": "unsigned char",
+}
+
+
+def emit(grid: Grid, dtype: np.dtype) -> str:
+    """The text of a module with the functions ``k0, k1, ...`` of numbers of one type."""
+    functions = (_Function(grid, number, np.dtype(dtype)).text() for number in range(len(grid.plan.kernels)))
+    return "\n".join(functions)
+
+
+class _Function:
+    """One kernel's text. ``names`` : what has a name, innermost loop first."""
+
+    def __init__(self, grid: Grid, number: int, dtype: np.dtype):
+        self.plan, self.kernel, self.terms = grid.plan, grid.plan.kernels[number], grid.terms[number]
+        self.number, self.buffers, self.dtype = number, grid.buffers(number), dtype
+        self.scalar, self.index = TYPES[dtype.name], _index_type(grid)
+        self.loops_of = self.kernel.loops_of()
+        self.root_loops = [places[0].loop for places in self.kernel.writes]
+        self.names: ChainMap[Hashable, str] = ChainMap()
+        self.lines: list[str] = []
+        self.written: set[int | None] = set()  # loops whose roots are written; None: those of members
+        self._fresh = 0
+
+    def text(self) -> str:
+        self._line(f"const {self.index} i = blockIdx.x * blockDim.x + threadIdx.x;")
+        self._line("if (i >= members) return;")
+        for e in bottom_up(list(self.kernel.roots)):
+            if not self.loops_of[id(e)]:
+                self._define(e)
+        for loop in sorted({loop for loop in self.root_loops if loop is not None} - self.written):
+            self._loop(loop)
+        self._write(None)
+        parameters = ", ".join(["int members", *map(self._parameter, self.buffers)])
+        head = f'extern "C" __global__ void __launch_bounds__({BLOCK}) k{self.number}({parameters}) {{'
+        return "\n".join([head, *self.lines, "}", ""])
+
+    def _parameter(self, buffer: int) -> str:
+        is_written = any(a.buffer == buffer for places in self.kernel.writes for a in places)
+        kind = TYPES[self.plan.table(buffer).dtype.name] if buffer > self.plan.workspace else self.scalar
+        kind = self.scalar if kind == TYPES["float64"] else kind  # varying constants have the program's type
+        return f"{'' if is_written else 'const '}{kind}* __restrict__ b{buffer}"
+
+    # -- statements -----------------------------------------------------------------------------------
+
+    def _line(self, text: str) -> None:
+        self.lines.append("  " * len(self.names.maps) + text)
+
+    def _let(self, key: Hashable, name: str, value: str, kind: str) -> str:
+        self.names[key] = name
+        self._line(f"const {kind} {name} = {value};")
+        return name
+
+    def _define(self, e: Expression) -> None:
+        """Give an expression a name; what it is made of has one."""
+        if e.op == "constant":
+            self.names[id(e)] = _literal(float(e.value), self.dtype)  # type: ignore[arg-type]
+        elif e.op == "leaf":
+            access = self.kernel.reads[int(e.value)]  # type: ignore[arg-type]
+            self._let(id(e), f"x{e.value}", self._place(access), self.scalar)
+        elif e.op == "sum":
+            self._loop(int(e.value), e)  # type: ignore[arg-type]
+        else:
+            kind = "bool" if OPS[e.op].gives_bool else self.scalar
+            c = OPS[e.op].c
+            c = c[1:-1] if c.startswith("(") else c  # brackets are for expressions inside others
+            self._let(id(e), self._new("r"), c.format(*(self.names[id(a)] for a in e.args)), kind)
+
+    def _new(self, letter: str) -> str:
+        self._fresh += 1
+        return f"{letter}{self._fresh - 1}"
+
+    def _loop(self, loop: int, total: Expression | None = None) -> None:
+        """Sum the terms of an expression. The first loop over some terms also writes the values that they have."""
+        begin, count = self.terms[loop]
+        if ("bounds", loop) not in self.names:
+            ends = f"end{loop} = begin{loop} + {STRIP} * b{count}[i]"
+            self._let(("bounds", loop), f"begin{loop}", f"b{begin}[i], {ends}", self.index)
+        if total:
+            self.names[id(total)] = self._new("s")
+            self._line(f"{self.scalar} {self.names[id(total)]} = 0;")
+        roots = [] if loop in self.written else self._roots(loop)
+        self._line(f"for ({self.index} t{loop} = begin{loop}; t{loop} < end{loop}; t{loop} += {STRIP}) {{")
+        self.names = self.names.new_child()
+        for e in bottom_up([*(total.args if total else ()), *roots]):
+            if loop in self.loops_of[id(e)]:
+                self._define(e)
+        if loop not in self.written:
+            self._write(loop)
+        if total:
+            self._line(f"{self.names[id(total)]} += {self.names[id(total.args[0])]};")
+        self.names = self.names.parents
+        self._line("}")
+
+    # -- memory ---------------------------------------------------------------------------------------
+
+    def _roots(self, loop: int | None) -> list[Expression]:
+        return [root for root, inside in zip(self.kernel.roots, self.root_loops, strict=True) if inside == loop]
+
+    def _write(self, loop: int | None) -> None:
+        """The values that are written once per term of a loop, or once per member."""
+        self.written.add(loop)
+        for root, places in zip(self.kernel.roots, self.kernel.writes, strict=True):
+            for access in places:
+                if access.loop == loop:
+                    self._line(f"{self._place(access)} = {self.names[id(root)]};")
+
+    def _place(self, access: Access) -> str:
+        """The entry of a buffer that the current member, or term, reads or writes."""
+        i = "i" if access.loop is None else f"t{access.loop}"
+        if access.table is None:
+            factor = {0: "", 1: i}.get(access.stride, f"{access.stride} * {i}")
+            return f"b{access.buffer}[{_plus(factor, access.offset)}]"
+        key = "entry", access.table, access.loop
+        name = f"p{access.table}" if access.loop is None else f"p{access.table}_{access.loop}"
+        entry = self.names.get(key) or self._let(key, name, f"b{access.table}[{i}]", self.index)
+        return f"b{access.buffer}[{_plus(entry, access.offset)}]"
+
+
+def _plus(factor: str, offset: int) -> str:
+    if not factor or not offset:
+        return factor or str(offset)
+    return f"{factor} {'+' if offset > 0 else '-'} {abs(offset)}"
+
+
+def _index_type(grid: Grid) -> str:
+    """int where all entries can be counted in it: 64 bits take twice the registers."""
+    plan = grid.plan
+    sizes = [*plan.variable_sizes, *plan.output_sizes, plan.workspace_size]
+    return TYPES["int32" if max([*sizes, *map(len, plan.tables)]) < 2**31 - STRIP else "int64"]
+
+
+def _literal(value: float, dtype: np.dtype) -> str:
+    """The shortest text that stands for exactly this number."""
+    with np.errstate(over="ignore"):
+        number = dtype.type(value)
+    suffix = "f" if dtype == np.float32 else ""
+    if not np.isfinite(number):
+        top = {"nan": "0.0", "inf": "1.0", "-inf": "-1.0"}[str(number)]
+        return f"({top}{suffix} / 0.0{suffix})"
+    return f"({number!s}{suffix})" if np.signbit(number) else f"{number!s}{suffix}"

@@ -1,0 +1,190 @@
+"""The GPU, through CuPy: its arrays come in and go out without a copy, NumPy's through page-locked memory.
+
+Kernels run on the caller's current stream; memory comes from CuPy's pool, which knows about streams. CuPy keeps
+compiled modules on disk, by content.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..codegen import TARGETS
+from ..errors import ArgumentError, DeviceError
+from ..grid import BLOCK, Grid
+from ..options import Options
+from ..results import with_values
+from ..trace import Argument
+from . import nvrtc
+from .host import values_in_pattern
+from .machine import Array
+
+GRAPHS = 8  # the most sets of arrays for which the launches of a call are kept as one CUDA graph
+ON_GPU = (2, 10, 13)  # DLPack's numbers of CUDA, ROCm, and memory that CUDA manages
+
+
+class CudaMachine:
+    """A grid's kernels on the GPU that is current when the program is compiled."""
+
+    def __init__(self, grid: Grid, options: Options, dtype: np.dtype):
+        self._cupy = cupy = _cupy()
+        text = TARGETS["cuda"](grid, dtype)
+        self.dtype, self._plan = dtype, grid.plan
+        self.code_bytes = len(text)  # of source: CuPy does not show the machine code
+        self.traits = {"threads_per_block": BLOCK}
+        self.sources = {"cuda": lambda: text, "ptx": lambda: nvrtc.compiled(text).ptx}
+        self._device = cupy.cuda.Device()
+        module = cupy.RawModule(code=text, options=("--std=c++17",))
+        self._kernels = [(module.get_function(launch.name), launch) for launch in grid.launches()]
+        self._tables = [cupy.asarray(t) for t in grid.plan.typed_tables(dtype)]
+        cupy.cuda.get_current_stream().synchronize()  # calls on other streams read the tables
+        self._patterns: dict[int, tuple[sp.csr_array, Any]] = {}
+        self._graphs: dict[tuple[int, ...], Any] = {}
+
+    # -- arrays ---------------------------------------------------------------------------------------
+
+    def array(self, argument: Argument, value: Any) -> Array:
+        if argument.pattern is not None:
+            return self._values(argument, value) if _is_cupyx(value) else values_in_pattern(argument, value)
+        if hasattr(value, "__cuda_array_interface__"):
+            array = self._cupy.asarray(value)
+        elif hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in ON_GPU:
+            array = self._cupy.from_dlpack(value)
+        else:
+            return np.asarray(value)
+        if array.device != self._device:
+            raise ArgumentError(
+                f"variable {argument.name!r} is on {array.device}, the program on {self._device}; move one of them"
+            )
+        return array
+
+    def flat(self, array: Array) -> Array:
+        return self._cupy.get_array_module(array).ascontiguousarray(array, self.dtype).reshape(-1)
+
+    def output(self, number: int, inputs: list[Array]) -> Array:
+        """CuPy's, if any input is; else NumPy's in page-locked memory."""
+        size = self._plan.output_sizes[number]
+        return self._empty(size) if any(map(self._is_mine, inputs)) else _page_locked(size, self.dtype)
+
+    def _is_mine(self, array: Array) -> bool:
+        return isinstance(array, self._cupy.ndarray)
+
+    def _empty(self, size: int) -> Array:
+        return self._cupy.empty(size, self.dtype)
+
+    # -- sparse matrices ------------------------------------------------------------------------------
+
+    def matrix(self, pattern: sp.csr_array, values: Array) -> Any:
+        return with_values(self._pattern(pattern) if self._is_mine(values) else pattern, values)
+
+    def _pattern(self, pattern: sp.csr_array) -> Any:
+        """The pattern as a matrix of CuPy's; the host's is kept, so that its identity stays its own."""
+        if id(pattern) not in self._patterns:
+            from cupyx.scipy.sparse import csr_array
+
+            arrays = self._empty(pattern.nnz), *map(self._cupy.asarray, (pattern.indices, pattern.indptr))
+            matrix = csr_array(arrays, shape=pattern.shape)
+            matrix.has_canonical_format = True
+            self._patterns[id(pattern)] = pattern, matrix
+        return self._patterns[id(pattern)][1]
+
+    def _values(self, argument: Argument, value: Any) -> Array:
+        """The values of CuPy's sparse matrix, refused where its pattern is not the compiled one."""
+        assert argument.pattern is not None
+        pattern, matrix = self._pattern(argument.pattern), value.tocsr()
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        pairs = (matrix.indptr, pattern.indptr), (matrix.indices, pattern.indices)
+        if value.shape != pattern.shape or not all(a is b or self._cupy.array_equal(a, b) for a, b in pairs):
+            raise ArgumentError(
+                f"variable {argument.name!r}: its pattern differs from the compiled one of shape {pattern.shape}; "
+                "compile again for another pattern"
+            )
+        return matrix.data
+
+    # -- running --------------------------------------------------------------------------------------
+
+    def run(self, inputs: list[Array], outputs: list[Array]) -> None:
+        with self._device:
+            stream, staged = self._cupy.cuda.get_current_stream(), []
+            sources = [x if self._is_mine(x) else self._uploaded(x, stream, staged) for x in inputs]
+            results = [y if self._is_mine(y) else self._empty(y.size) for y in outputs]
+            self._launch([*sources, *results, self._empty(self._plan.workspace_size)], stream)
+            fetched = [(y, result) for y, result in zip(outputs, results, strict=True) if y is not result]
+            for output, result in fetched:
+                result.get(stream, out=output, blocking=False)
+            if staged or fetched:
+                stream.synchronize()
+
+    def _uploaded(self, array: np.ndarray, stream: Any, staged: list[np.ndarray]) -> Array:
+        """An array on the GPU; ``staged`` collects what must stay until the stream has read it."""
+        target = self._empty(array.size)
+        if array.size == 1:
+            target.fill(array[0])  # a number goes with the launch: nothing to wait for
+        else:
+            staged.append(_page_locked(array.size, self.dtype))
+            staged[-1][:] = array
+            target.set(staged[-1], stream)
+        return target
+
+    def _launch(self, arrays: list[Array], stream: Any) -> None:
+        """All kernels; as one graph where these arrays have been here before, as they are in a loop."""
+        key = tuple(a.data.ptr for a in arrays)
+        if key in self._graphs:
+            graph = self._graphs[key] = self._graphs[key] or self._captured(arrays)
+            graph.launch(stream)
+            return
+        if not self._cupy.cuda.runtime.is_hip:  # for which CuPy has no graphs
+            self._graphs = dict([*self._graphs.items(), (key, None)][-GRAPHS:])
+        self._launch_each(arrays)
+
+    def _launch_each(self, arrays: list[Array]) -> None:
+        buffers = [*arrays, *self._tables]
+        for kernel, launch in self._kernels:
+            arguments = (np.int32(launch.members), *(buffers[b] for b in launch.buffers))
+            kernel((launch.blocks,), (BLOCK,), arguments)
+
+    def _captured(self, arrays: list[Array]) -> Any:
+        stream = self._cupy.cuda.Stream(non_blocking=True)
+        with stream:
+            stream.begin_capture()
+            self._launch_each(arrays)
+            return stream.end_capture()
+
+
+def _page_locked(size: int, dtype: np.dtype) -> np.ndarray:
+    from cupyx import empty_pinned
+
+    return empty_pinned(max(size, 1), dtype)[:size]  # pyright: ignore[reportArgumentType]
+
+
+def _is_cupyx(value: Any) -> bool:
+    from cupyx.scipy.sparse import issparse
+
+    return issparse(value)
+
+
+def describe() -> str:
+    """The current GPU, in a line."""
+    cupy = _cupy()
+    try:
+        properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise DeviceError(
+            f"device 'cuda' needs an NVIDIA GPU and its driver ({error}); 'cuda-on-host' runs the same text on the CPU"
+        ) from error
+    return f"{properties['name'].decode()}, {properties['totalGlobalMem'] / 2**30:.0f} GiB"
+
+
+def _cupy() -> Any:
+    """CuPy, which takes a second to import."""
+    try:
+        import cupy
+    except ImportError as error:
+        raise DeviceError(
+            f"device 'cuda' needs CuPy ({error}): pip install geoopt-compiler[cuda], or geoopt-compiler[cuda13]"
+        ) from error
+    return cupy

@@ -1,0 +1,108 @@
+"""Programs whose arrays are NumPy's: how arguments are read, and memory for tables, outputs and intermediates."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..codegen.llvm_memory import AHEAD
+from ..errors import ArgumentError
+from ..plan import Plan
+from ..results import with_values
+from ..trace import Argument
+
+LINE = 64  # bytes of a cache line
+PADDING = 16 * AHEAD  # bytes after the columns, for kernels look ahead in them
+
+
+class HostMachine:
+    """What all machines that compute in the host's memory share; each adds how it launches its kernels."""
+
+    def __init__(self, plan: Plan, dtype: np.dtype):
+        self.dtype = dtype
+        self._outputs = [Pool(n, dtype) for n in plan.output_sizes]
+        self._workspace = Pool(plan.workspace_size, dtype)
+        self._tables = _packed(plan.typed_tables(dtype))
+        self._table_addresses = [t.ctypes.data for t in self._tables]
+
+    def array(self, argument: Argument, value: Any) -> np.ndarray:
+        return np.asarray(value) if argument.pattern is None else values_in_pattern(argument, value)
+
+    def flat(self, array: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(array, self.dtype).reshape(-1)
+
+    def output(self, number: int, inputs: list[np.ndarray]) -> np.ndarray:
+        return self._outputs[number].take()[:]
+
+    def run(self, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
+        workspace = self._workspace.take()
+        addresses = [a.ctypes.data for a in (*inputs, *outputs, workspace)] + self._table_addresses
+        self._launch(np.array(addresses, np.int64))
+
+    def _launch(self, buffers: np.ndarray) -> None:
+        """Run all kernels. buffers : (k,) int64 addresses"""
+        raise NotImplementedError
+
+    def matrix(self, pattern: sp.csr_array, values: np.ndarray) -> sp.csr_array:
+        return with_values(pattern, values)
+
+
+def _packed(arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """The arrays in one block of memory, which the system can back by large pages."""
+    starts = np.cumsum([0, *(-(-a.nbytes // LINE) * LINE for a in arrays)])
+    block = np.zeros(int(starts[-1]) + LINE + PADDING, np.uint8)
+    block = block[-block.ctypes.data % LINE :]
+    packed = [block[s : s + a.nbytes].view(a.dtype) for s, a in zip(starts, arrays, strict=False)]
+    for target, array in zip(packed, arrays, strict=True):
+        target[:] = array
+    return packed
+
+
+class Pool:
+    """Arrays of one size, handed out again when nobody else refers to them any more."""
+
+    def __init__(self, size: int, dtype: np.dtype):
+        self.size, self.dtype = size, dtype
+        self._arrays: list[np.ndarray] = []
+        self._lock = threading.Lock()
+
+    def take(self) -> np.ndarray:
+        """An array that no result and no running call uses."""
+        with self._lock:
+            for i in range(len(self._arrays)):
+                # two references: this list's and getrefcount's own argument
+                if sys.getrefcount(self._arrays[i]) == 2:
+                    return self._arrays[i]
+            self._arrays.append(np.empty(self.size, self.dtype))
+            return self._arrays[-1]
+
+
+def values_in_pattern(argument: Argument, value: Any) -> np.ndarray:
+    """The values of a sparse matrix, refused where its pattern is not the compiled one."""
+    pattern = argument.pattern
+    assert pattern is not None
+    if not sp.issparse(value) or value.shape != pattern.shape:
+        what = f"shape {value.shape}" if sp.issparse(value) else f"type {type(value).__name__}"
+        raise ArgumentError(f"variable {argument.name!r} has {what}; give a sparse matrix of shape {pattern.shape}")
+    matrix = sp.csr_array(value)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    same = np.array_equal(matrix.indptr, pattern.indptr) and np.array_equal(matrix.indices, pattern.indices)
+    if not same:
+        raise ArgumentError(
+            f"variable {argument.name!r}: its pattern differs from the compiled one, first in row "
+            f"{_first_different_row(matrix, pattern)}; compile again for another pattern"
+        )
+    return matrix.data
+
+
+def _first_different_row(a: sp.csr_array, b: sp.csr_array) -> int:
+    starts = a.indptr != b.indptr
+    if starts.any():
+        return int(np.argmax(starts)) - 1
+    return int(np.searchsorted(a.indptr, np.argmax(a.indices != b.indices), side="right")) - 1

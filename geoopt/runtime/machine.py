@@ -1,0 +1,44 @@
+"""What a program asks of the device that it runs on; `CpuMachine`, `CudaMachine`, `HostedCudaMachine`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import scipy.sparse as sp
+
+from ..trace import Argument
+
+Array = Any  # NumPy's, or CuPy's, which is not there on every machine
+
+
+class Machine(Protocol):
+    """Code and memory of one program on one device.
+
+    sources : the generated code by kind, first what the device compiles
+    traits : counts that say how it runs, such as lanes and threads
+    """
+
+    sources: dict[str, Callable[[], str]]
+    traits: dict[str, int]
+    code_bytes: int
+
+    def array(self, argument: Argument, value: Any) -> Array:
+        """A variable's value as an array, without a copy where it is one; of a sparse matrix, its values."""
+        ...
+
+    def flat(self, array: Array) -> Array:
+        """The entries as kernels read them, (n,), without a copy where they are like that."""
+        ...
+
+    def output(self, number: int, inputs: list[Array]) -> Array:
+        """Memory for one output, (n,), that no result and no running call uses; of the inputs' kind."""
+        ...
+
+    def run(self, inputs: list[Array], outputs: list[Array]) -> None:
+        """Compute the outputs from the inputs, all flat."""
+        ...
+
+    def matrix(self, pattern: sp.csr_array, values: Array) -> Any:
+        """The sparse matrix of a pattern with these values."""
+        ...

@@ -1,0 +1,73 @@
+"""Every operator with arguments of a given size: what all devices are tested on."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from geoopt import meshes, operators
+
+from .conftest import with_unreferenced
+
+RNG = np.random.default_rng(5)
+
+
+def of_surface(name):
+    """An operator of (V, F), on a surface with boundaries, two components and vertices without faces."""
+    return getattr(operators, name), with_unreferenced()
+
+
+def arap(name):
+    V, F = meshes.bumpy(56)
+    return getattr(operators, name), (V * [1, 1.2, 0.9] + 0.1 * np.sin(3 * V[:, ::-1]), operators.arap_mesh(V, F))
+
+
+def cloth(name):
+    V, F = meshes.cloth(30)
+    x = V * [1.05, 0.97, 1.02] + 0.02 * RNG.normal(size=V.shape)
+    state = {"cloth_forces": (x, 0.1 * V), "cloth_system": (x, 0.1 * V, 0.05), "stretch_shear_energy": (x,)}[name]
+    return getattr(operators, name), (*state, operators.cloth(V, F))
+
+
+def lengths(name):
+    V, F = meshes.bumpy(56)
+    return getattr(operators, name), (operators.edge_lengths(V, F), *([F] if "laplacian" in name else []))
+
+
+def matrices(name):
+    return getattr(operators, name), (np.eye(3) + RNG.normal(size=(20, 3, 3)),)
+
+
+def products(name):
+    """L, a symmetric pattern of uneven rows, times itself, or times columns."""
+    L = sp.csr_array(operators.cotan_laplacian(*meshes.cloth(40))[0])
+    function = {"L²": lambda L: L @ L, "L³": lambda L: L @ L @ L, "L V": lambda L, V: L @ V}[name]
+    return function, (L, *([RNG.normal(size=(L.shape[1], 3))] if name == "L V" else []))
+
+
+CASES = {
+    **dict.fromkeys(("cotan_laplacian", "mass_matrix", "dihedral_angles", "edge_lengths", "face_areas"), of_surface),
+    **dict.fromkeys(("vertex_normals", "face_normals", "gradient", "divergence"), of_surface),
+    "dual_laplacian": lambda name: (operators.dual_laplacian, meshes.tetrahedral_ball(60)),
+    **dict.fromkeys(("arap_rhs", "arap_energy"), arap),
+    **dict.fromkeys(("cloth_forces", "cloth_system", "stretch_shear_energy"), cloth),
+    **dict.fromkeys(("cotan_laplacian_intrinsic", "face_areas_intrinsic"), lengths),
+    **dict.fromkeys(("svd3", "polar_rotation"), matrices),
+    **dict.fromkeys(("L²", "L³", "L V"), products),
+}
+
+
+def case(name):
+    """A function, and its arguments."""
+    return CASES[name](name)
+
+
+def variables(arguments) -> list:
+    """The arguments that vary: floats, arrays of them, and sparse matrices."""
+    return [
+        a for a in arguments if sp.issparse(a) or ((np.isscalar(a) or isinstance(a, np.ndarray)) and _is_float(a))
+    ]  # fmt: skip
+
+
+def _is_float(value) -> bool:
+    return np.issubdtype(np.asarray(value).dtype, np.floating)

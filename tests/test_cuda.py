@@ -1,0 +1,276 @@
+"""CUDA without a GPU: its text compiles for GPUs, and run by the host it computes what the CPU's programs compute."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import geoopt
+from geoopt.codegen import TARGETS
+from geoopt.grid import Grid
+from geoopt.meshes import bumpy, torus
+from geoopt.operators import cotan_laplacian
+from geoopt.ops import ROWS
+from geoopt.plan import STRIP
+from geoopt.runtime import cuda_on_host, nvrtc
+from geoopt.spread import spread
+
+from .cases_operators import CASES, case, variables
+from .conftest import needs, needs_cuda_on_host
+from .test_ops import SPECIAL, as_floats, operands
+from .test_stages import ALL, arrays
+
+HOST = "cuda-on-host"
+V, F = bumpy(600)
+
+needs_nvrtc = needs(nvrtc.library)
+
+
+def grid_of(function, *arguments, **options) -> Grid:
+    found = {}
+    geoopt.compile(function, *arguments, options=geoopt.Options(**options), watch=found.__setitem__)
+    return spread(found["place"])
+
+
+def assert_same(function, arguments, dtype=np.float64, **options):
+    """The CUDA text, run by the host, and the CPU's machine code give the same."""
+    inputs = variables(arguments)
+    programs = [
+        geoopt.compile(function, *arguments, device=device, dtype=dtype, options=geoopt.Options(**options))
+        for device in ("cpu", HOST)
+    ]
+    want, got = (arrays(program(*inputs)) for program in programs)
+    for g, w in zip(got, want, strict=True):
+        assert g.dtype == dtype and g.shape == w.shape
+        scale = abs(w).max(initial=1e-300)
+        np.testing.assert_allclose(g, w, rtol=0, atol=scale * (1e-12 if dtype == np.float64 else 2e-4))
+
+
+@needs_cuda_on_host
+@pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["double", "float"])
+@pytest.mark.parametrize("name", CASES)
+def test_an_operator_is_the_same(name, dtype):
+    assert_same(*case(name), dtype=dtype)
+
+
+@needs_cuda_on_host
+@pytest.mark.parametrize("options", [{}, {"t_complexity": 0, "t_ref": 0.5, "unrolled_terms": 0}], ids=str)
+@pytest.mark.parametrize("function", ALL, ids=lambda f: f.__name__)
+def test_a_program_is_the_same(function, options):
+    assert_same(function, (np.random.default_rng(3).uniform(0.5, 2.0, 9), 0.7), **options)
+
+
+@needs_cuda_on_host
+@pytest.mark.parametrize("without", [{"global"}, {"local"}, {"memory"}], ids=str)
+def test_switches_change_no_result(without):
+    assert_same(cotan_laplacian, (V, F), without=without)
+
+
+@needs_cuda_on_host
+@pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["double", "float"])
+def test_every_operation_agrees_with_numpy(dtype):
+    inputs = {row.name: operands(row, dtype) for row in ROWS}
+    flat = [x for row in ROWS for x in inputs[row.name]]
+
+    def all_rows(*values):
+        values = iter(values)
+        return {row.name: as_floats(row)(*(next(values) for _ in range(row.arity))) for row in ROWS}
+
+    got = geoopt.compile(all_rows, *flat, device=HOST, dtype=dtype)(*flat)
+    for row in ROWS:
+        want = as_floats(row)(*(x.astype(np.longdouble) for x in inputs[row.name])).astype(float)
+        assert (np.abs(got[row.name] - want) <= 4.5 * np.spacing(np.abs(want).astype(dtype))).all(), row.name
+
+
+@needs_cuda_on_host
+def test_every_operation_agrees_with_numpy_at_special_points():
+    a, b, c = (g.ravel().copy() for g in np.meshgrid(*[SPECIAL] * 3))
+    rows = [row for row in ROWS if row.name != "hypot"]  # by x*x + y*y: over and underflow are left to the formula
+
+    def all_rows(*values):
+        return {row.name: as_floats(row)(*values[: row.arity]) for row in rows}
+
+    with np.errstate(all="ignore"):
+        want = all_rows(a, b, c)
+    got = geoopt.compile(all_rows, a, b, c, device=HOST)(a, b, c)
+    for row in rows:
+        np.testing.assert_allclose(got[row.name], want[row.name], rtol=1e-14, err_msg=row.name)
+
+
+@needs_cuda_on_host
+@pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["double", "float"])
+def test_constants_are_exact(dtype):
+    values = np.array([0.1, -1 / 3, 1e300, 5e-324, np.inf, -np.inf, np.nan, -0.0, 1e22, 123456789.0])
+    program = geoopt.compile(lambda x: [np.where(x > 0, v, x) for v in values], np.ones(1), device=HOST, dtype=dtype)
+    with np.errstate(over="ignore"):
+        want = values.astype(dtype)
+    got = np.concatenate(program(np.ones(1)))
+    np.testing.assert_array_equal(got, want)
+    known = ~np.isnan(want)  # whose sign means nothing
+    np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(want[known]))
+
+
+@needs_cuda_on_host
+def test_results_are_fresh_kept_and_written_in_place():
+    program = geoopt.compile(cotan_laplacian, V, F, device=HOST)
+    first = program(V)
+    kept = first[0].data.copy()
+    second = program(2 * V)
+    np.testing.assert_array_equal(first[0].data, kept)
+    assert program(2 * V, out=first) is first
+    np.testing.assert_array_equal(first[1].data, second[1].data)
+
+
+@needs_cuda_on_host
+def test_several_threads_call_one_program():
+    program = geoopt.compile(cotan_laplacian, V, F, device=HOST)
+    want = [program(s * V)[1].data.copy() for s in range(1, 9)]
+    with ThreadPoolExecutor(4) as pool:
+        got = [L[1].data for L in pool.map(lambda s: program(s * V), range(1, 9))]
+    np.testing.assert_array_equal(got, want)
+
+
+@needs_cuda_on_host
+def test_the_library_comes_from_the_cache_the_second_time():
+    first, second = (geoopt.compile(lambda x: np.sqrt(x) * 1.5432, np.ones(11), device=HOST) for _ in range(2))
+    assert not first.machine.was_cached and second.machine.was_cached
+    np.testing.assert_array_equal(first(np.ones(11)), second(np.ones(11)))
+
+
+@needs_cuda_on_host
+def test_a_program_shows_its_text_and_its_counts():
+    program = geoopt.compile(cotan_laplacian, V, F, device=HOST)
+    assert "128 threads per block" in str(program)
+    assert (
+        program.source() == program.source("cuda") == geoopt.view(cotan_laplacian, V, F, stage="assemble", device=HOST)
+    )
+    assert program.source("cuda").count("__global__") == len(program.plan.kernels)
+    assert "t0 = b" in geoopt.view(cotan_laplacian, V, F, stage="spread", device=HOST)
+    with pytest.raises(geoopt.ArgumentError, match="choose from 'cuda', 'ptx', 'expression'"):
+        program.source("llvm")
+
+
+@needs_cuda_on_host
+def test_the_benchmark_of_gpus_measures_here_too(tmp_path):
+    from benchmarks import gpu
+
+    out = tmp_path / "results" / "gpu.json"
+    gpu.main(vertices=300, device=HOST, only=["cotan", "L²"], rounds=1, out=out)
+    cases = json.loads(out.read_text())["cases"]
+    assert [c["case"] for c in cases] == ["cotan", "cotan", "L²", "L²"]
+    assert all(c["bytes"] > 1000 and c["seconds"] > 0 and c["share_of_copy"] > 0 for c in cases)
+
+
+def test_moved_bytes_are_those_of_a_small_program():
+    """64 doubles in, 64 out, each read through a column of 32-bit numbers."""
+    from benchmarks.gpu import moved_bytes
+
+    order = np.random.default_rng(0).permutation(64)
+    grid = grid_of(lambda x: 2 * x[order], np.ones(64))
+    assert moved_bytes(grid, np.dtype(float)) == 64 * 8 + 64 * 8 + 64 * 4
+
+
+# -- the grid -------------------------------------------------------------------------------------------
+
+
+def test_members_find_the_terms_that_their_task_gives_them():
+    """Table by table, the terms of every member are those that its task addresses."""
+    grid = grid_of(case("L²")[0], *case("L²")[1])
+    plan = grid.plan
+    assert any(grid.terms)
+    for row in plan.tasks:
+        for number, (begin, count) in enumerate(grid.terms[row[0]]):
+            entry, member, term = plan.terms(row, number)
+            first, many = (plan.table(b)[row[1] : row[2]].astype(int) for b in (begin, count))
+            np.testing.assert_array_equal(first[member] + STRIP * term, entry)
+            np.testing.assert_array_equal(np.bincount(member, minlength=len(many)), many)
+
+
+def test_one_launch_runs_a_whole_kernel():
+    grid = grid_of(cotan_laplacian, *torus(5000))
+    launches = grid.launches()
+    assert [launch.members for launch in launches] == [k.size for k in grid.plan.kernels]
+    assert all(launch.blocks * 128 >= launch.members > (launch.blocks - 1) * 128 for launch in launches)
+
+
+# -- the text -------------------------------------------------------------------------------------------
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
+@pytest.mark.parametrize("name", CASES)
+def test_the_text_of_an_operator_compiles_for_gpus(name, architecture):
+    function, arguments = case(name)
+    grid = grid_of(function, *arguments)
+    for dtype in (np.dtype(np.float64), np.dtype(np.float32)):
+        start = time.process_time()
+        compiled = nvrtc.compiled(TARGETS["cuda"](grid, dtype), architecture)
+        assert time.process_time() - start < 2
+        assert len(compiled.registers) == len(grid.plan.kernels) and len(compiled.code) > 500
+        assert not compiled.spilled_bytes
+        if dtype == np.float32:
+            assert ".f64" not in compiled.ptx, "float arithmetic in double precision"
+
+
+@needs_nvrtc
+def test_every_operation_compiles_for_gpus_in_single_precision():
+    inputs = [operands(row, np.float32) for row in ROWS]
+
+    def all_rows(*values):
+        values = iter(values)
+        return [as_floats(row)(*(next(values) for _ in range(row.arity))) for row in ROWS]
+
+    grid = grid_of(all_rows, *(x for row in inputs for x in row))
+    text = TARGETS["cuda"](grid, np.dtype(np.float32))
+    assert not re.search(r"\bdouble\b|\d\.\d+\b(?!f|e)", text)
+    assert nvrtc.compiled(text).ptx
+
+
+def test_values_only_read_are_read_only_and_all_pointers_are_distinct():
+    text = TARGETS["cuda"](grid_of(cotan_laplacian, V, F), np.dtype(np.float64))
+    assert "const double* __restrict__ b0" in text and re.search(r"(?<!const )double\* __restrict__ b1", text)
+    assert "#" not in text and "__ldg" not in text  # nothing that HIP lacks
+
+
+# -- what is missing ------------------------------------------------------------------------------------
+
+
+def test_devices_lists_what_is_there():
+    found = geoopt.devices()
+    assert "cpu" in found and set(found) <= {"cpu", "cuda", HOST} and all(found.values())
+
+
+def test_without_a_gpu_the_error_says_what_to_do():
+    if "cuda" in geoopt.devices():
+        pytest.skip("there is a GPU")
+    with pytest.raises(geoopt.DeviceError, match=r"needs (CuPy|an NVIDIA GPU).*(pip install|'cuda-on-host')"):
+        geoopt.compile(cotan_laplacian, V, F, device="cuda")
+
+
+def test_without_a_compiler_the_error_names_those_tried(monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert HOST not in geoopt.devices()
+    with pytest.raises(geoopt.DeviceError, match=r"needs a C[+][+] compiler; none is found by .CXX, which is 'no-such"):
+        geoopt.compile(cotan_laplacian, V, F, device=HOST)
+    monkeypatch.delenv("CXX")
+    monkeypatch.setattr(cuda_on_host, "COMPILERS", ("absent",))
+    with pytest.raises(geoopt.DeviceError, match=r"found by .CXX, absent; install one"):
+        geoopt.compile(cotan_laplacian, V, F, device=HOST)
+
+
+def test_unknown_devices_are_named():
+    with pytest.raises(
+        geoopt.ArgumentError, match="device 'tpu' is unknown; choose from 'cpu', 'cuda', 'cuda-on-host'"
+    ):
+        geoopt.compile(cotan_laplacian, V, F, device="tpu")
+
+
+@needs_nvrtc
+def test_text_that_does_not_compile_is_reported():
+    with pytest.raises(geoopt.errors.InternalError, match='identifier "y" is undefined'):
+        nvrtc.compiled('extern "C" __global__ void k(double* x) { x[0] = y; }')
