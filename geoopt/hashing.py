@@ -16,6 +16,8 @@ from numba.extending import register_jitable
 from .ops import PRIME
 
 MANY_COMBINATIONS = 1 << 16  # of numbers of terms, that are not listed
+SAMPLE = 4096  # values that are looked at to find the frequent ones
+FREQUENT = 32  # ... which are so few that looking for each is faster than sorting
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -81,15 +83,24 @@ def _combined_counts(own: np.uint64, kinds: np.ndarray, counts: list[np.ndarray]
 
 
 def positions_by_value(values: np.ndarray) -> list[np.ndarray]:
-    """Where each distinct value is, in the order of the values. Fast where they are few."""
-    some = np.unique(values[:: max(len(values) // 4096, 1)])
-    if len(some) <= 32:
-        found = [np.flatnonzero(values == v) for v in some]
-        if sum(map(len, found)) == len(values):
-            return found
-    order = np.argsort(values, kind="stable")
-    starts = np.flatnonzero(np.diff(values[order], prepend=values[order[:1]] + np.uint64(1)))
-    return np.split(order, starts[1:])
+    """Where each distinct value is. Fast where few are frequent: only the others are sorted."""
+    frequent = np.unique(values[:: max(len(values) // SAMPLE, 1)])
+    if len(frequent) > FREQUENT:
+        return _sorted_by_value(values, np.argsort(values, kind="stable"))
+    found = [np.flatnonzero(values == v) for v in frequent]
+    if sum(map(len, found)) == len(values):
+        return found
+    is_rare = np.ones(len(values), bool)
+    for positions in found:
+        is_rare[positions] = False
+    rare = np.flatnonzero(is_rare)
+    return found + _sorted_by_value(values, rare[np.argsort(values[rare], kind="stable")])
+
+
+def _sorted_by_value(values: np.ndarray, order: np.ndarray) -> list[np.ndarray]:
+    """Positions, in the order of their values, split where those change."""
+    ordered = values[order]
+    return np.split(order, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)
 
 
 @register_jitable

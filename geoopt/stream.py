@@ -48,11 +48,13 @@ def streams(
         readers.setdefault(r.target.index, []).append(r)
     found: dict[int, Stream] = {}
     for node in traced.graph.nodes:
-        if node.op == "segment_sum" and node.index in refs and _is_evaluated_once(traced, node, readers, stored):
-            targets = [r for r in refs[node.index] if not r.target.is_leaf]
-            if all(r.target.index in stored for r in targets):
-                alone = [r for r in targets if len(readers[r.target.index]) == 1]
-                paying = [r.target for r in alone if _pays(r, stored[r.target.index], distinct)]
+        if node.op != "segment_sum" or node.index not in refs:
+            continue
+        targets = [r for r in refs[node.index] if not r.target.is_leaf]
+        if all(r.target.index in stored for r in targets):
+            alone = [r for r in targets if len(readers[r.target.index]) == 1]
+            paying = [r.target for r in alone if _pays(r, stored[r.target.index], distinct)]
+            if paying and _is_evaluated_once(traced, node, readers, stored):
                 if (stream := _stream(traced, node, paying)) is not None:
                     found[node.index] = stream
     return found

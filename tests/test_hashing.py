@@ -126,9 +126,12 @@ def test_powers_of_small_numbers_do_not_come_back(base):
     assert len(powers) == 4000 and 1 not in powers
 
 
-@given(st.lists(st.integers(0, 60), min_size=1, max_size=200))
-def test_positions_by_value(values):
+@given(st.lists(st.integers(0, 60), max_size=200), st.sampled_from([2, 64, 4096]))
+def test_positions_by_value(values, sample):
+    """Whether a look at some values finds them all, some, or too many."""
     array = np.array(values, np.uint64)
-    found = positions_by_value(array)
-    assert [int(array[p[0]]) for p in found] == sorted(set(values))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("geoopt.hashing.SAMPLE", sample)
+        found = positions_by_value(array)
+    assert sorted(int(array[p[0]]) for p in found) == sorted(set(values))
     assert all(p.tolist() == np.flatnonzero(array == array[p[0]]).tolist() for p in found)
