@@ -139,7 +139,9 @@ class Graph:
         return self._append(("join", view.key), "join", (view,), view.shape)
 
     def node_of(self, scalar: int) -> Node:
-        """The node that an id belongs to (empty nodes own none)."""
+        """The node that an id belongs to (empty nodes own none); numbers on the tape become one when asked for."""
+        if scalar >= self.size - len(self._tape):
+            self.finish()
         return self.nodes[bisect.bisect_right(self.firsts, scalar) - 1]
 
     def owners(self, ids: np.ndarray) -> np.ndarray:

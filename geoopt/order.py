@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
@@ -110,9 +111,9 @@ def member_order(kernel: Kernel, times: Times, address: Address, longest: int, b
     bucket = np.minimum(reached * buckets, buckets - 1).astype(np.int32)
     counts = _count_classes(kernel)
     classes = int(counts.max(initial=0)) + 1
-    key = (4 * bucket + 2 * is_far + _has_long_row(kernel)) * classes + counts
-    key = key.astype(np.uint16) if key.max(initial=0) < 1 << 16 else key  # NumPy sorts 16 bits in linear time
-    members = np.argsort(key, kind="stable").astype(np.int32 if kernel.size < 2**31 else np.int64)
+    key = (4 * bucket + 2 * is_far + _has_long_row(kernel)) * np.int32(classes) + counts
+    members = np.empty(kernel.size, np.int32 if kernel.size < 2**31 else np.int64)
+    _sort_by_key(key, np.zeros(4 * max(buckets, 1) * classes + 1, np.int64), members)
     begin, end = _runs(key[members] // classes, longest)
     is_identity = len(members) < 2 or bool((members[1:] > members[:-1]).all())
     return Order(None if is_identity else members, begin, end)
@@ -194,3 +195,15 @@ def _runs(key: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
     within = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
     begin = np.repeat(begin, parts) + within * longest
     return begin, np.append(begin[1:], len(key))
+
+
+@numba.njit(cache=True, nogil=True)
+def _sort_by_key(key, starts, members):
+    """The stable order of small keys, by counting. starts : zeros, one more than there are keys"""
+    for k in key:
+        starts[k + 1] += 1
+    for k in range(1, len(starts)):
+        starts[k] += starts[k - 1]
+    for i in range(len(key)):
+        members[starts[key[i]]] = i
+        starts[key[i]] += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import geoopt
@@ -50,6 +50,7 @@ def check(function, *arguments, **options):
     blocks=st.booleans(),
     t_complexity=st.sampled_from([0, 4, 1000]),
 )
+@example(seed=1331, length=5, n=6, threads=1, blocks=False, t_complexity=0)  # joins numbers that are still on the tape
 def test_random_programs(seed, length, n, threads, blocks, t_complexity):
     rng = np.random.default_rng(seed)
     F = rng.integers(0, n, (n, 3))
