@@ -23,6 +23,7 @@ from .ids import Ids
 from .ops import OPS
 from .references import MANY_LANES, lanes
 
+MOSTLY = 0.9
 MANY = -1  # in a sum's structure: a number of terms that may differ from member to member
 
 
@@ -180,9 +181,20 @@ class Structure:
         return kinds, counts
 
     def sum_shape(self, counts: list[np.ndarray]) -> list[np.ndarray]:
-        """Per kind, the exact number of terms where sums are unrolled, MANY where they loop."""
+        """Per kind, the exact number of terms where sums are unrolled, MANY where they loop.
+
+        Sums most of which are short loop only where they are long; else all do, so that they share a kernel.
+        """
         limit = self.cut.options.unrolled_terms
-        return [c if c.max(initial=0) <= limit else np.where(c > 0, MANY, 0) for c in counts]
+        return [
+            c if c.max(initial=0) <= limit else np.where(c > (limit if _is_mostly(c, limit) else 0), MANY, c)
+            for c in counts
+        ]
+
+
+def _is_mostly(counts: np.ndarray, limit: int) -> bool:
+    """Whether sums with at most ``limit`` terms have nearly all terms."""
+    return counts[counts <= limit].sum(dtype=np.int64) > MOSTLY * counts.sum(dtype=np.int64)
 
 
 def group(cut: Cut) -> Groups:

@@ -180,9 +180,17 @@ def _count_classes(kernel: Kernel) -> np.ndarray:
     """A small number per member, equal where all its loops have equal numbers of terms."""
     classes = np.zeros(kernel.size, np.int32)
     for loop in kernel.loops:
-        _, one = np.unique(loop.counts, return_inverse=True)
-        classes = classes * (int(one.max(initial=0)) + 1) + one.astype(np.int32)
+        one = _ranks(loop.counts)
+        classes = classes * (int(one.max(initial=0)) + 1) + one
     return classes
+
+
+def _ranks(counts: np.ndarray) -> np.ndarray:
+    """Small numbers that are equal where the counts are, and in their order."""
+    if counts.max(initial=0) > len(counts):
+        return np.unique(counts, return_inverse=True)[1].astype(np.int32)
+    rank = np.cumsum(np.bincount(counts) > 0, dtype=np.int32) - 1
+    return rank[counts]
 
 
 def _runs(key: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
