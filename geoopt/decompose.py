@@ -56,6 +56,11 @@ class Cut:
     def graph(self) -> Graph:
         return self.traced.graph
 
+    @property
+    def streamed(self) -> frozenset[int]:
+        """Nodes that the sum reading them evaluates and writes."""
+        return frozenset().union(*(stream.nodes for stream in self.streams.values()))
+
     def check(self) -> None:
         for i in self.stored:
             for ref in self.references[i]:
@@ -70,8 +75,7 @@ class Cut:
         lines = []
         for node in self.graph.nodes:
             if node.index in self.levels and not node.is_leaf:
-                streamed = {i for stream in self.streams.values() for i in stream.nodes}
-                kinds = {"stored": self.stored, "written by the sum that reads it": streamed}
+                kinds = {"stored": self.stored, "written by the sum that reads it": self.streamed}
                 kind = next((k for k, nodes in kinds.items() if node.index in nodes), "recomputed")
                 lines.append(f"n{node.index} = {node.op}{list(node.shape)}  {kind}, level {self.levels[node.index]}")
         return "\n".join(lines)
@@ -93,7 +97,7 @@ def decompose(traced: Traced, options: Options) -> Cut:
     distinct = {i: int(np.count_nonzero(first == np.arange(len(first)))) for i, first in equals.items()}
     found = streams(traced, refs, chosen, distinct) if finds_blocks(options) else {}
     traced, found = with_terms_in_order(traced, found)
-    stored = frozenset(chosen).difference(*(s.nodes for s in found.values()))
+    stored = frozenset(chosen).difference(*(stream.nodes for stream in found.values()))
     levels, ready = _schedule(live, refs, stored, options.blocks)
     return Cut(traced, options, stored, found, levels, ready, equals, refs)
 

@@ -201,7 +201,7 @@ def group(cut: Cut) -> Groups:
     placer = _Placing(cut)
     structure = Structure(cut, placer.homes)
     groups: list[Group] = []
-    streamed = {i for stream in cut.streams.values() for i in stream.nodes}
+    streamed = cut.streamed
     for node in cut.graph.nodes:
         if node.index not in streamed:
             groups += _groups_of_node(cut, structure, placer, node)

@@ -42,7 +42,6 @@ class _Walk:
         self.loops: list[Loop] = []
         self.streamed: list[tuple[Expression, Place]] = []
         self._seen: dict[tuple, Expression] = {}
-        self._columns: dict[tuple, Ids] = {}
 
     def kernel(self) -> Kernel:
         roots = [self._root(r.ids) for r in self.group.roots]

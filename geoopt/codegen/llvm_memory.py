@@ -158,13 +158,13 @@ class Memory:
         first = self.let(f"insertelement {v.vector} poison, {v.scalar} {scalar}, i64 0")
         return self.let(f"shufflevector {v.vector} {first}, {v.vector} poison, {zeros(v.lanes)}")
 
-    def _first(self, access: Access, loops: frozenset[int]) -> str:
+    def _first(self, access: Access) -> str:
         """The entry of the first lane, in the loop's columns or among the members."""
         return "%i" if access.column_loop is None else self.start
 
     def _sequential(self, access: Access, loops: frozenset[int]) -> str:
         v = self.v
-        at = self._address(access, self._first(access, loops), access.offset, loops)
+        at = self._address(access, self._first(access), access.offset, loops)
         size = v.dtype.itemsize
         if self.is_full:
             return self.let(f"load {v.vector}, ptr {at}, align {size}", loops)
@@ -186,7 +186,7 @@ class Memory:
         key = ("entries", access.table, access.stride, access.column_loop)
         if key in self.values:
             return self.values[key]  # type: ignore[return-value]
-        first = self._first(access, loops)
+        first = self._first(access)
         numbers = self.clamped if not self.is_full else [str(k) for k in range(self.v.lanes)]
         entries = []
         for k in numbers:
