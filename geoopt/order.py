@@ -181,7 +181,7 @@ def _count_classes(kernel: Kernel) -> np.ndarray:
     classes = np.zeros(kernel.size, np.int32)
     for loop in kernel.loops:
         one = _ranks(loop.counts)
-        classes = classes * (int(one.max(initial=0)) + 1) + one
+        classes = _ranks(classes * (int(one.max(initial=0)) + 1) + one)
     return classes
 
 
