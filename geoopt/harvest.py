@@ -189,11 +189,18 @@ class _Walk:
     def _looped(self, node: Node, starts: np.ndarray, positions: Ids, loop: int | None) -> Visit:
         if loop is not None:
             raise InternalError("harvest", "a loop inside a loop; decompose should have stored the inner sum")
-        self.loops.append(Loop(starts))
-        number = len(self.loops) - 1
+        number = self._loop(starts)
         body = yield node.operands[0].compose(positions), number
         self._stream(node, body, positions, number)
         return self.template.make("sum", (body,), number)
+
+    def _loop(self, starts: np.ndarray) -> int:
+        """The number of a loop; sums with equally many terms in every member are one loop, and share what they read."""
+        for number, loop in enumerate(self.loops):
+            if np.array_equal(loop.offsets, starts):
+                return number
+        self.loops.append(Loop(starts))
+        return len(self.loops) - 1
 
     def _stream(self, node: Node, term: Expression, positions: Ids, loop: int | None) -> None:
         """Have terms of a sum written where no other kernel does that."""

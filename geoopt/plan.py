@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from .template import Expression, bottom_up, evaluate_template, listing
 KERNEL, BEGIN, END, COLUMN, FIRST_STRIP, SHIFT, APART, FIELDS = range(8)  # columns of the table of tasks
 STRIP = 16  # members whose terms lie together in the columns of a loop: no vector is wider
 ROW_TERMS = 8  # the most entries of a row
+JOINT_SUMS = 12  # the most sums of one loop, so that their totals stay in registers
 
 
 def whole_strips(members: np.ndarray) -> np.ndarray:
@@ -76,6 +78,15 @@ class PlannedLoop:
         return PlannedLoop(number(self.starts), None if self.counts is None else number(self.counts), self.terms)
 
 
+class Joint(NamedTuple):
+    """What one run over the terms of a loop does: some sums, none of which needs another, and the roots (by number)
+    that it writes term by term."""
+
+    loop: int
+    sums: tuple[Expression, ...]
+    roots: tuple[int, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class PlannedKernel:
     """A kernel with addresses."""
@@ -101,6 +112,26 @@ class PlannedKernel:
         """The buffers that hold its integer columns."""
         columns = (t for a in self.accesses() for t in (a.table, a.bits))
         return {t for t in (*columns, *(t for loop in self.loops for t in (loop.starts, loop.counts))) if t is not None}
+
+    def joints(self) -> list[Joint]:
+        """All sums, and all roots written in loops, each once; first those that need no other sums."""
+        depths: dict[int, int] = {}  # how many sums lie inside each other
+        sums: dict[tuple[int, int], list[Expression]] = {}
+        for e in bottom_up(list(self.roots)):
+            depths[id(e)] = max((depths[id(a)] for a in e.args), default=0)
+            if e.op == "sum":
+                sums.setdefault((depths[id(e)], int(e.value)), []).append(e)  # type: ignore[arg-type]
+                depths[id(e)] += 1
+        written: dict[tuple[int, int], list[int]] = {}
+        for number, (root, loop) in enumerate(zip(self.roots, self.root_loops, strict=True)):
+            if loop is not None:
+                written.setdefault((depths[id(root)], loop), []).append(number)
+        found = []
+        for key in sorted(sums.keys() | written.keys()):
+            parts = [tuple(sums.get(key, ())[i : i + JOINT_SUMS]) for i in range(0, len(sums.get(key, ())), JOINT_SUMS)]
+            for part in parts or [()]:
+                found.append(Joint(key[1], part, tuple(written.pop(key, ()))))
+        return found
 
     def accesses(self) -> list[Access]:
         """All reads, then all writes."""

@@ -7,13 +7,13 @@ nothing and uses nothing that HIP lacks; functions of the C library are overload
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 
 from ..grid import BLOCK, Grid
 from ..ops import OPS
-from ..plan import STRIP, Access
+from ..plan import STRIP, Access, Joint
 from ..template import Expression, bottom_up
 
 TYPES = {
@@ -44,21 +44,22 @@ class _Function:
         self.number, self.buffers, self.dtype = number, grid.buffers(number), dtype
         self.scalar, self.index = TYPES[dtype.name], _index_type(grid)
         self.loops_of = self.kernel.loops_of()
-        self.root_loops = [places[0].loop for places in self.kernel.writes]
+        self.joints = self.kernel.joints()
+        self.joint_of = {id(e): joint for joint in self.joints for e in joint.sums}
         self.names: ChainMap[Hashable, str] = ChainMap()
         self.lines: list[str] = []
-        self.written: set[int | None] = set()  # loops whose roots are written; None: those of members
         self._fresh = 0
 
     def text(self) -> str:
         self._line(f"const {self.index} i = blockIdx.x * blockDim.x + threadIdx.x;")
         self._line("if (i >= members) return;")
         for e in bottom_up(list(self.kernel.roots)):
-            if not self.loops_of[id(e)]:
+            if not self.loops_of[id(e)] and id(e) not in self.names:
                 self._define(e)
-        for loop in sorted({loop for loop in self.root_loops if loop is not None} - self.written):
-            self._loop(loop)
-        self._write(None)
+        for joint in self.joints:
+            if not joint.sums:
+                self._loop(joint)
+        self._write([i for i, loop in enumerate(self.kernel.root_loops) if loop is None])
         parameters = ", ".join(["int members", *map(self._parameter, self.buffers)])
         head = f'extern "C" __global__ void __launch_bounds__({BLOCK}) k{self.number}({parameters}) {{'
         return "\n".join([head, *self.lines, "}", ""])
@@ -87,7 +88,7 @@ class _Function:
             access = self.kernel.reads[int(e.value)]  # type: ignore[arg-type]
             self._let(id(e), f"x{e.value}", self._place(access), self.scalar)
         elif e.op == "sum":
-            self._loop(int(e.value), e)  # type: ignore[arg-type]
+            self._loop(self.joint_of[id(e)])
         else:
             kind = "bool" if OPS[e.op].gives_bool else self.scalar
             c = OPS[e.op].c
@@ -98,40 +99,38 @@ class _Function:
         self._fresh += 1
         return f"{letter}{self._fresh - 1}"
 
-    def _loop(self, loop: int, total: Expression | None = None) -> None:
-        """Sum the terms of an expression. The first loop over some terms also writes the values that they have."""
-        begin, count = self.terms[loop]
+    def _loop(self, joint: Joint) -> None:
+        """Sums of some expressions, and what their loop writes."""
+        loop, (begin, count) = joint.loop, self.terms[joint.loop]
         if ("bounds", loop) not in self.names:
             ends = f"end{loop} = begin{loop} + {STRIP} * b{count}[i]"
             self._let(("bounds", loop), f"begin{loop}", f"b{begin}[i], {ends}", self.index)
-        if total:
+        roots = [self.kernel.roots[i] for i in joint.roots]
+        terms = [total.args[0] for total in joint.sums]
+        for e in bottom_up([*terms, *roots]):
+            if not self.loops_of[id(e)] and id(e) not in self.names:
+                self._define(e)
+        for total in joint.sums:
             self.names[id(total)] = self._new("s")
             self._line(f"{self.scalar} {self.names[id(total)]} = 0;")
-        roots = [] if loop in self.written else self._roots(loop)
         self._line(f"for ({self.index} t{loop} = begin{loop}; t{loop} < end{loop}; t{loop} += {STRIP}) {{")
         self.names = self.names.new_child()
-        for e in bottom_up([*(total.args if total else ()), *roots]):
+        for e in bottom_up([*terms, *roots]):
             if loop in self.loops_of[id(e)]:
                 self._define(e)
-        if loop not in self.written:
-            self._write(loop)
-        if total:
-            self._line(f"{self.names[id(total)]} += {self.names[id(total.args[0])]};")
+        self._write(joint.roots)
+        for total, term in zip(joint.sums, terms, strict=True):
+            self._line(f"{self.names[id(total)]} += {self.names[id(term)]};")
         self.names = self.names.parents
         self._line("}")
 
     # -- memory ---------------------------------------------------------------------------------------
 
-    def _roots(self, loop: int | None) -> list[Expression]:
-        return [root for root, inside in zip(self.kernel.roots, self.root_loops, strict=True) if inside == loop]
-
-    def _write(self, loop: int | None) -> None:
-        """The values that are written once per term of a loop, or once per member."""
-        self.written.add(loop)
-        for root, places in zip(self.kernel.roots, self.kernel.writes, strict=True):
-            for access in places:
-                if access.loop == loop:
-                    self._line(f"{self._place(access)} = {self.names[id(root)]};")
+    def _write(self, roots: Iterable[int]) -> None:
+        """Some roots, once per member or once per term of the loop around."""
+        for i in roots:
+            for access in self.kernel.writes[i]:
+                self._line(f"{self._place(access)} = {self.names[id(self.kernel.roots[i])]};")
 
     def _place(self, access: Access) -> str:
         """The entry of a buffer that the current member, or term, reads or writes."""

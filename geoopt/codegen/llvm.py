@@ -11,7 +11,7 @@ import struct
 import numpy as np
 
 from ..ops import OPS
-from ..plan import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT, STRIP, Plan, PlannedKernel
+from ..plan import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT, STRIP, Joint, Plan, PlannedKernel
 from ..template import Expression, bottom_up
 from .llvm_math import Functions
 from .llvm_memory import Vectors, zeros
@@ -114,7 +114,8 @@ class _Body(Functions, Rows):
         super().__init__(plan, kernel, vectors, declarations, prefix)
         self.loops_of = loops_of
         self.block = ""
-        self.run: set[int] = set()  # loops
+        self.joints = kernel.joints()
+        self.joint_of = {id(e): joint for joint in self.joints for e in joint.sums}
 
     def lines(self, block: str) -> list[str]:
         self.block = block
@@ -122,10 +123,11 @@ class _Body(Functions, Rows):
             self.prefetch()
         else:
             self.mask()
+        for joint in self.joints:
+            if not joint.sums:
+                self._loop(joint)
         loops = self.kernel.root_loops
         values = {i: self.value(r) for i, r in enumerate(self.kernel.roots) if loops[i] is None}
-        for loop in {loop: None for loop in loops if loop is not None and loop not in self.run}:
-            self._loop(loop, None)
         for i, value in values.items():
             self._stores(i, value)
         return self.outer
@@ -155,7 +157,8 @@ class _Body(Functions, Rows):
         if e.op == "leaf":
             return self.leaf(int(e.value))  # type: ignore[arg-type]
         if e.op == "sum":
-            return self._loop(int(e.value), e.args[0])  # type: ignore[arg-type]
+            self._loop(self.joint_of[id(e)])
+            return self.values[self._key(e)]
         args = [self.value(a) for a in e.args]
         if OPS[e.op].libm:
             return self.call(OPS[e.op], args, loops)
@@ -169,52 +172,60 @@ class _Body(Functions, Rows):
             self.declare(f"{v.vector} {name}({', '.join([v.vector] * OPS[op].arity)})")
         return text
 
-    def _loop(self, loop: int, term: Expression | None) -> str:
-        """The sum of a term with a vector accumulator. The first loop over some terms also writes what they give."""
-        planned = self.kernel.loops[loop]
+    def _loop(self, joint: Joint) -> None:
+        """Sums with vector accumulators, and what their loop writes."""
+        planned, terms = self.kernel.loops[joint.loop], [e.args[0] for e in joint.sums]
+        for e in bottom_up([*terms, *(self.kernel.roots[i] for i in joint.roots)]):
+            if not self.loops_of[id(e)]:
+                self.value(e)  # before the loop
         self._fresh += 1
         tag = f"{self.prefix}s{self._fresh}"
         bounds = self._strip(planned.starts)
         counts = None if planned.counts is None else self._counts(planned.counts)
-        self.inner, self.loop = [], loop
+        outside, self.values = self.values, dict(self.values)
+        self.inner, self.loop = [], joint.loop
         self.start, self.term = f"%{tag}.from", f"%{tag}.t"
-        value = "zeroinitializer" if term is None else self.value(term)
-        if loop not in self.run:
-            for i in (i for i, inside in enumerate(self.kernel.root_loops) if inside == loop):
-                self._stores(i, self.value(self.kernel.roots[i]))
-        self.run.add(loop)
-        inner = self.inner
-        self.inner, self.loop = None, None
-        self._looped(tag, bounds, [*inner, *self._accumulated(tag, value, counts)])
-        self.write_rows(loop)
-        return f"%{tag}"
+        values = [self.value(e) for e in terms]
+        for i in joint.roots:
+            self._stores(i, self.value(self.kernel.roots[i]))
+        inner, self.inner, self.loop, self.values = self.inner, None, None, outside
+        self._looped(tag, bounds, [*inner, *self._accumulated(tag, values, counts)], len(terms))
+        self.values |= {self._key(e): f"%{tag}.a{k}" for k, e in enumerate(joint.sums)}
+        self.write_rows(joint.loop)
 
-    def _accumulated(self, tag: str, value: str, counts: str | None) -> list[str]:
-        """Statements that add a term's value; copies, which fill strips whose members differ, are left out."""
+    def _accumulated(self, tag: str, values: list[str], counts: str | None) -> list[str]:
+        """Statements that add terms' values; copies, which fill strips whose members differ, are left out."""
         v, kind = self.v, f"<{self.v.lanes} x i32>"
-        add = f"fadd reassoc {FLAGS} {v.vector} %{tag}, {value}"
+        adds = [f"fadd reassoc {FLAGS} {v.vector} %{tag}.a{k}, {value}" for k, value in enumerate(values)]
         if counts is None:
-            return [f"  %{tag}.sum = {add}"]
-        return [
-            f"  %{tag}.all = {add}",
+            return [f"  %{tag}.a{k}.sum = {add}" for k, add in enumerate(adds)]
+        lines = [
             f"  %{tag}.n = trunc i64 %{tag}.t to i32",
             f"  %{tag}.one = insertelement {kind} poison, i32 %{tag}.n, i64 0",
             f"  %{tag}.many = shufflevector {kind} %{tag}.one, {kind} poison, {zeros(v.lanes)}",
             f"  %{tag}.is = icmp ult {kind} %{tag}.many, {counts}",
-            f"  %{tag}.sum = select <{v.lanes} x i1> %{tag}.is, {v.vector} %{tag}.all, {v.vector} %{tag}",
         ]
+        for k, add in enumerate(adds):
+            lines.append(f"  %{tag}.a{k}.all = {add}")
+            both = f"{v.vector} %{tag}.a{k}.all, {v.vector} %{tag}.a{k}"
+            lines.append(f"  %{tag}.a{k}.sum = select <{v.lanes} x i1> %{tag}.is, {both}")
+        return lines
 
-    def _looped(self, tag: str, bounds: tuple[str, str, str], body: list[str]) -> None:
-        """The loop over the terms of a strip around its body, which gives ``%tag.sum``."""
+    def _looped(self, tag: str, bounds: tuple[str, str, str], body: list[str], sums: int) -> None:
+        """The loop over the terms of a strip around its body, which gives ``%tag.a0.sum`` and so on."""
         start, end, within = bounds
         before, self.block = self.block, f"{tag}.exit"
+        totals = [
+            f"  %{tag}.a{k} = phi {self.v.vector} [ zeroinitializer, %{before} ], [ %{tag}.a{k}.sum, %{tag}.body ]"
+            for k in range(sums)
+        ]
         self.outer += [
             f"  %{tag}.start = add i64 {start}, {within}",
             f"  br label %{tag}.head",
             f"{tag}.head:",
             f"  %{tag}.t = phi i64 [ 0, %{before} ], [ %{tag}.next, %{tag}.body ]",
             f"  %{tag}.from = phi i64 [ %{tag}.start, %{before} ], [ %{tag}.after, %{tag}.body ]",
-            f"  %{tag} = phi {self.v.vector} [ zeroinitializer, %{before} ], [ %{tag}.sum, %{tag}.body ]",
+            *totals,
             f"  %{tag}.go = icmp slt i64 %{tag}.from, {end}",
             f"  br i1 %{tag}.go, label %{tag}.body, label %{tag}.exit",
             f"{tag}.body:",

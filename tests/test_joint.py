@@ -1,0 +1,67 @@
+"""Sums over the same terms run in one loop, unless one needs the total of another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import geoopt
+from geoopt.plan import Access, Joint, PlannedKernel, PlannedLoop
+from geoopt.template import Template
+
+from .test_stages import check_all_stages, records
+
+N = 40
+ROWS = np.repeat(np.arange(N), np.arange(N) % 7)
+COLS = np.random.default_rng(0).integers(0, N, len(ROWS))
+
+
+def collect(values):
+    return np.bincount(ROWS, weights=values, minlength=N)
+
+
+def moments(x):
+    first, second = collect(x[COLS]), collect(x[COLS] * x[COLS])
+    return np.sqrt(first * first + second)
+
+
+def two_passes(x):
+    count = np.maximum(np.bincount(ROWS, minlength=N), 1)
+    mean = collect(x[COLS]) / count
+    return np.sqrt(collect((x[COLS] - mean[ROWS]) ** 2) + 1)
+
+
+def many(x):
+    return sum(np.sqrt(1 + collect(x[COLS] ** k)) for k in range(1, 16))
+
+
+def joints(function):
+    (kernel,) = [k for k in records(function, np.ones(N))["place"].kernels if k.loops]
+    return [len(joint.sums) for joint in kernel.joints()]
+
+
+def test_moments_take_one_loop():
+    assert joints(moments) == [2]
+
+
+def test_a_sum_that_needs_another_comes_later():
+    t = Template()
+    x, y = (t.make("leaf", (), i) for i in range(2))
+    total = t.make("sum", (x,), 0)
+    other = t.make("sum", (y,), 0)
+    last = t.make("sum", (t.make("multiply", (x, total)),), 0)
+    writes = ((Access(2, 0, 1),), (Access(3, 0, 1),), (Access(4, 0, 1, loop=0),))
+    kernel = PlannedKernel((last, other, y), (), writes, (PlannedLoop(5, None, 9),), 1, 3)
+    assert kernel.joints() == [Joint(0, (total, other), (2,)), Joint(0, (last,), ())]
+
+
+def test_totals_stay_in_registers():
+    assert len(joints(many)) == 2 and max(joints(many)) <= 12 and sum(joints(many)) == 15
+
+
+@pytest.mark.parametrize("function", [moments, two_passes, many])
+def test_values(function):
+    x = np.random.default_rng(1).uniform(0.5, 1.5, N)
+    check_all_stages(function, x)
+    for device in ("cpu", "cuda-on-host"):
+        np.testing.assert_allclose(geoopt.compile(function, x, device=device)(x), function(x), rtol=1e-12)
