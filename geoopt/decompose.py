@@ -120,7 +120,7 @@ def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> s
             loops.get(t) for t in inner if t not in stored
         )
         nested = node.index in in_sums and loops[node.index]
-        is_comparison = node.op in OPS and OPS[node.op].gives_bool  # memory holds floats only
+        is_comparison = node.gives_bool  # memory holds floats only
         often = often or (node.op == "join" and jump >= options.t_ref) or (node.index in tagged and jump > 0)
         often = often or (finds_blocks and jump > 0 and _pays_as_block(node, refs, stored, jump, cost))
         if (often or nested) and not is_comparison:

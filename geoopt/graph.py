@@ -56,6 +56,10 @@ class Node:
         return self.op in ("variable", "constant")
 
     @property
+    def gives_bool(self) -> bool:
+        return self.op in OPS and OPS[self.op].gives_bool
+
+    @property
     def ids(self) -> Ids:
         return Ids.contiguous(self.first, self.shape)
 

@@ -39,8 +39,9 @@ class _Lifted(Rebuild):
 
     def traced(self) -> Traced:
         joined = self.joined
-        for node in joined.traced.variables:
-            self.copy(node)
+        for node in self.old.nodes:
+            if node.op == "variable":  # also of functions that were differentiated, which nothing needs any more
+                self.copy(node)
         found = runs(joined)
         shapes = elements_of(joined, found)
         steps: list[tuple[int, int, Run | Node]] = [(run.depth, 0, run) for run in found]

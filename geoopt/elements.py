@@ -1,0 +1,185 @@
+"""Elements: what is summed over a mesh, as small templates with one column of ids per leaf.
+
+Between two levels of sums an expression reads only *level variables*: entries of the arguments, and of sums further
+inside. The compiler's own stages find the templates: every sum is taken for a variable, everything else is recomputed.
+Derivatives of the templates go back to the graph as columns, one scalar per element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .arithmetic import apply, as_symbolic
+from .chain import known
+from .decompose import decompose
+from .graph import Graph, Node, Traced
+from .group import group
+from .harvest import harvest
+from .ids import Ids
+from .kernel import Kernel, Leaf
+from .options import Options
+from .references import reachable
+from .symbolic import Symbolic, symbolic
+from .template import Expression, bottom_up
+from .template_derivatives import gradient, hessian
+
+_IN_PLACE = Options(without=frozenset({"global"}))
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """The level variables of a graph in one numbering: the scalars of some nodes, one node after the other."""
+
+    nodes: tuple[Node, ...]
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        return np.cumsum([0, *(n.size for n in self.nodes)])
+
+    def numbers(self, column: Ids) -> np.ndarray:
+        """The numbers of a column of ids, -1 for those that are no level variables."""
+        ids = column.to_array(np.int64)
+        found = np.full(len(ids), -1, np.int32 if self.starts[-1] < 2**31 else np.int64)
+        for node, start in zip(self.nodes, self.starts, strict=False):
+            inside = (ids >= node.first) & (ids < node.end)
+            found[inside] = ids[inside] + (int(start) - node.first)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Triplets:
+    """Entries of a matrix: rows and columns by number, values of one scalar each."""
+
+    rows: np.ndarray
+    cols: np.ndarray
+    values: Symbolic
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """What an element contributes to. terms : ids of what is summed;  weights : for each term, or None for 1"""
+
+    terms: Ids
+    weights: Symbolic | None = None
+
+
+class Element:
+    """All elements of one structure: a kernel whose leaves are level variables, other numbers and constants."""
+
+    def __init__(self, graph: Graph, levels: Levels, kernel: Kernel, first_output: int):
+        self.graph, self.levels, self.kernel = graph, levels, kernel
+        self.first_output = first_output
+        self.columns = [self._column(leaf) for leaf in kernel.leaves]
+        inside = [(i, levels.numbers(leaf.ids)) for i, leaf in enumerate(kernel.leaves) if leaf.ids is not None]
+        self.numbers = {i: numbers for i, numbers in inside if (numbers >= 0).any()}
+        self.variables = sorted(self.numbers)
+        self._put: dict[int, Symbolic] = {}
+
+    def _column(self, leaf: Leaf) -> Symbolic:
+        if leaf.ids is None:
+            return as_symbolic(self.graph, leaf.constants)
+        nodes = self.graph.nodes_of(leaf.ids)
+        return Symbolic(self.graph, leaf.ids, bool(nodes) and nodes[0].gives_bool)
+
+    # -- derivatives ------------------------------------------------------------------------------------
+
+    def slopes(self) -> Iterator[Triplets]:
+        """Derivatives of each value by the level variables; rows are the places that the value is written to."""
+        for root, writes in zip(self.kernel.roots, self.kernel.writes, strict=True):
+            found = gradient(self.kernel.template, root, self.variables)
+            columns = self.put_back(found.values())
+            for place in writes:
+                rows = place.position.to_array()
+                for leaf, values in zip(found, columns, strict=True):
+                    yield from _known_entries(rows, self.numbers[leaf], values)
+
+    def curvatures(self, sums: list[Sum]) -> Iterator[Triplets]:
+        """Second derivatives of the weighted sum of all values by the level variables, both halves."""
+        found = hessian(self.kernel.template, self._weighted(sums), self.variables)
+        columns = self.put_back(found.values())
+        self.graph.blocks.append(tuple(c.ids for c in columns))
+        for (k, l), values in zip(found, columns, strict=True):
+            yield from _known_entries(self.numbers[k], self.numbers[l], values)
+            if k != l:
+                yield from _known_entries(self.numbers[l], self.numbers[k], values)
+
+    def _weighted(self, sums: list[Sum]) -> Expression:
+        """The sum of all values, each with its weight; values of one weight are summed first."""
+        template = self.kernel.template
+        alike: dict[object, tuple[Expression | None, list[Expression]]] = {}
+        for root, writes in zip(self.kernel.roots, self.kernel.writes, strict=True):
+            for place in writes:
+                weights = sums[place.buffer - self.first_output].weights
+                column = None if weights is None else weights.view(weights.ids.compose(place.position))
+                key, weight = (None, None) if column is None or known(column) == 1 else self._leaf(column)
+                alike.setdefault(key, (weight, []))[1].append(root)
+        parts = []
+        for weight, roots in alike.values():
+            part = _added(self.kernel, roots)
+            parts.append(part if weight is None else template.make("multiply", (weight, part)))
+        return _added(self.kernel, parts)
+
+    def _leaf(self, column: Symbolic) -> tuple[object, Expression]:
+        """A column as one more leaf, by which nothing is differentiated."""
+        key = column.ids.key
+        found = next((i for i, c in enumerate(self.columns) if i not in self.numbers and c.ids.key == key), None)
+        if found is None:
+            found = len(self.columns)
+            self.columns.append(column)
+        return key, self.kernel.template.make("leaf", (), found)
+
+    # -- back to the graph ------------------------------------------------------------------------------
+
+    def put_back(self, roots: Iterable[Expression]) -> list[Symbolic]:
+        """Expressions of the template as columns (elements,) of the graph."""
+        roots = list(roots)
+        for e in bottom_up(roots):
+            if id(e) not in self._put:
+                self._put[id(e)] = self._made(e)
+        shape = (self.kernel.size,)
+        return [Symbolic(self.graph, self._put[id(r)].ids.broadcast_to(shape)) for r in roots]
+
+    def _made(self, e: Expression) -> Symbolic:
+        if e.op == "leaf":
+            return self.columns[int(e.value)]  # type: ignore[arg-type]
+        if e.op == "constant":
+            return symbolic(self.graph, self.graph.constant(np.array(e.value)).ids)
+        operands = [self._put[id(a)] for a in e.args]
+        if all(not o.shape for o in operands):  # a node of numbers would be written to the tape
+            operands[0] = Symbolic(self.graph, operands[0].ids.broadcast_to((self.kernel.size,)))
+        return apply(e.op, *operands)
+
+
+def _added(kernel: Kernel, parts: list[Expression]) -> Expression:
+    total = parts[0]
+    for part in parts[1:]:
+        total = kernel.template.make("add", (total, part))
+    return total
+
+
+def _known_entries(rows: np.ndarray, cols: np.ndarray, values: Symbolic) -> Iterator[Triplets]:
+    """Entries whose row and column are level variables."""
+    inside = (rows >= 0) & (cols >= 0)
+    if inside.all():
+        yield Triplets(rows, cols, values)
+    elif inside.any():
+        yield Triplets(rows[inside], cols[inside], values[np.flatnonzero(inside)])
+
+
+def elements(graph: Graph, levels: Levels, sums: list[Sum]) -> list[Element]:
+    """The elements behind some sums, those that share computed values together."""
+    nodes = [_as_variable(n) for n in graph.nodes]
+    cut_off = Graph(nodes, graph.firsts, graph.size)
+    outputs = tuple(s.terms for s in sums)
+    variables = tuple(n for n in reachable(Traced(cut_off, (), outputs)) if n.op == "variable")
+    kernels = harvest(group(decompose(Traced(cut_off, variables, outputs), _IN_PLACE))).kernels
+    return [Element(graph, levels, kernel, len(variables)) for kernel in kernels]
+
+
+def _as_variable(node: Node) -> Node:
+    is_sum = node.op == "segment_sum"
+    return Node(node.index, "variable", (), node.shape, node.first, name=f"sum {node.index}") if is_sum else node
