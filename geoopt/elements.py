@@ -101,11 +101,10 @@ class Element:
         """Second derivatives of the weighted sum of all values by the level variables, both halves."""
         found = hessian(self.kernel.template, self._weighted(sums), self.variables)
         columns = self.put_back(found.values())
-        self.graph.blocks.append(tuple(c.ids for c in columns))
-        for (k, l), values in zip(found, columns, strict=True):
-            yield from _known_entries(self.numbers[k], self.numbers[l], values)
-            if k != l:
-                yield from _known_entries(self.numbers[l], self.numbers[k], values)
+        for (row, col), values in zip(found, columns, strict=True):
+            yield from _known_entries(self.numbers[row], self.numbers[col], values)
+            if row != col:
+                yield from _known_entries(self.numbers[col], self.numbers[row], values)
 
     def _weighted(self, sums: list[Sum]) -> Expression:
         """The sum of all values, each with its weight; values of one weight are summed first."""
