@@ -35,10 +35,10 @@ def gradient(function: Callable, wrt: Wrt = 0) -> Callable:
     Returns a function of the same arguments, which returns an array of the argument's shape (a tuple of arrays for a
     tuple). Reverse mode: it takes a small multiple of the operations of the function itself.
 
-    Where a derivative does not exist it is the limit that IEEE arithmetic gives: infinite for sqrt and cbrt at 0 and for
-    arcsin and arccos at ±1 (times 0, as for the norm of a zero vector: NaN; guard it with np.where), 0 for abs at 0,
-    that of one of the two for minimum and maximum of equal numbers. What np.where does not choose has no influence,
-    whatever its derivative is.
+    Where a derivative does not exist it is what IEEE arithmetic makes of the formula: infinite for sqrt and cbrt at 0
+    and for arcsin and arccos at ±1 (times 0, as in the norm of a zero vector, NaN: guard it with np.where), 0 for abs
+    at 0, that of one of the two for minimum and maximum of equal numbers. What np.where does not choose has no
+    influence, whatever its derivative is.
 
     Raises ArgumentError where ``function`` does not return one number or ``wrt`` names no array of floats.
     """
@@ -109,7 +109,7 @@ def hessian_product(function: Callable, wrt: Wrt = 0) -> Callable:
     slopes = gradient(function, wrt)
 
     def derived(*args: Any, **kwargs: Any) -> Any:
-        *args, direction = args
+        *values, direction = args
         directions = direction if isinstance(wrt, tuple) else (direction,)
 
         @functools.wraps(function)
@@ -118,7 +118,7 @@ def hessian_product(function: Callable, wrt: Wrt = 0) -> Callable:
             parts = zip(found if isinstance(wrt, tuple) else (found,), directions, strict=True)
             return sum(np.sum(g * v) for g, v in parts)
 
-        return gradient(slope, wrt)(*args, **kwargs)
+        return gradient(slope, wrt)(*values, **kwargs)
 
     def product(*args: Any, **kwargs: Any) -> Any:
         return _run(derived, args, kwargs)

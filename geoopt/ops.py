@@ -26,10 +26,11 @@ class Op:
         of comparisons, ``{f}`` the fast-math flags, ``{0} {1} {2}`` the operands. Empty for functions of ``libm``
     libm : the name of the C function, of which vector versions are used where the machine has them
     c : C and CUDA source over the operands
-    derivative : the partial derivatives, from the result and the operands. Where there is none, it is the limit of IEEE
-        arithmetic: infinite for sqrt and cbrt at 0 and for asin and acos at 1 and -1, 0 for absolute at 0
-    choice : of an operation whose result is one of its last two operands, the condition under which it is the first of
-        them; its derivative is that of the operand chosen. Equal operands of minimum and maximum count as one of the two
+    derivative : the partial derivatives, from the result and the operands. Where there is none, it is what IEEE
+        arithmetic makes of the formula: infinite for sqrt and cbrt at 0 and for asin and acos at 1 and -1, but 0 for
+        absolute at 0
+    choice : of an operation whose result is one of its last two operands, the condition under which it is the first;
+        its derivative is that of the operand chosen. Of equal operands, minimum and maximum choose one
     field : the operation on integers modulo the prime of `hashing`; without one it is opaque to the algebraic hash
     meaning : the operation in terms of others, on arrays of any kind
     """

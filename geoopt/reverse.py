@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .arithmetic import as_symbolic
+from .arithmetic import apply, as_symbolic
 from .chain import Adjoint, known, passed_on, total
 from .graph import Graph, Node
 from .ids import Ids
@@ -113,7 +113,7 @@ class _Reverse:
         values = _collected(node, positions, [a.chosen() for _, a in waiting.others])
         where = None
         if all(a.where is not None for _, a in waiting.others):
-            marks = [np.where(a.where, 1.0, 0.0) for _, a in waiting.others]
+            marks = [_marks(a) for _, a in waiting.others]
             where = _collected(node, positions, marks) != 0.0
         waiting.others = []
         waiting.whole.append(Adjoint(values, where))
@@ -186,6 +186,11 @@ def _mapped(adjoint: Adjoint, function: Callable[[Symbolic], Symbolic]) -> Adjoi
     return Adjoint(function(adjoint.value), None if adjoint.where is None else function(adjoint.where))
 
 
+def _marks(adjoint: Adjoint) -> Symbolic:
+    """1 where an adjoint counts, else 0."""
+    return apply("where", adjoint.where, 1.0, 0.0)
+
+
 def _without_broadcast(view: Ids, adjoint: Adjoint) -> tuple[Ids, Adjoint]:
     """Sums over the axes along which a view repeats its ids."""
     repeats = tuple(a for a, n in enumerate(view.shape) if n > 1 and not view.strides[a] and not _varies(view, a))
@@ -193,7 +198,7 @@ def _without_broadcast(view: Ids, adjoint: Adjoint) -> tuple[Ids, Adjoint]:
         return view, adjoint
     once = view[tuple(0 if a in repeats else slice(None) for a in range(view.ndim))]
     value = _summed(adjoint.chosen(), repeats)
-    where = None if adjoint.where is None else _summed(np.where(adjoint.where, 1.0, 0.0), repeats) != 0.0
+    where = None if adjoint.where is None else _summed(_marks(adjoint), repeats) != 0.0
     return once, Adjoint(value, where)
 
 
