@@ -151,6 +151,7 @@ class Graph:
         """The nodes that a view reads, in order, and how many entries of the view belong to each."""
         if not view.size:
             return []
+        self.finish()  # what is on the tape has no node yet
         low, high = self.node_of(view.lowest), self.node_of(view.highest)
         if low is high:
             return [(low, view.size)]
