@@ -17,7 +17,7 @@ from .elements import Levels, Sum, Triplets, elements
 from .errors import UnsupportedError
 from .graph import Graph, Node, Traced
 from .ids import Ids
-from .patterns import multiplications
+from .patterns import mirrored, multiplications, restricted
 from .references import reachable
 from .reverse import adjoints, dependent, of_segments
 from .sparse import from_triplets, vstack
@@ -82,18 +82,14 @@ class _Second:
     # -- Hessians ---------------------------------------------------------------------------------------
 
     def hessian(self, is_lower: bool) -> SparseMatrix:
-        rows, cols, values = self._joined(
-            t for e in elements(self.graph, self.levels, self._lagrangian()) for t in e.curvatures(self._lagrangian())
-        )
+        sums = self._lagrangian()
+        found = elements(self.graph, self.levels, sums)
+        rows, cols, values = self._joined(t for e in found for t in e.curvatures(sums))
         shape = (self.entries, self.entries)
-        inside = (rows < self.entries) & (cols < self.entries)
-        is_plain = bool(inside.all())
-        if is_lower and is_plain:
-            inside &= rows >= cols
-        total = self._matrix(rows, cols, values, shape, inside)
-        if not is_plain:
-            total = total + self._eliminated(rows, cols, values)
-        return _lower(total) if is_lower and not is_plain else total
+        lower = self._matrix(rows, cols, values, shape, rows < self.entries)
+        if (rows >= self.entries).any():
+            lower = lower + _lower(self._eliminated(rows, cols, values))
+        return lower if is_lower else _mirrored(lower)
 
     def _lagrangian(self) -> list[Sum]:
         """The result, and every sum that it depends on with its adjoint."""
@@ -114,12 +110,12 @@ class _Second:
             place[first : first + node.size] = done + np.arange(node.size)
             done += node.size
         D = vstack([self.of_sum(node) for node, _ in used])
-        mixed, inner = (place[rows] < 0) & (place[cols] >= 0), (place[rows] >= 0) & (place[cols] >= 0)
-        H_xS = self._matrix(rows, place[cols], values, (self.entries, done), mixed)
-        H_SS = self._matrix(place[rows], place[cols], values, (done, done), inner)
+        of_sum = rows >= self.entries
+        H_Sx = self._matrix(place[rows], cols, values, (done, self.entries), of_sum & (cols < self.entries))
+        H_SS = _mirrored(self._matrix(place[rows], place[cols], values, (done, done), cols >= self.entries))
         lengths = np.diff(D.indptr).astype(np.int64)
-        _check_products("Hessian", int(lengths[H_xS.indices].sum() + lengths[H_SS.rows] @ lengths[H_SS.indices]))
-        cross = H_xS @ D
+        _check_products("Hessian", int(lengths[H_Sx.rows].sum() + lengths[H_SS.rows] @ lengths[H_SS.indices]))
+        cross = D.T @ H_Sx
         return cross + cross.T + D.T @ (H_SS @ D)
 
     # -- triplets ---------------------------------------------------------------------------------------
@@ -142,7 +138,13 @@ class _Second:
 
 def _lower(matrix: SparseMatrix) -> SparseMatrix:
     kept = np.flatnonzero(matrix.rows >= matrix.indices)
-    return from_triplets(matrix.rows[kept], matrix.indices[kept], matrix.data[kept], matrix.shape)
+    return SparseMatrix(restricted(matrix.pattern, kept), matrix.data[kept])
+
+
+def _mirrored(lower: SparseMatrix) -> SparseMatrix:
+    """The symmetric matrix of a lower triangle."""
+    pattern, order = mirrored(lower.pattern)
+    return SparseMatrix(pattern, lower.data[order])
 
 
 def _check_products(what: str, count: int) -> None:

@@ -154,6 +154,8 @@ class _Blocks:
         if block not in self._costs:
             self._costs[block] = self._cost(block, stored)
         whole = self._costs[block]
+        if any(n.index in stored for n in block):  # all or none, so that readers read alike
+            return True
         return whole / lanes + (2 + jump) * LOAD_COST < jump * min(cost, whole) / BLOCK_MARGIN
 
     def _cost(self, block: tuple[Node, ...], stored: set[int]) -> float:

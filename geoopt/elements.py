@@ -98,13 +98,13 @@ class Element:
                     yield from _known_entries(rows, self.numbers[leaf], values)
 
     def curvatures(self, sums: list[Sum]) -> Iterator[Triplets]:
-        """Second derivatives of the weighted sum of all values by the level variables, both halves."""
+        """Second derivatives of the weighted sum of all values by the level variables: the lower triangle."""
         found = hessian(self.kernel.template, self._weighted(sums), self.variables)
-        columns = self.put_back(found.values())
-        for (row, col), values in zip(found, columns, strict=True):
-            yield from _known_entries(self.numbers[row], self.numbers[col], values)
-            if row != col:
-                yield from _known_entries(self.numbers[col], self.numbers[row], values)
+        for (k, leaf), values in zip(found, self.put_back(found.values()), strict=True):
+            one, other = self.numbers[k], self.numbers[leaf]
+            yield from _known_entries(np.maximum(one, other), np.minimum(one, other), values)
+            if k != leaf and (one == other).any():  # two leaves that are one variable in some elements
+                yield from _known_entries(np.where(one == other, one, -1), other, values)
 
     def _weighted(self, sums: list[Sum]) -> Expression:
         """The sum of all values, each with its weight; values of one weight are summed first."""

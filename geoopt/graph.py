@@ -16,6 +16,7 @@ import numpy as np
 from .errors import InternalError
 from .ids import Ids
 from .ops import OPS
+from .owners import owners
 from .tape import Tape
 
 MANY_NODES = 8  # from here on a binary search is faster than comparing with each
@@ -163,7 +164,7 @@ class Graph:
     def _counted(self, view: Ids, nodes: list[Node]) -> list[tuple[Node, int]]:
         ids = view.to_array().ravel()
         if len(nodes) > MANY_NODES:
-            owner = np.searchsorted([n.first for n in nodes], ids, side="right") - 1
+            owner = owners([n.first for n in nodes], ids)
             found = np.bincount(owner, minlength=len(nodes))
             return [(n, int(count)) for n, count in zip(nodes, found, strict=True) if count]
         below = [int(np.count_nonzero(ids < n.first)) for n in nodes] + [len(ids)]

@@ -11,6 +11,7 @@ Buffers are numbered: the variables in call order, then the outputs, then the wo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ from .graph import Graph, Node
 from .hashing import combined, digest, hashes_of_counts, positions_by_value
 from .ids import Ids
 from .ops import OPS
+from .patterns import sorting
 from .references import MANY_LANES, lanes, references
 
 MANY = -1  # in a sum's structure: a number of terms that may differ from member to member
@@ -131,6 +133,9 @@ class Structure:
         nodes = self.graph.nodes_of(column)
         if len(nodes) == 1:
             return self._within(nodes[0], column, level)
+        uniform = {self._of_all(node, level) for node in nodes}
+        if len(uniform) == 1 and None not in uniform:
+            return np.array([*uniform])
         ids = column.to_array()
         out = np.empty(len(ids), np.uint64)
         for node in nodes:
@@ -138,14 +143,20 @@ class Structure:
             out[inside] = self._within(node, Ids.explicit(ids[inside]), level)
         return out
 
-    def _within(self, node: Node, column: Ids, level: int) -> np.ndarray:
+    def _of_all(self, node: Node, level: int) -> np.uint64 | None:
+        """The hash of all scalars of a node, where they agree."""
         if node.op == "constant":
-            return np.array([digest("constant")])
+            return digest("constant")
         if self.reads(node, level):
-            return np.array([digest("load", self.homes[node.index].buffer)])
+            return digest("load", self.homes[node.index].buffer)
         hashes = self.of_node(node, level)
-        if hashes.size == 1:
-            return hashes.reshape(1)
+        return hashes.flat[0] if hashes.size == 1 else None
+
+    def _within(self, node: Node, column: Ids, level: int) -> np.ndarray:
+        uniform = self._of_all(node, level)
+        if uniform is not None:
+            return np.array([uniform])
+        hashes = self.of_node(node, level)
         local = self.graph.local(node, column)
         if local.base is None and local.ndim and local.strides[0] % node.lanes == 0 and hashes.shape[0] == 1:
             return np.broadcast_to(hashes, (1, *node.shape[1:])).reshape(-1)[[local.offset % node.lanes]]
@@ -273,11 +284,28 @@ def _groups_of_node(cut: Cut, structure: Structure, placer: _Placing, node: Node
         for roots, size in _whole_node(cut, node, writes):
             groups += _split(structure, roots, level, size)
     for buffer, local, positions in partial:
-        ids = Ids(local.shape, local.offset + node.first, local.strides, local.base)
-        root = Root(ids, (Place(buffer, positions),))
-        if local.size:
-            groups += _split(structure, [root], cut.ready[node.index], local.size)
+        for members, copies in _once(node, local) if local.size else ():
+            writes = tuple(Place(buffer, positions.compose(c).canonical()) for c in copies)
+            root = Root(node.ids.reshape((node.size,)).compose(members).canonical(), writes)
+            groups += _split(structure, [root], cut.ready[node.index], members.size)
     return groups
+
+
+def _once(node: Node, local: Ids) -> list[tuple[Ids, list[Ids]]]:
+    """The scalars of a node that a column reads, each once, and for each number of times the places in the column."""
+    is_affine = local.base is None and (local.strides[0] != 0 or local.size == 1)
+    if is_affine or np.bincount(local.to_array()).max() == 1:
+        return [(local, [Ids.contiguous(0, local.shape)])]
+    return list(_by_copies(local.to_array(), node.size))
+
+
+def _by_copies(values: np.ndarray, bound: int) -> Iterator[tuple[Ids, list[Ids]]]:
+    """For each number of times that values occur: these values, and where their first, second, ... copies are."""
+    order, offsets = sorting(values, bound)
+    counts = np.diff(offsets)
+    for copies in np.unique(counts[counts > 0]):
+        members = np.flatnonzero(counts == copies).astype(values.dtype)
+        yield Ids.explicit(members), [Ids.explicit(order[offsets[members] + c]) for c in range(copies)]
 
 
 def _whole_node(cut: Cut, node: Node, writes: list[Place]) -> list[tuple[list[Root], int]]:
@@ -291,19 +319,10 @@ def _whole_node(cut: Cut, node: Node, writes: list[Place]) -> list[tuple[list[Ro
             for i, c in enumerate(columns)
         ]
         return [(roots, columns[0].size)]
-    order = np.argsort(equals, kind="stable").astype(equals.dtype)
-    counts = np.bincount(equals, minlength=node.size)
-    starts = (np.cumsum(counts) - counts).astype(equals.dtype)
     result = []
-    for copies in np.unique(counts[counts > 0]):
-        members = np.flatnonzero(counts == copies).astype(equals.dtype)
-        places = []
-        for write in writes:
-            for copy in range(copies):
-                instance = order[starts[members] + equals.dtype.type(copy)]
-                places.append(Place(write.buffer, write.position.compose(Ids.explicit(instance)).canonical()))
-        ids = node.ids.compose(Ids.explicit(members)).canonical()
-        result.append(([Root(ids, tuple(places))], len(members)))
+    for members, copies in _by_copies(equals, node.size):
+        places = tuple(Place(w.buffer, w.position.compose(c).canonical()) for w in writes for c in copies)
+        result.append(([Root(node.ids.compose(members).canonical(), places)], members.size))
     return result
 
 

@@ -168,8 +168,8 @@ def _count_classes(kernel: Kernel) -> np.ndarray:
     """A small number per member, equal where all its loops have equal numbers of terms."""
     classes = np.zeros(kernel.size, np.int32)
     for loop in kernel.loops:
-        _, one = np.unique(loop.counts, return_inverse=True)
-        classes = classes * (int(one.max(initial=0)) + 1) + one.astype(np.int32)
+        rank = np.cumsum(np.bincount(loop.counts, minlength=1) > 0, dtype=np.int32) - 1
+        classes = classes * (int(rank[-1]) + 1) + rank[loop.counts]
     return classes
 
 

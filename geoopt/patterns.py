@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 SAMPLE = 1000  # rows from which the size of a product is estimated
+LONG_ROW = 64  # entries, from which on rows are sorted by counting columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +54,14 @@ def from_coordinates(
     """The pattern of entries at some places, the order that sorts them, and the offsets of those at one place."""
     dtype = np.int32 if max(*shape, len(rows)) < 2**31 else np.int64
     rows, cols = rows.astype(dtype, copy=False), cols.astype(dtype, copy=False)
-    by_column, _ = sorting(cols, shape[1])
-    by_row, row_offsets = sorting(rows[by_column], shape[0])
-    order = by_column[by_row]
-    del by_column, by_row
+    by_column = None
+    if np.bincount(rows, minlength=1).max() > LONG_ROW:
+        by_column, _ = sorting(cols, shape[1])
+    order, row_offsets = sorting(rows if by_column is None else rows[by_column], shape[0])
+    if by_column is None:
+        _sort_rows(order, row_offsets, cols)
+    else:
+        order = by_column[order]
     sorted_cols = cols[order]
     starts = np.empty(len(order), bool)
     starts[1:] = sorted_cols[1:] != sorted_cols[:-1]
@@ -66,10 +71,36 @@ def from_coordinates(
     return Pattern(shape, indptr, sorted_cols[offsets[:-1]]), order, offsets
 
 
+@numba.njit(cache=True, nogil=True)
+def _sort_rows(order, offsets, cols):
+    """Sort the entries of each short row by column, by insertion, those of one place in order."""
+    for r in range(len(offsets) - 1):
+        for i in range(offsets[r] + 1, offsets[r + 1]):
+            entry, j = order[i], i
+            while j > offsets[r] and cols[order[j - 1]] > cols[entry]:
+                order[j] = order[j - 1]
+                j -= 1
+            order[j] = entry
+
+
 def transposed(pattern: Pattern) -> tuple[Pattern, np.ndarray]:
     """The transpose, and for each of its entries the position in the original."""
     flipped = pattern.tagged(np.arange(pattern.nnz, dtype=pattern.indices.dtype)).tocsc()
     return Pattern((pattern.shape[1], pattern.shape[0]), flipped.indptr, flipped.indices), flipped.data
+
+
+def mirrored(pattern: Pattern) -> tuple[Pattern, np.ndarray]:
+    """The symmetric pattern of a lower triangle, and for each of its entries the position in the triangle."""
+    below = np.flatnonzero(pattern.rows > pattern.indices).astype(pattern.indices.dtype)
+    upper, order = transposed(restricted(pattern, below))
+    joint, from_lower, from_upper = union(pattern, upper)
+    return joint, np.where(from_lower >= 0, from_lower, below[order[from_upper]]) if len(below) else from_lower
+
+
+def restricted(pattern: Pattern, kept: np.ndarray) -> Pattern:
+    """Some of the entries, in order."""
+    indptr = np.searchsorted(kept, pattern.indptr).astype(pattern.indptr.dtype)
+    return Pattern(pattern.shape, indptr, pattern.indices[kept])
 
 
 def selected(pattern: Pattern, rows: object, cols: object) -> tuple[Pattern, np.ndarray]:

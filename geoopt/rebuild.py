@@ -8,6 +8,7 @@ import numpy as np
 
 from .graph import Graph, Node, Traced
 from .ids import Ids
+from .owners import owners
 
 
 class Rebuild:
@@ -42,8 +43,7 @@ class Rebuild:
 
     def moved_ids(self, ids: np.ndarray) -> np.ndarray:
         """New ids of old ones."""
-        owner = np.searchsorted(self.old.firsts, ids, side="right") - 1
-        return ids + self.shift[owner]
+        return ids + self.shift[owners(self.old.firsts, ids)]
 
     def moved(self, view: Ids) -> Ids:
         """The same view over the new ids; affine where it reads one node."""

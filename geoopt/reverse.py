@@ -169,7 +169,7 @@ class _Reverse:
 def of_segments(values: Symbolic, segments: np.ndarray) -> Symbolic:
     """The value of each term's segment. values : of any shape;  segments : (k,) -> (k,)"""
     flat = values.ids.reshape((values.size,))
-    return Symbolic(values.graph, flat.compose(Ids.spaced(segments)))
+    return values.view(flat.compose(Ids.spaced(segments)))
 
 
 def dependent(graph: Graph, on: set[int]) -> set[int]:

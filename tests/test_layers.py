@@ -52,7 +52,7 @@ LAYERS = (
     ("symbolic",),
     ("graph", "hashing", "numeric", "options", "patterns"),
     ("tape",),
-    ("ids", "ops", "errors"),
+    ("ids", "ops", "errors", "owners"),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}
 
