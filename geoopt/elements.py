@@ -8,7 +8,7 @@ Derivatives of the templates go back to the graph as columns, one scalar per ele
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,7 +24,7 @@ from .kernel import Kernel, Leaf
 from .options import Options
 from .references import reachable
 from .symbolic import Symbolic, symbolic
-from .template import Expression, bottom_up
+from .template import Expression, Template, bottom_up, rewritten
 from .template_derivatives import gradient, hessian
 
 _IN_PLACE = Options(without=frozenset({"global"}))
@@ -39,6 +39,12 @@ class Levels:
     @cached_property
     def starts(self) -> np.ndarray:
         return np.cumsum([0, *(n.size for n in self.nodes)])
+
+    def has(self, column: Ids) -> bool:
+        """Whether a column reads any level variable."""
+        return any(n.first <= column.highest and column.lowest < n.end for n in self.nodes) and bool(
+            (self.numbers(column) >= 0).any()
+        )
 
     def numbers(self, column: Ids) -> np.ndarray:
         """The numbers of a column of ids, -1 for those that are no level variables."""
@@ -74,8 +80,8 @@ class Element:
         self.graph, self.levels, self.kernel = graph, levels, kernel
         self.first_output = first_output
         self.columns = [self._column(leaf) for leaf in kernel.leaves]
-        inside = [(i, levels.numbers(leaf.ids)) for i, leaf in enumerate(kernel.leaves) if leaf.ids is not None]
-        self.numbers = {i: numbers for i, numbers in inside if (numbers >= 0).any()}
+        read = {i: leaf.ids for i, leaf in enumerate(kernel.leaves) if leaf.ids is not None and levels.has(leaf.ids)}
+        self.numbers = {i: levels.numbers(ids) for i, ids in read.items()}
         self.variables = sorted(self.numbers)
         self._put: dict[int, Symbolic] = {}
 
@@ -170,13 +176,45 @@ def _known_entries(rows: np.ndarray, cols: np.ndarray, values: Symbolic) -> Iter
 
 
 def elements(graph: Graph, levels: Levels, sums: list[Sum]) -> list[Element]:
-    """The elements behind some sums, those that share computed values together."""
+    """The elements behind some sums; what reads the same level variables is one element."""
     nodes = [_as_variable(n) for n in graph.nodes]
     cut_off = Graph(nodes, graph.firsts, graph.size)
     outputs = tuple(s.terms for s in sums)
     variables = tuple(n for n in reachable(Traced(cut_off, (), outputs)) if n.op == "variable")
     kernels = harvest(group(decompose(Traced(cut_off, variables, outputs), _IN_PLACE))).kernels
-    return [Element(graph, levels, kernel, len(variables)) for kernel in kernels]
+    return [Element(graph, levels, kernel, len(variables)) for kernel in _together(levels, kernels)]
+
+
+def _together(levels: Levels, kernels: tuple[Kernel, ...]) -> list[Kernel]:
+    """Kernels joined whose members read the same level variables, or some of those that the others read."""
+    read = [{leaf.ids.key for leaf in k.leaves if leaf.ids is not None and levels.has(leaf.ids)} for k in kernels]
+    joined: list[tuple[set, list[Kernel]]] = []
+    for keys, kernel in sorted(zip(read, kernels, strict=True), key=lambda pair: -len(pair[0])):
+        fitting = (members for wider, members in joined if keys <= wider and members[0].size == kernel.size)
+        members = next(fitting, None)
+        if members is None:
+            joined.append((keys, [kernel]))
+        else:
+            members.append(kernel)
+    return [members[0] if len(members) == 1 else _as_one(members) for _, members in joined]
+
+
+def _as_one(kernels: list[Kernel]) -> Kernel:
+    template, roots = Template(), []
+    leaves: dict[object, Leaf] = {}
+    numbers: dict[object, int] = {}
+    for kernel in kernels:
+        keys = [leaf.constants.tobytes() if leaf.ids is None else leaf.ids.key for leaf in kernel.leaves]  # type: ignore[union-attr]
+        for key, leaf in zip(keys, kernel.leaves, strict=True):
+            leaves[key] = leaf
+            numbers.setdefault(key, len(numbers))
+
+        def renamed(e: Expression, keys: list = keys) -> Expression | None:
+            return template.make("leaf", (), numbers[keys[int(e.value)]]) if e.op == "leaf" else None  # type: ignore[arg-type]
+
+        roots += rewritten(list(kernel.roots), template, renamed)
+    writes = tuple(w for k in kernels for w in k.writes)
+    return replace(kernels[0], template=template, roots=tuple(roots), writes=writes, leaves=tuple(leaves.values()))
 
 
 def _as_variable(node: Node) -> Node:

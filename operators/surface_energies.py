@@ -8,7 +8,6 @@ import numpy as np
 
 from geoopt.numeric import Numeric
 
-from .cotan_laplacian import cotan_laplacian
 from .face_areas import face_areas
 
 
@@ -23,13 +22,9 @@ def dirichlet_energy(u: Numeric, V: Numeric, F: np.ndarray) -> Any:
     u : (n,) or (n, d) values at the vertices;  V : (n, 3) vertex positions [m];  F : (m, 3) triangles.
     Returns a number, in the units of u². For u = V it is the area.  Pinkall & Polthier 1993.
     """
-    total = 0.0
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        a, b = V[F[:, j]] - V[F[:, i]], V[F[:, k]] - V[F[:, i]]
-        cot = np.sum(a * b, axis=1) / np.linalg.norm(np.cross(a, b), axis=1)
-        step = (u[F[:, k]] - u[F[:, j]]).reshape(len(F), -1)
-        total = total + cot * np.sum(step * step, axis=1)
-    return 0.25 * np.sum(total)
+    corners = u[F].reshape(len(F), 3, -1)
+    step = corners[:, [2, 0, 1]] - corners[:, [1, 2, 0]]
+    return 0.25 * np.sum(_cotangents(V[F]) * np.sum(step * step, axis=2))
 
 
 def squared_mean_curvature(V: Numeric, F: np.ndarray) -> Any:
@@ -39,6 +34,15 @@ def squared_mean_curvature(V: Numeric, F: np.ndarray) -> Any:
     Returns a number without unit, about 4π for a sphere of any size. The curvature at a vertex is that of the cotangent
     Laplacian, |M⁻¹ L V| = 2 |H|.  Meyer, Desbrun, Schröder & Barr 2003, section 3.5.
     """
-    L, M = cotan_laplacian(V, F)
-    integrated = L @ V
-    return 0.25 * np.sum(np.sum(integrated * integrated, axis=1) / M.diagonal())
+    x = V[F]
+    pull = 0.5 * _cotangents(x)[:, :, None] * (x[:, [2, 0, 1]] - x[:, [1, 2, 0]])  # of each edge on its first end
+    integrated = np.zeros_like(V)  # L V, triangle by triangle
+    np.add.at(integrated, F, pull[:, [2, 0, 1]] - pull[:, [1, 2, 0]])
+    area = np.bincount(F.ravel(), np.repeat(face_areas(V, F) / 3, 3), V.shape[0])
+    return 0.25 * np.sum(np.sum(integrated * integrated, axis=1) / area)
+
+
+def _cotangents(x: Any) -> Any:
+    """Of the angles at the corners x (m, 3, 3) of triangles: (m, 3)."""
+    a, b = x[:, [1, 2, 0]] - x, x[:, [2, 0, 1]] - x
+    return np.sum(a * b, axis=2) / np.linalg.norm(np.cross(a, b), axis=2)
