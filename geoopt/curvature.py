@@ -25,7 +25,9 @@ from .sparse_matrix import SparseMatrix
 from .symbolic import Symbolic
 from .terms import flat_terms
 
-MOST_PRODUCTS = 50_000_000  # in the elimination of sums; a derivative that takes more counts as dense
+# a derivative counts as dense if the elimination of sums takes more products than these, in all and per row
+MOST_PRODUCTS = 20_000_000
+MOST_PER_ROW = 2000
 
 
 def sparse_jacobian(traced: Traced, arguments: tuple[Node, ...]) -> SparseMatrix:
@@ -62,9 +64,7 @@ class _Second:
         for node, first in self._sums_among(cols):
             inside = (cols >= first) & (cols < first + node.size)
             part = self._matrix(all_rows, cols - first, values, (count, node.size), inside)
-            inner = self.of_sum(node)
-            _check_products("Jacobian", multiplications(part.pattern, inner.pattern))
-            total = total + part @ inner
+            total = total + _product("Jacobian", part, self.of_sum(node), count)
         return total
 
     def of_sum(self, node: Node) -> SparseMatrix:
@@ -113,10 +113,8 @@ class _Second:
         of_sum = rows >= self.entries
         H_Sx = self._matrix(place[rows], cols, values, (done, self.entries), of_sum & (cols < self.entries))
         H_SS = _mirrored(self._matrix(place[rows], place[cols], values, (done, done), cols >= self.entries))
-        lengths = np.diff(D.indptr).astype(np.int64)
-        _check_products("Hessian", int(lengths[H_Sx.rows].sum() + lengths[H_SS.rows] @ lengths[H_SS.indices]))
-        cross = D.T @ H_Sx
-        return cross + cross.T + D.T @ (H_SS @ D)
+        cross = _product("Hessian", D.T, H_Sx, self.entries)
+        return cross + cross.T + _product("Hessian", D.T, _product("Hessian", H_SS, D, self.entries), self.entries)
 
     # -- triplets ---------------------------------------------------------------------------------------
 
@@ -147,9 +145,12 @@ def _mirrored(lower: SparseMatrix) -> SparseMatrix:
     return SparseMatrix(pattern, lower.data[order])
 
 
-def _check_products(what: str, count: int) -> None:
-    if count > MOST_PRODUCTS:
+def _product(what: str, left: SparseMatrix, right: SparseMatrix, rows: int) -> SparseMatrix:
+    """left @ right, refused where it is dense. what, rows : of the derivative that it is part of"""
+    count = multiplications(left.pattern, right.pattern)
+    if count > max(MOST_PRODUCTS, MOST_PER_ROW * rows):
         raise UnsupportedError(
-            f"the {what} is dense by nature: it takes {count:,} products, for it mixes sums over many elements",
-            "use geoopt.hessian_product (or geoopt.gradient of a product with it), which needs no matrix",
+            f"the {what} is dense by nature: it mixes sums over many elements, and would take {count:,} products",
+            "use geoopt.hessian_product, or geoopt.gradient of a product with the function; they need no matrix",
         )
+    return left @ right

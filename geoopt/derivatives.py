@@ -71,8 +71,8 @@ def hessian(function: Callable, wrt: Wrt = 0, triangle: str = "full") -> Callabl
 
     Second derivatives of the elements (triangles, edges, ...) behind the sums are computed once each, those that are
     symmetric once, and assembled. Sums that other sums depend on (normals of vertices) are eliminated by sparse
-    products. Where that takes more than `curvature.MOST_PRODUCTS` multiplications, as for the product of two sums over
-    a mesh, the Hessian is dense by nature: UnsupportedError; use `hessian_product`.
+    products. Where that takes more than 2000 multiplications per row (and 20 million in all), as for the product of two
+    sums over a mesh, the Hessian is dense by nature: UnsupportedError; use `hessian_product`.
     """
     if triangle not in ("full", "lower"):
         raise ArgumentError(f'hessian(triangle={triangle!r}): choose "full" or "lower"')
