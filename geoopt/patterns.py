@@ -39,13 +39,19 @@ class Pattern:
         return sp.csr_array((tag, self.indices, self.indptr), shape=self.shape)
 
 
-def sorting(keys: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """A stable order of integer keys below ``length`` and the offsets of each key (SciPy's counting sort)."""
-    n = len(keys)
-    ones = np.empty(n, np.int8)
-    by_entry = sp.csr_array((ones, keys, np.arange(n + 1, dtype=keys.dtype)), shape=(n, length))
-    by_key = by_entry.tocsc()
-    return by_key.indices, by_key.indptr
+@numba.njit(cache=True, nogil=True)
+def sorting(keys, length):
+    """A stable order of integer keys below ``length``, by counting, and the offsets of each key."""
+    offsets = np.zeros(length + 1, keys.dtype)
+    for k in keys:
+        offsets[k + 1] += 1
+    for k in range(length):
+        offsets[k + 1] += offsets[k]
+    order, place = np.empty(len(keys), keys.dtype), offsets[:-1].copy()
+    for i in range(len(keys)):
+        order[place[keys[i]]] = i
+        place[keys[i]] += 1
+    return order, offsets
 
 
 def from_coordinates(
@@ -89,12 +95,34 @@ def transposed(pattern: Pattern) -> tuple[Pattern, np.ndarray]:
     return Pattern((pattern.shape[1], pattern.shape[0]), flipped.indptr, flipped.indices), flipped.data
 
 
+@numba.njit(cache=True, nogil=True)
+def _mirror(indptr, indices):
+    """Rows of the lower triangle, each followed by those of its column below the diagonal."""
+    lengths = np.diff(indptr)
+    for r in range(len(lengths)):
+        for i in range(indptr[r], indptr[r + 1]):
+            if indices[i] != r:
+                lengths[indices[i]] += 1
+    ends = np.zeros_like(indptr)
+    ends[1:] = np.cumsum(lengths)
+    place, cols, order = ends[:-1].copy(), np.empty(ends[-1], indices.dtype), np.empty(ends[-1], indices.dtype)
+    for r in range(len(lengths)):
+        for i in range(indptr[r], indptr[r + 1]):  # no row below has entries here yet
+            c = indices[i]
+            cols[place[r]], order[place[r]] = c, i
+            place[r] += 1
+        for i in range(indptr[r], indptr[r + 1]):
+            c = indices[i]
+            if c != r:
+                cols[place[c]], order[place[c]] = r, i
+                place[c] += 1
+    return ends, cols, order
+
+
 def mirrored(pattern: Pattern) -> tuple[Pattern, np.ndarray]:
     """The symmetric pattern of a lower triangle, and for each of its entries the position in the triangle."""
-    below = np.flatnonzero(pattern.rows > pattern.indices).astype(pattern.indices.dtype)
-    upper, order = transposed(restricted(pattern, below))
-    joint, from_lower, from_upper = union(pattern, upper)
-    return joint, np.where(from_lower >= 0, from_lower, below[order[from_upper]]) if len(below) else from_lower
+    indptr, indices, order = _mirror(pattern.indptr, pattern.indices)
+    return Pattern(pattern.shape, indptr, indices), order
 
 
 def restricted(pattern: Pattern, kept: np.ndarray) -> Pattern:
