@@ -40,7 +40,7 @@ class Pattern:
 
 
 @numba.njit(cache=True, nogil=True)
-def sorting(keys, length):
+def sorting(keys: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
     """A stable order of integer keys below ``length``, by counting, and the offsets of each key."""
     offsets = np.zeros(length + 1, keys.dtype)
     for k in keys:
@@ -96,7 +96,7 @@ def transposed(pattern: Pattern) -> tuple[Pattern, np.ndarray]:
 
 
 @numba.njit(cache=True, nogil=True)
-def _mirror(indptr, indices):
+def _mirror(indptr: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows of the lower triangle, each followed by those of its column below the diagonal."""
     lengths = np.diff(indptr)
     for r in range(len(lengths)):
