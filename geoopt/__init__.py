@@ -3,6 +3,11 @@
 from . import array_filling as array_filling
 from . import array_linalg as array_linalg
 from . import sparse as sparse
+from .derivatives import gradient as gradient
+from .derivatives import hessian as hessian
+from .derivatives import hessian_product as hessian_product
+from .derivatives import jacobian as jacobian
+from .derivatives import value_and_gradient as value_and_gradient
 from .errors import ArgumentError as ArgumentError
 from .errors import BranchError as BranchError
 from .errors import DeviceError as DeviceError

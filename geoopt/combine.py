@@ -19,8 +19,11 @@ from .references import jump_counts, reachable, references
 
 def with_combined_sums(traced: Traced) -> Traced:
     """Sums, differences and multiples of sums over the same segments become one sum of combined summands."""
-    sums = [n for n in traced.graph.nodes if n.op == "segment_sum"]
-    return _Combined(traced).traced() if len(sums) > 1 else traced
+    live = reachable(traced)
+    sums = {n.index for n in live if n.op == "segment_sum"}
+    linear = [n for n in live if n.op in ("add", "subtract", "negative", "multiply", "divide")]
+    reads_sums = any(t.index in sums for n in linear for o in n.operands for t in traced.graph.nodes_of(o))
+    return _Combined(traced).traced() if len(sums) > 1 and reads_sums else traced
 
 
 @dataclass(frozen=True)

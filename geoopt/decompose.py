@@ -119,6 +119,7 @@ def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> d
     if not options.blocks:
         for index, count in _shared(traced, live, refs, options.t_ref).items():
             jumps[index] = max(jumps[index], count)
+    blocks = _Blocks(live, refs) if finds_blocks(options) else None
     tagged = set().union(*graph.tagged())
     written = _output_counts(traced)
     in_sums = {r.target.index for n in live if n.op == "segment_sum" for r in refs[n.index]}
@@ -140,33 +141,58 @@ def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> d
             loops.get(t) for t in inner if t not in stored
         )
         nested = node.index in in_sums and loops[node.index]
-        is_comparison = node.op in OPS and OPS[node.op].gives_bool  # memory holds floats only
+        is_comparison = node.gives_bool  # memory holds floats only
         often = often or (node.op == "join" and jump >= options.t_ref) or (node.index in tagged and jump > 0)
-        often = often or (finds_blocks(options) and jump > 0 and _pays_as_block(node, refs, stored, jump, cost))
+        often = often or (blocks is not None and jump > 0 and blocks.pays(node, stored, jump, cost))
         if (often or nested) and not is_comparison:
             stored[node.index] = math.inf if loops[node.index] else cost
     return stored
 
 
-def _pays_as_block(node: Node, refs: dict, stored: Collection[int], jump: float, cost: float) -> bool:
-    """Whether evaluating an element's values together, storing and loading them beats each reader evaluating its own.
+class _Blocks:
+    """What is summed together, element by element: the nodes of one leading extent that one sum reads.
 
     Deviation: the paper asks the author to tag such blocks, for their values may be read only once each.
     """
-    if node.lanes < 2:
-        return False
-    whole, seen, todo = 0.0, {node.index}, [node]
-    while todo:
-        n = todo.pop()
-        whole += n.lanes * (OPS[n.op].cost if n.op in OPS else 0)
-        for ref in refs[n.index]:
-            t = ref.target
-            if not ref.is_regular or t.is_leaf or t.index in stored:
-                whole += LOAD_COST * ref.count / max(n.shape[0], 1)
-            elif t.index not in seen:
-                seen.add(t.index)
-                todo.append(t)
-    return whole / node.lanes + (2 + jump) * LOAD_COST < jump * min(cost, whole) / BLOCK_MARGIN
+
+    def __init__(self, live: list[Node], refs: dict):
+        self.refs = refs
+        self.of_node: dict[int, tuple[Node, ...]] = {}
+        self._costs: dict[tuple[Node, ...], float] = {}
+        for node in live:
+            read = {r.target.index: r.target for r in refs[node.index] if node.op == "segment_sum" and r.target.shape}
+            for extent in {t.shape[0] for t in read.values()}:
+                block = tuple(t for t in read.values() if t.shape[0] == extent and not t.is_leaf)
+                self.of_node |= {t.index: block for t in block if len(block) > len(self.of_node.get(t.index, ()))}
+
+    def pays(self, node: Node, stored: Collection[int], jump: float, cost: float) -> bool:
+        """Whether evaluating an element's values together, storing and loading them beats each reader evaluating its
+        own."""
+        block = self.of_node.get(node.index, (node,))
+        lanes = sum(n.lanes for n in block)
+        if lanes < 2:
+            return False
+        if block not in self._costs:
+            self._costs[block] = self._cost(block, stored)
+        whole = self._costs[block]
+        if any(n.index in stored for n in block):  # all or none, so that readers read alike
+            return True
+        return whole / lanes + (2 + jump) * LOAD_COST < jump * min(cost, whole) / BLOCK_MARGIN
+
+    def _cost(self, block: tuple[Node, ...], stored: Collection[int]) -> float:
+        """Of an element's values, what they share evaluated once."""
+        whole, seen, todo = 0.0, {n.index for n in block}, list(block)
+        while todo:
+            n = todo.pop()
+            whole += n.lanes * (OPS[n.op].cost if n.op in OPS else 0)
+            for ref in self.refs[n.index]:
+                t = ref.target
+                if not ref.is_regular or t.is_leaf or t.index in stored:
+                    whole += LOAD_COST * ref.count / max(n.shape[0], 1)
+                elif t.index not in seen:
+                    seen.add(t.index)
+                    todo.append(t)
+        return whole
 
 
 def _targets(graph: Graph, node: Node) -> list[Node]:

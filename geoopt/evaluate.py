@@ -91,7 +91,7 @@ def _tape(first: int, tape: Tape, memory: np.ndarray) -> None:
 def _truth(graph: Graph, view: Ids, values: np.ndarray) -> np.ndarray:
     """Comparisons are kept as 0 and 1 in the memory of floats."""
     nodes = graph.nodes_of(view)
-    return values != 0 if nodes and nodes[0].op in OPS and OPS[nodes[0].op].gives_bool else values
+    return values != 0 if nodes and nodes[0].gives_bool else values
 
 
 class _Recompute:

@@ -17,6 +17,7 @@ import numpy as np
 from .errors import InternalError
 from .ids import Ids
 from .ops import OPS
+from .owners import owners
 from .tape import Tape
 
 MANY_NODES = 8  # from here on a binary search is faster than comparing with each
@@ -55,6 +56,10 @@ class Node:
     @property
     def is_leaf(self) -> bool:
         return self.op in ("variable", "constant")
+
+    @property
+    def gives_bool(self) -> bool:
+        return self.op in OPS and OPS[self.op].gives_bool
 
     @property
     def ids(self) -> Ids:
@@ -146,7 +151,7 @@ class Graph:
 
     def owners(self, ids: np.ndarray) -> np.ndarray:
         """The index of the node that each of some ids belongs to."""
-        return np.searchsorted(self.firsts, ids, side="right") - 1
+        return owners(self.firsts, ids)
 
     def tagged(self) -> list[set[int]]:
         """Per block that the author tagged, the indices of the nodes that its values belong to."""

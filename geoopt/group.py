@@ -11,20 +11,19 @@ Buffers are numbered: the variables in call order, then the outputs, then the wo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from .decompose import Cut
 from .errors import InternalError
-from .graph import Graph, Node
-from .hashing import combined, digest, hashes_of_counts, positions_by_value
+from .graph import Node
+from .hashing import combined, digest, positions_by_value
 from .ids import Ids
-from .ops import OPS
-from .references import MANY_LANES, lanes
-
-MOSTLY = 0.9
-MANY = -1  # in a sum's structure: a number of terms that may differ from member to member
+from .patterns import sorting
+from .references import lanes
+from .structure import Structure
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,117 +88,9 @@ class Groups:
         return "\n".join(rows)
 
 
-class Structure:
-    """Structure hashes of the scalars of every node, as arrays that broadcast to the node's shape."""
-
-    def __init__(self, cut: Cut, homes: dict[int, Place]):
-        self.cut = cut
-        self.homes = homes
-        self.graph: Graph = cut.graph
-        self._hashes: dict[tuple[int, int], np.ndarray] = {}
-
-    def of_node(self, node: Node, level: int) -> np.ndarray:
-        """Hashes of a node's own expressions as a kernel at ``level`` evaluates them."""
-        for below in self._unknown(node, level):
-            self._hashes[below.index, level] = self._compute(below, level)
-        return self._hashes[node.index, level]
-
-    def _unknown(self, node: Node, level: int) -> list[Node]:
-        """The nodes that a kernel at ``level`` computes for a node and whose hashes are not known, operands first."""
-        found: dict[int, Node] = {}
-        todo = [node]
-        while todo:
-            n = todo.pop()
-            if n.index not in found and (n.index, level) not in self._hashes:
-                found[n.index] = n
-                below = (t for operand in n.operands for t in self.graph.nodes_of(operand))
-                todo += [t for t in below if not t.is_leaf and not self.reads(t, level)]
-        return [found[i] for i in sorted(found)]
-
-    def of_view(self, view: Ids, level: int) -> np.ndarray:
-        """Hashes of the scalars of a view, loads counting as leaves; broadcasts to the view's shape."""
-        if view.ndim == 1:
-            return self._of_column(view, level)
-        if view.ndim == 0 or view.size // max(view.shape[0], 1) > MANY_LANES:
-            flat = self._of_column(view.reshape((view.size,)), level)
-            return flat.reshape((1,) * view.ndim) if flat.size == 1 else flat.reshape(view.shape)
-        columns = [self._of_column(c, level) for c in lanes(view)]
-        length = max(len(c) for c in columns)
-        return np.stack([np.broadcast_to(c, (length,)) for c in columns], axis=1).reshape(length, *view.shape[1:])
-
-    def reads(self, node: Node, level: int) -> bool:
-        """Whether a kernel at ``level`` loads the node's values instead of computing them."""
-        return node.op == "variable" or (node.index in self.cut.stored and self.cut.ready[node.index] <= level)
-
-    def _of_column(self, column: Ids, level: int) -> np.ndarray:
-        """(1,) where all scalars agree, else (n,)."""
-        nodes = self.graph.nodes_of(column)
-        if len(nodes) == 1:
-            return self._within(nodes[0], column, level)
-        ids = column.to_array()
-        out = np.empty(len(ids), np.uint64)
-        for node in nodes:
-            inside = np.flatnonzero((ids >= node.first) & (ids < node.end))
-            out[inside] = self._within(node, Ids.explicit(ids[inside]), level)
-        return out
-
-    def _within(self, node: Node, column: Ids, level: int) -> np.ndarray:
-        if node.op == "constant":
-            return np.array([digest("constant")])
-        if self.reads(node, level):
-            return np.array([digest("load", self.homes[node.index].buffer)])
-        hashes = self.of_node(node, level)
-        if hashes.size == 1:
-            return hashes.reshape(1)
-        local = self.graph.local(node, column)
-        if local.base is None and local.ndim and local.strides[0] % node.lanes == 0 and hashes.shape[0] == 1:
-            return np.broadcast_to(hashes, (1, *node.shape[1:])).reshape(-1)[[local.offset % node.lanes]]
-        positions = np.unravel_index(local.to_array(), node.shape)
-        picks = tuple(p if n > 1 else np.zeros((), int) for p, n in zip(positions, hashes.shape, strict=True))
-        return np.broadcast_to(hashes[picks], (column.size,))
-
-    def _compute(self, node: Node, level: int) -> np.ndarray:
-        if node.op == "segment_sum":
-            terms = self.of_view(node.operands[0], level)
-            kinds, counts = self.terms_of_sum(node, terms)
-            return hashes_of_counts(digest("sum", node.index), kinds, self.sum_shape(counts))
-        if node.op == "join":
-            return self.of_view(node.operands[0], level)
-        op = OPS[node.op]
-        parts = [self.of_view(o, level) for o in node.operands]
-        return combined(digest("op", node.op), parts, op.is_commutative)
-
-    def terms_of_sum(self, node: Node, terms: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-        """The distinct structures among a sum's terms, and how many of each every segment has."""
-        lengths = np.diff(node.offsets)
-        if terms.size <= 1:
-            kinds = terms.reshape(-1) if terms.size else np.array([digest("load")])
-            return kinds, [lengths]
-        kinds, kind_of = np.unique(terms, return_inverse=True)
-        segment = np.repeat(np.arange(len(lengths)), lengths)
-        counts = [np.bincount(segment[kind_of == k], minlength=len(lengths)) for k in range(len(kinds))]
-        return kinds, counts
-
-    def sum_shape(self, counts: list[np.ndarray]) -> list[np.ndarray]:
-        """Per kind, the exact number of terms where sums are unrolled, MANY where they loop.
-
-        Sums most of which are short loop only where they are long; else all do, so that they share a kernel.
-        """
-        limit = self.cut.options.unrolled_terms
-        return [
-            c if c.max(initial=0) <= limit else np.where(c > (limit if _is_mostly(c, limit) else 0), MANY, c)
-            for c in counts
-        ]
-
-
-def _is_mostly(counts: np.ndarray, limit: int) -> bool:
-    """Whether sums with at most ``limit`` terms have nearly all terms."""
-    return counts[counts <= limit].sum(dtype=np.int64) > MOSTLY * counts.sum(dtype=np.int64)
-
-
 def group(cut: Cut) -> Groups:
     placer = _Placing(cut)
-    structure = Structure(cut, placer.homes)
+    structure = Structure(cut, {index: home.buffer for index, home in placer.homes.items()})
     groups: list[Group] = []
     streamed = cut.streamed
     for node in cut.graph.nodes:
@@ -291,11 +182,28 @@ def _groups_of_node(cut: Cut, structure: Structure, placer: _Placing, node: Node
         for roots, size in _whole_node(cut, node, writes):
             groups += _split(structure, roots, level, size)
     for buffer, local, positions in partial:
-        ids = Ids(local.shape, local.offset + node.first, local.strides, local.base)
-        root = Root(ids, (Place(buffer, positions),))
-        if local.size:
-            groups += _split(structure, [root], cut.ready[node.index], local.size)
+        for members, copies in _once(node, local) if local.size else ():
+            writes = tuple(Place(buffer, positions.compose(c).canonical()) for c in copies)
+            root = Root(node.ids.reshape((node.size,)).compose(members).canonical(), writes)
+            groups += _split(structure, [root], cut.ready[node.index], members.size)
     return groups
+
+
+def _once(node: Node, local: Ids) -> list[tuple[Ids, list[Ids]]]:
+    """The scalars of a node that a column reads, each once, and for each number of times the places in the column."""
+    is_affine = local.base is None and (local.strides[0] != 0 or local.size == 1)
+    if is_affine or np.bincount(local.to_array()).max() == 1:
+        return [(local, [Ids.contiguous(0, local.shape)])]
+    return list(_by_copies(local.to_array(), node.size))
+
+
+def _by_copies(values: np.ndarray, bound: int) -> Iterator[tuple[Ids, list[Ids]]]:
+    """For each number of times that values occur: these values, and where their first, second, ... copies are."""
+    order, offsets = sorting(values, bound)
+    counts = np.diff(offsets)
+    for copies in np.unique(counts[counts > 0]):
+        members = np.flatnonzero(counts == copies).astype(values.dtype)
+        yield Ids.explicit(members), [Ids.explicit(order[offsets[members] + c]) for c in range(copies)]
 
 
 def _whole_node(cut: Cut, node: Node, writes: list[Place]) -> list[tuple[list[Root], int]]:
@@ -309,19 +217,10 @@ def _whole_node(cut: Cut, node: Node, writes: list[Place]) -> list[tuple[list[Ro
             for i, c in enumerate(columns)
         ]
         return [(roots, columns[0].size)]
-    order = np.argsort(equals, kind="stable").astype(equals.dtype)
-    counts = np.bincount(equals, minlength=node.size)
-    starts = (np.cumsum(counts) - counts).astype(equals.dtype)
     result = []
-    for copies in np.unique(counts[counts > 0]):
-        members = np.flatnonzero(counts == copies).astype(equals.dtype)
-        places = []
-        for write in writes:
-            for copy in range(copies):
-                instance = order[starts[members] + equals.dtype.type(copy)]
-                places.append(Place(write.buffer, write.position.compose(Ids.explicit(instance)).canonical()))
-        ids = node.ids.compose(Ids.explicit(members)).canonical()
-        result.append(([Root(ids, tuple(places))], len(members)))
+    for members, copies in _by_copies(equals, node.size):
+        places = tuple(Place(w.buffer, w.position.compose(c).canonical()) for w in writes for c in copies)
+        result.append(([Root(node.ids.compose(members).canonical(), places)], members.size))
     return result
 
 

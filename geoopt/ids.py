@@ -153,6 +153,9 @@ class Ids:
     def to_array(self, dtype: type | None = None) -> np.ndarray:
         """All ids, one by one, in the view's shape."""
         dtype = dtype or id_dtype(self.highest)
+        if self.ndim == 1 and self.base is None and self.strides[0]:
+            first, step = self.offset, self.strides[0]
+            return np.arange(first, first + step * self.shape[0], step).astype(dtype, copy=False)
         out = np.full(self.shape, self.offset, dtype)
         for axis, (step, length) in enumerate(zip(self.strides, self.shape, strict=True)):
             if step and length > 1:

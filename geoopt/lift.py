@@ -1,7 +1,7 @@
 """Stage `lift`: scalar-style code becomes the long nodes that array-style code makes.
 
 Takes: `Traced`, whose graph may hold tapes of scalars made one by one.
-Gives: `Traced` without tapes.
+Gives: `Traced` without tapes, but for those that nothing needs.
 Ensures: the same values; scalars of equal structure are one node, whose leading axis is the mesh element wherever
 the code's loops show what that is.
 Paper: expression grouping, moved to the front: there every scalar stays a tree node of its own.
@@ -21,10 +21,11 @@ from .lift_runs import Run, elements_of, runs
 from .lift_tape import Joined
 from .ops import OPS
 from .rebuild import Rebuild
+from .references import reachable
 
 
 def lift(traced: Traced) -> Traced:
-    if not any(node.op == "scalars" for node in traced.graph.nodes):
+    if not any(node.op == "scalars" for node in reachable(traced)):
         return traced
     return _Lifted(Joined(traced)).traced()
 
@@ -39,8 +40,9 @@ class _Lifted(Rebuild):
 
     def traced(self) -> Traced:
         joined = self.joined
-        for node in joined.traced.variables:
-            self.copy(node)
+        for node in self.old.nodes:
+            if node.op == "variable":  # also of functions that were differentiated, which nothing needs any more
+                self.copy(node)
         found = runs(joined)
         shapes = elements_of(joined, found)
         steps: list[tuple[int, int, Run | Node]] = [(run.depth, 0, run) for run in found]

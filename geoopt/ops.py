@@ -26,7 +26,11 @@ class Op:
         of comparisons, ``{f}`` the fast-math flags, ``{0} {1} {2}`` the operands. Empty for functions of ``libm``
     libm : the name of the C function, of which vector versions are used where the machine has them
     c : C and CUDA source over the operands
-    derivative : the partial derivatives, from the result and the operands; None for piecewise constants
+    derivative : the partial derivatives, from the result and the operands. Where there is none, it is what IEEE
+        arithmetic makes of the formula: infinite for sqrt and cbrt at 0 and for asin and acos at 1 and -1, but 0 for
+        absolute at 0
+    choice : of an operation whose result is one of its last two operands, the condition under which it is the first;
+        its derivative is that of the operand chosen. Of equal operands, minimum and maximum choose one
     field : the operation on integers modulo the prime of `hashing`; without one it is opaque to the algebraic hash
     meaning : the operation in terms of others, on arrays of any kind
     """
@@ -39,6 +43,7 @@ class Op:
     libm: str = ""
     c: str = ""
     derivative: Callable[..., tuple] | None = None
+    choice: Callable[..., Any] | None = None
     is_commutative: bool = False
     gives_bool: bool = False
     takes_bool: bool = False
@@ -53,10 +58,6 @@ class Op:
 
 def _inverse(x: int) -> int:
     return pow(x, PRIME - 2, PRIME)
-
-
-def _one_where(condition: Any) -> Any:
-    return np.where(condition, 1.0, 0.0)
 
 
 def _arithmetic() -> list[Op]:
@@ -95,12 +96,12 @@ def _roots_and_choices() -> list[Op]:
         Op("sign", 1, 2, np.sign, meaning=_sign),
         Op("minimum", 2, 1, np.minimum, _intrinsic("minimum", 2), is_commutative=True,
            c="({0} < {1} || {0} != {0} ? {0} : {1})",
-           derivative=lambda r, x, y: (_one_where(x <= y), _one_where(x > y))),
+           choice=lambda x, y: x <= y),
         Op("maximum", 2, 1, np.maximum, _intrinsic("maximum", 2), is_commutative=True,
            c="({0} > {1} || {0} != {0} ? {0} : {1})",
-           derivative=lambda r, x, y: (_one_where(x >= y), _one_where(x < y))),
+           choice=lambda x, y: x >= y),
         Op("where", 3, 1, np.where, "select {b} {0}, {t} {1}, {t} {2}", c="({0} ? {1} : {2})", takes_bool=True,
-           derivative=lambda r, c, x, y: (None, _one_where(c), np.where(c, 0.0, 1.0))),
+           choice=lambda c, x, y: c),
     ]  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 SAMPLE = 1000  # rows from which the size of a product is estimated
+LONG_ROW = 64  # entries, from which on rows are sorted by counting columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +39,19 @@ class Pattern:
         return sp.csr_array((tag, self.indices, self.indptr), shape=self.shape)
 
 
+@numba.njit(cache=True, nogil=True)
 def sorting(keys: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """A stable order of integer keys below ``length`` and the offsets of each key (SciPy's counting sort)."""
-    n = len(keys)
-    ones = np.empty(n, np.int8)
-    by_entry = sp.csr_array((ones, keys, np.arange(n + 1, dtype=keys.dtype)), shape=(n, length))
-    by_key = by_entry.tocsc()
-    return by_key.indices, by_key.indptr
+    """A stable order of integer keys below ``length``, by counting, and the offsets of each key."""
+    offsets = np.zeros(length + 1, keys.dtype)
+    for k in keys:
+        offsets[k + 1] += 1
+    for k in range(length):
+        offsets[k + 1] += offsets[k]
+    order, place = np.empty(len(keys), keys.dtype), offsets[:-1].copy()
+    for i in range(len(keys)):
+        order[place[keys[i]]] = i
+        place[keys[i]] += 1
+    return order, offsets
 
 
 def from_coordinates(
@@ -53,10 +60,14 @@ def from_coordinates(
     """The pattern of entries at some places, the order that sorts them, and the offsets of those at one place."""
     dtype = np.int32 if max(*shape, len(rows)) < 2**31 else np.int64
     rows, cols = rows.astype(dtype, copy=False), cols.astype(dtype, copy=False)
-    by_column, _ = sorting(cols, shape[1])
-    by_row, row_offsets = sorting(rows[by_column], shape[0])
-    order = by_column[by_row]
-    del by_column, by_row
+    by_column = None
+    if np.bincount(rows, minlength=1).max() > LONG_ROW:
+        by_column, _ = sorting(cols, shape[1])
+    order, row_offsets = sorting(rows if by_column is None else rows[by_column], shape[0])
+    if by_column is None:
+        _sort_rows(order, row_offsets, cols)
+    else:
+        order = by_column[order]
     sorted_cols = cols[order]
     starts = np.empty(len(order), bool)
     starts[1:] = sorted_cols[1:] != sorted_cols[:-1]
@@ -66,10 +77,58 @@ def from_coordinates(
     return Pattern(shape, indptr, sorted_cols[offsets[:-1]]), order, offsets
 
 
+@numba.njit(cache=True, nogil=True)
+def _sort_rows(order, offsets, cols):
+    """Sort the entries of each short row by column, by insertion, those of one place in order."""
+    for r in range(len(offsets) - 1):
+        for i in range(offsets[r] + 1, offsets[r + 1]):
+            entry, j = order[i], i
+            while j > offsets[r] and cols[order[j - 1]] > cols[entry]:
+                order[j] = order[j - 1]
+                j -= 1
+            order[j] = entry
+
+
 def transposed(pattern: Pattern) -> tuple[Pattern, np.ndarray]:
     """The transpose, and for each of its entries the position in the original."""
     flipped = pattern.tagged(np.arange(pattern.nnz, dtype=pattern.indices.dtype)).tocsc()
     return Pattern((pattern.shape[1], pattern.shape[0]), flipped.indptr, flipped.indices), flipped.data
+
+
+@numba.njit(cache=True, nogil=True)
+def _mirror(indptr: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of the lower triangle, each followed by those of its column below the diagonal."""
+    lengths = np.diff(indptr)
+    for r in range(len(lengths)):
+        for i in range(indptr[r], indptr[r + 1]):
+            if indices[i] != r:
+                lengths[indices[i]] += 1
+    ends = np.zeros_like(indptr)
+    ends[1:] = np.cumsum(lengths)
+    place, cols, order = ends[:-1].copy(), np.empty(ends[-1], indices.dtype), np.empty(ends[-1], indices.dtype)
+    for r in range(len(lengths)):
+        for i in range(indptr[r], indptr[r + 1]):  # no row below has entries here yet
+            c = indices[i]
+            cols[place[r]], order[place[r]] = c, i
+            place[r] += 1
+        for i in range(indptr[r], indptr[r + 1]):
+            c = indices[i]
+            if c != r:
+                cols[place[c]], order[place[c]] = r, i
+                place[c] += 1
+    return ends, cols, order
+
+
+def mirrored(pattern: Pattern) -> tuple[Pattern, np.ndarray]:
+    """The symmetric pattern of a lower triangle, and for each of its entries the position in the triangle."""
+    indptr, indices, order = _mirror(pattern.indptr, pattern.indices)
+    return Pattern(pattern.shape, indptr, indices), order
+
+
+def restricted(pattern: Pattern, kept: np.ndarray) -> Pattern:
+    """Some of the entries, in order."""
+    indptr = np.searchsorted(kept, pattern.indptr).astype(pattern.indptr.dtype)
+    return Pattern(pattern.shape, indptr, pattern.indices[kept])
 
 
 def selected(pattern: Pattern, rows: object, cols: object) -> tuple[Pattern, np.ndarray]:

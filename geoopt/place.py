@@ -14,6 +14,7 @@ from .group import Groups
 from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf
 from .order import Times, member_order
+from .owners import owners
 from .plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, Access, Plan, PlannedKernel, PlannedLoop, whole_strips
 from .strips import Strips
 from .tables import Tables
@@ -111,7 +112,12 @@ def _address(groups: Groups, column: Ids) -> tuple[int, Ids]:
     if len(nodes) == 1:
         return homes[0].buffer, homes[0].position.compose(graph.local(nodes[0], column)).canonical()
     ids = column.to_array()
-    out = np.empty(len(ids), np.int64 if graph.size >= 2**31 else np.int32)
+    dtype = np.int64 if graph.size >= 2**31 else np.int32
+    if all(home.position.is_contiguous() for home in homes):
+        shifts = np.array([home.position.offset - n.first for n, home in zip(nodes, homes, strict=True)], dtype)
+        found = ids + shifts[owners([n.first for n in nodes], ids)]
+        return homes[0].buffer, Ids.explicit(found).canonical()
+    out = np.empty(len(ids), dtype)
     for node, home in zip(nodes, homes, strict=True):
         inside = np.flatnonzero((ids >= node.first) & (ids < node.end))
         out[inside] = home.position.compose(Ids.explicit(ids[inside] - node.first)).to_array()

@@ -58,6 +58,10 @@ class Rebuild:
     def result(self) -> Traced:
         """The program on the new graph."""
         outputs = tuple(self.moved(view) for view in self.before.outputs)
-        self.graph.blocks += [tuple(self.moved(view) for view in block) for block in self.old.blocks]
+        self.graph.blocks += [tuple(self.moved(view) for view in b) for b in self.old.blocks if self._has(b)]
         self.graph.finish()
         return Traced(self.graph, tuple(self.nodes[n.index] for n in self.before.variables), outputs)
+
+    def _has(self, views: tuple[Ids, ...]) -> bool:
+        """Whether all that some views read is in the new graph."""
+        return all(n.index in self.nodes or n.op == "scalars" for view in views for n in self.old.nodes_of(view))

@@ -36,7 +36,7 @@ def from_triplets(rows: Any, cols: Any, values: Any, shape: tuple[int, int]) -> 
         if not np.shape(r) == np.shape(c) == np.shape(v):
             sizes = f"{np.shape(r)}, {np.shape(c)}, {np.shape(v)}"
             raise ArgumentError(f"from_triplets: rows, cols and values have different shapes: {sizes}")
-    flat_rows, flat_cols = (np.concatenate([np.asarray(a).ravel() for a in p]) for p in parts[:2])
+    flat_rows, flat_cols = (_joined([np.asarray(a).ravel() for a in p]) for p in parts[:2])
     _check_range("row", flat_rows, shape[0])
     _check_range("column", flat_cols, shape[1])
     first = parts[2][0]
@@ -112,6 +112,10 @@ def _listed(value: Any) -> list:
         return list(value)
     symbolic = next((v for v in value if isinstance(v, Symbolic)), None)
     return [np.asarray(value) if symbolic is None else as_symbolic(symbolic.graph, value)]
+
+
+def _joined(arrays: list[np.ndarray]) -> np.ndarray:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def _check_range(what: str, index: np.ndarray, length: int) -> None:

@@ -17,7 +17,7 @@ from .arithmetic import apply, as_symbolic
 from .errors import ShapeError, UnsupportedError
 from .graph import Graph
 from .ids import Ids
-from .patterns import Pattern, product, row_length, selected, transposed, union
+from .patterns import Pattern, product, restricted, row_length, selected, transposed, union
 from .sums import joined, segment_sum
 from .symbolic import Symbolic
 
@@ -328,9 +328,8 @@ def _intersection(left: SparseMatrix, right: SparseMatrix) -> SparseMatrix:
     _check_sizes("multiply", left, right)
     pattern, from_left, from_right = union(left.pattern, right.pattern)
     both = np.flatnonzero((from_left >= 0) & (from_right >= 0))
-    indptr = np.searchsorted(both, pattern.indptr).astype(pattern.indptr.dtype)
     data = left.data[from_left[both]] * right.data[from_right[both]]
-    return SparseMatrix(Pattern(pattern.shape, indptr, pattern.indices[both]), data)
+    return SparseMatrix(restricted(pattern, both), data)
 
 
 def _check_sizes(op: str, left: SparseMatrix, right: SparseMatrix) -> None:

@@ -98,13 +98,21 @@ def _names(function: Callable, arguments: tuple) -> list[str]:
     return names
 
 
+def numbers_of(value: Any) -> np.ndarray | None:
+    """The numbers of an argument that vary; None for structure."""
+    if sp.issparse(value):
+        return _canonical(value).data if np.issubdtype(value.dtype, np.floating) else None
+    is_float = isinstance(value, (float, np.floating))
+    is_float = is_float or (isinstance(value, np.ndarray) and np.issubdtype(value.dtype, np.floating))
+    return np.asarray(value) if is_float else None
+
+
 def _stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, Node]]) -> Any:
     if isinstance(value, Fixed):
         return value.value
     if sp.issparse(value):
         return _sparse_stand_in(graph, name, value, found)
-    is_float = isinstance(value, (float, np.floating))
-    if not is_float and not (isinstance(value, np.ndarray) and np.issubdtype(value.dtype, np.floating)):
+    if numbers_of(value) is None:
         if isinstance(value, np.ndarray) and np.issubdtype(value.dtype, np.complexfloating):
             raise ArgumentError(f"argument {name!r}: complex arrays are not supported")
         return value
@@ -116,8 +124,14 @@ def _stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, N
 def _sparse_stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, Node]]) -> Any:
     if not np.issubdtype(value.dtype, np.floating):
         return value
-    pattern = sp.csr_array(value, copy=True)
-    pattern.sum_duplicates()
+    pattern = _canonical(value)
     node = graph.variable(name, (pattern.nnz,))
     found.append((Argument(name, (pattern.nnz,), pattern), node))
     return from_scipy(pattern, Symbolic(graph, node.ids))
+
+
+def _canonical(matrix: Any) -> sp.csr_array:
+    """A copy in rows, sorted and without duplicates."""
+    pattern = sp.csr_array(matrix, copy=True)
+    pattern.sum_duplicates()
+    return pattern

@@ -7,6 +7,7 @@ from .arap import ArapMesh as ArapMesh
 from .arap import arap_energy as arap_energy
 from .arap import arap_mesh as arap_mesh
 from .arap import arap_rhs as arap_rhs
+from .bending_energy import bending_energy as bending_energy
 from .cloth import Cloth as Cloth
 from .cloth import cloth as cloth
 from .cloth_forces import cloth_forces as cloth_forces
@@ -18,13 +19,20 @@ from .dihedral_angles import dihedral_angles as dihedral_angles
 from .divergence import divergence as divergence
 from .dual_laplacian import dual_laplacian as dual_laplacian
 from .edge_lengths import edge_lengths as edge_lengths
+from .elastic_energies import neo_hookean_energy as neo_hookean_energy
+from .elastic_energies import st_venant_kirchhoff_energy as st_venant_kirchhoff_energy
 from .face_areas import face_areas as face_areas
 from .face_areas_intrinsic import face_areas_intrinsic as face_areas_intrinsic
 from .face_normals import face_normals as face_normals
 from .gradient import gradient as gradient
 from .mass_matrix import mass_matrix as mass_matrix
+from .spring_energy import spring_energy as spring_energy
+from .surface_energies import dirichlet_energy as dirichlet_energy
+from .surface_energies import squared_mean_curvature as squared_mean_curvature
+from .surface_energies import surface_area as surface_area
 from .svd3 import polar_rotation as polar_rotation
 from .svd3 import svd3 as svd3
+from .symmetric_dirichlet_energy import symmetric_dirichlet_energy as symmetric_dirichlet_energy
 from .topology import edges as edges
 from .topology import interior_edges as interior_edges
 from .vertex_normals import vertex_normals as vertex_normals
@@ -35,12 +43,14 @@ __all__ = [
     "arap_energy",
     "arap_mesh",
     "arap_rhs",
+    "bending_energy",
     "cloth",
     "cloth_forces",
     "cloth_system",
     "cotan_laplacian",
     "cotan_laplacian_intrinsic",
     "dihedral_angles",
+    "dirichlet_energy",
     "divergence",
     "dual_laplacian",
     "edge_lengths",
@@ -51,8 +61,14 @@ __all__ = [
     "gradient",
     "interior_edges",
     "mass_matrix",
+    "neo_hookean_energy",
     "polar_rotation",
+    "spring_energy",
+    "squared_mean_curvature",
+    "st_venant_kirchhoff_energy",
     "stretch_shear_energy",
+    "surface_area",
     "svd3",
+    "symmetric_dirichlet_energy",
     "vertex_normals",
 ]

@@ -83,3 +83,26 @@ def test_a_component_of_a_stack_stays_in_its_element():
 
     groups = stage("group", f, np.ones((50, 3)))
     assert not groups.cut.stored and [len(g.roots) for g in groups.groups] == [3]
+
+
+def test_values_that_outputs_read_several_times_are_computed_once():
+    again = np.array([0, 3, 1, 3, 2, 3, 0])
+    function = lambda x: np.sqrt(x)[again]  # noqa: E731
+    groups = stage("group", function, np.arange(5.0)).groups
+    assert sorted((g.size, len(g.roots[0].writes)) for g in groups) == [(1, 2), (1, 3), (2, 1)]
+    x = np.array([4.0, 9, 16, 25, 36])
+    np.testing.assert_array_equal(geoopt.compile(function, x)(x), np.sqrt(x)[again])
+
+
+def test_what_a_sum_reads_of_an_element_is_one_kernel():
+    """Also where every value is read once and comes from a node of its own."""
+    V, F = SMALL_MESHES["torus"]()
+
+    def forces(x):
+        a, b = x[F[:, 1], 0] - x[F[:, 0], 0], x[F[:, 2], 1] - x[F[:, 0], 1]
+        shared = np.exp(a * b) / (1 + a * a)
+        return np.bincount(F.T.ravel(), np.concatenate([shared * a, shared * b, shared - a]), len(x))
+
+    groups = stage("group", forces, V).groups
+    assert [len(g.roots) for g in groups if g.size == len(F)] == [3]
+    np.testing.assert_allclose(geoopt.compile(forces, V)(V), forces(V), rtol=1e-12, atol=1e-13)

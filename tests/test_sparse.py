@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import geoopt
 from geoopt.meshes import bumpy
 from geoopt.operators import cotan_laplacian
-from geoopt.patterns import Pattern, multiplications, product
+from geoopt.patterns import Pattern, from_coordinates, mirrored, multiplications, product
 from geoopt.sparse import block_array, from_diagonal, hstack, vstack
 
 from .test_stages import check_all_stages
@@ -164,3 +164,25 @@ def test_numbers_and_fixed_matrices_on_either_side():
 
     got = geoopt.compile(f, A, K, 0.3)(A, 0.3)
     assert abs(got - f(A, C, 0.3)).max() < 1e-13
+
+
+@pytest.mark.parametrize("columns", [5, 400])
+def test_patterns_of_short_and_long_rows_are_scipys(columns):
+    rows, cols = RNG.integers(0, 7, 300), RNG.integers(0, columns, 300)
+    pattern, order, offsets = from_coordinates(rows, cols, (7, columns))
+    want = sp.coo_array((np.ones(300), (rows, cols)), (7, columns)).tocsr()
+    np.testing.assert_array_equal(pattern.indptr, want.indptr)
+    np.testing.assert_array_equal(pattern.indices, want.indices)
+    np.testing.assert_array_equal(np.diff(offsets), want.data)
+    np.testing.assert_array_equal(cols[order], np.repeat(pattern.indices, np.diff(offsets)))
+    within = np.setdiff1d(np.arange(1, 300), offsets)
+    assert (np.diff(order)[within - 1] > 0).all()  # those of one place in order
+
+
+def test_a_triangle_is_mirrored():
+    lower = sp.csr_array(sp.tril(random(20, 20)))
+    lower.sort_indices()
+    pattern, order = mirrored(Pattern(lower.shape, lower.indptr, lower.indices))
+    got = sp.csr_array((lower.data[order], pattern.indices, pattern.indptr), pattern.shape)
+    assert got.has_canonical_format
+    np.testing.assert_array_equal(got.toarray(), lower.toarray() + sp.tril(lower, -1).toarray().T)

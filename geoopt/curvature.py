@@ -1,0 +1,156 @@
+"""Sparse Jacobians and Hessians across levels of sums.
+
+With z all level variables (the arguments x first, then the sums S), a result is E(z), and every sum is a function of z
+too. The Hessian by x is that of the Lagrangian E + Σ adjoint · (sum of terms - S), which is a sum over elements, with
+the sums eliminated: H_xx + H_xS D + (H_xS D)ᵀ + Dᵀ H_SS D, where D is the Jacobian of the sums by x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from .arithmetic import as_symbolic
+from .array_moving import concatenate
+from .elements import Levels, Sum, Triplets, elements
+from .errors import UnsupportedError
+from .graph import Graph, Node, Traced
+from .ids import Ids
+from .patterns import mirrored, multiplications, restricted
+from .references import reachable
+from .reverse import adjoints, dependent, of_segments
+from .sparse import from_triplets, vstack
+from .sparse_matrix import SparseMatrix
+from .symbolic import Symbolic
+from .terms import flat_terms
+
+# a derivative counts as dense if the elimination of sums takes more products than these, in all and per row
+MOST_PRODUCTS = 20_000_000
+MOST_PER_ROW = 2000
+
+
+def sparse_jacobian(traced: Traced, arguments: tuple[Node, ...]) -> SparseMatrix:
+    """Derivatives of the output, entry by entry, by the entries of some variables: (outputs, entries)."""
+    [output] = traced.outputs
+    return _Second(traced, arguments).jacobian(output.reshape((output.size,)), np.arange(output.size), output.size)
+
+
+def sparse_hessian(traced: Traced, arguments: tuple[Node, ...], is_lower: bool) -> SparseMatrix:
+    """Second derivatives of the output, one number, by the entries of some variables; or the lower triangle."""
+    return _Second(traced, arguments).hessian(is_lower)
+
+
+class _Second:
+    """The levels of a traced function, and the Jacobians of its sums as far as they are known."""
+
+    def __init__(self, traced: Traced, arguments: tuple[Node, ...]):
+        self.graph: Graph = traced.graph
+        self.result = traced.outputs[0]
+        active = dependent(self.graph, {n.index for n in arguments})
+        self.sums = [n for n in reachable(traced) if n.op == "segment_sum" and n.index in active]
+        self.levels = Levels((*arguments, *self.sums))
+        self.entries = sum(n.size for n in arguments)
+        self._of_sums: dict[int, SparseMatrix] = {}
+
+    # -- Jacobians --------------------------------------------------------------------------------------
+
+    def jacobian(self, terms: Ids, rows: np.ndarray, count: int) -> SparseMatrix:
+        """Derivatives by the arguments of ``count`` sums of terms (k,), whose rows are given."""
+        found = [t for e in elements(self.graph, self.levels, [Sum(terms)]) for t in e.slopes()]
+        all_rows, cols, values = self._joined(found)
+        all_rows = rows[all_rows]
+        total = self._matrix(all_rows, cols, values, (count, self.entries), cols < self.entries)
+        for node, first in self._sums_among(cols):
+            inside = (cols >= first) & (cols < first + node.size)
+            part = self._matrix(all_rows, cols - first, values, (count, node.size), inside)
+            total = total + _product("Jacobian", part, self.of_sum(node), count)
+        return total
+
+    def of_sum(self, node: Node) -> SparseMatrix:
+        if node.index not in self._of_sums:
+            terms, segments = flat_terms(self.graph, node)
+            self._of_sums[node.index] = self.jacobian(terms, segments, node.size)
+        return self._of_sums[node.index]
+
+    def _sums_among(self, numbers: np.ndarray) -> list[tuple[Node, int]]:
+        """The sums that some level variables belong to, and the number of their first."""
+        used = np.unique(np.searchsorted(self.levels.starts, np.unique(numbers), side="right") - 1)
+        pairs = [(self.levels.nodes[i], int(self.levels.starts[i])) for i in used]
+        return [(node, first) for node, first in pairs if node.op == "segment_sum"]
+
+    # -- Hessians ---------------------------------------------------------------------------------------
+
+    def hessian(self, is_lower: bool) -> SparseMatrix:
+        sums = self._lagrangian()
+        found = elements(self.graph, self.levels, sums)
+        rows, cols, values = self._joined(t for e in found for t in e.curvatures(sums))
+        shape = (self.entries, self.entries)
+        lower = self._matrix(rows, cols, values, shape, rows < self.entries)
+        if (rows >= self.entries).any():
+            lower = lower + _lower(self._eliminated(rows, cols, values))
+        return lower if is_lower else _mirrored(lower)
+
+    def _lagrangian(self) -> list[Sum]:
+        """The result, and every sum that it depends on with its adjoint."""
+        adjoint = adjoints(self.graph, self.result, self.sums)
+        found = [Sum(self.result.reshape((1,)))]
+        for node in self.sums:
+            if node.index in adjoint:
+                terms, segments = flat_terms(self.graph, node)
+                found.append(Sum(terms, of_segments(adjoint[node.index], segments)))
+        return found
+
+    def _eliminated(self, rows: np.ndarray, cols: np.ndarray, values: Symbolic) -> SparseMatrix:
+        """What the sums contribute to the Hessian by the arguments."""
+        used = self._sums_among(np.concatenate([rows, cols]))
+        place = np.full(self.levels.starts[-1], -1, np.int64)  # of a level variable, in the rows of D
+        done = 0
+        for node, first in used:
+            place[first : first + node.size] = done + np.arange(node.size)
+            done += node.size
+        D = vstack([self.of_sum(node) for node, _ in used])
+        of_sum = rows >= self.entries
+        H_Sx = self._matrix(place[rows], cols, values, (done, self.entries), of_sum & (cols < self.entries))
+        H_SS = _mirrored(self._matrix(place[rows], place[cols], values, (done, done), cols >= self.entries))
+        cross = _product("Hessian", D.T, H_Sx, self.entries)
+        return cross + cross.T + _product("Hessian", D.T, _product("Hessian", H_SS, D, self.entries), self.entries)
+
+    # -- triplets ---------------------------------------------------------------------------------------
+
+    def _joined(self, triplets: Iterable[Triplets]) -> tuple[np.ndarray, np.ndarray, Symbolic]:
+        listed = list(triplets)
+        if not listed:
+            nothing = np.zeros(0, np.int32)
+            return nothing, nothing, as_symbolic(self.graph, np.zeros(0))
+        rows, cols = np.concatenate([t.rows for t in listed]), np.concatenate([t.cols for t in listed])
+        return rows, cols, concatenate([t.values for t in listed])
+
+    def _matrix(
+        self, rows: np.ndarray, cols: np.ndarray, values: Symbolic, shape: tuple, inside: np.ndarray
+    ) -> SparseMatrix:
+        if not inside.all():
+            rows, cols, values = rows[inside], cols[inside], values[np.flatnonzero(inside)]
+        return from_triplets(rows, cols, values, shape)
+
+
+def _lower(matrix: SparseMatrix) -> SparseMatrix:
+    kept = np.flatnonzero(matrix.rows >= matrix.indices)
+    return SparseMatrix(restricted(matrix.pattern, kept), matrix.data[kept])
+
+
+def _mirrored(lower: SparseMatrix) -> SparseMatrix:
+    """The symmetric matrix of a lower triangle."""
+    pattern, order = mirrored(lower.pattern)
+    return SparseMatrix(pattern, lower.data[order])
+
+
+def _product(what: str, left: SparseMatrix, right: SparseMatrix, rows: int) -> SparseMatrix:
+    """left @ right, refused where it is dense. what, rows : of the derivative that it is part of"""
+    count = multiplications(left.pattern, right.pattern)
+    if count > max(MOST_PRODUCTS, MOST_PER_ROW * rows):
+        raise UnsupportedError(
+            f"the {what} is dense by nature: it mixes sums over many elements, and would take {count:,} products",
+            "use geoopt.hessian_product, or geoopt.gradient of a product with the function; they need no matrix",
+        )
+    return left @ right

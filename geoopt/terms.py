@@ -1,0 +1,42 @@
+"""What is summed behind a segment sum: sums of sums are one sum of all their terms."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .graph import Graph, Node
+from .ids import Ids
+
+
+def flat_terms(graph: Graph, node: Node) -> tuple[Ids, np.ndarray]:
+    """The terms (k,) of a segment sum, terms that are sums replaced by theirs, and the segment (k,) of each.
+
+    A sum over a mesh is made in two levels, in a fixed order. A derivative does not care, and sees one sum.
+    """
+    view = node.operands[0]
+    segments = np.repeat(np.arange(node.size, dtype=node.offsets.dtype), np.diff(node.offsets))
+    inner = _sums(graph, view)
+    if not inner:
+        return view, segments
+    ids = view.to_array(np.int64).ravel()
+    while inner:
+        for node_ in inner:
+            ids, segments = _expanded(node_, ids, segments)
+        inner = _sums(graph, Ids.explicit(ids))
+    order = np.lexsort((ids, segments))
+    return Ids.spaced(ids[order]), segments[order]
+
+
+def _sums(graph: Graph, view: Ids) -> list[Node]:
+    return [n for n in graph.nodes_of(view) if n.op == "segment_sum"]
+
+
+def _expanded(inner: Node, ids: np.ndarray, segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Terms with those that belong to one sum replaced by its terms."""
+    hit = (ids >= inner.first) & (ids < inner.end)
+    at = ids[hit] - inner.first
+    lengths = np.diff(inner.offsets).astype(np.int64)[at]
+    ends = np.cumsum(lengths)
+    jump = np.repeat(inner.offsets[at] - (ends - lengths), lengths)
+    terms = inner.operands[0].to_array(np.int64).ravel()[np.arange(len(jump)) + jump]
+    return np.concatenate([ids[~hit], terms]), np.concatenate([segments[~hit], np.repeat(segments[hit], lengths)])
