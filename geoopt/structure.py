@@ -74,7 +74,7 @@ class Structure:
         for node in nodes:
             inside = np.flatnonzero((ids >= node.first) & (ids < node.end))
             out[inside] = self._within(node, Ids.explicit(ids[inside]), level)
-        return out
+        return _shortened(out)
 
     def _of_all(self, node: Node, level: int) -> np.uint64 | None:
         """The hash of all scalars of a node, where they agree."""
@@ -95,7 +95,7 @@ class Structure:
             return np.broadcast_to(hashes, (1, *node.shape[1:])).reshape(-1)[[local.offset % node.lanes]]
         positions = np.unravel_index(local.to_array(), node.shape)
         picks = tuple(p if n > 1 else np.zeros((), int) for p, n in zip(positions, hashes.shape, strict=True))
-        return np.broadcast_to(hashes[picks], (column.size,))
+        return _shortened(np.broadcast_to(hashes[picks], (column.size,)))
 
     def _compute(self, node: Node, level: int) -> np.ndarray:
         if node.op == "segment_sum":
@@ -129,6 +129,11 @@ class Structure:
             c if c.max(initial=0) <= limit else np.where(c > (limit if _is_mostly(c, limit) else 0), MANY, c)
             for c in counts
         ]
+
+
+def _shortened(hashes: np.ndarray) -> np.ndarray:
+    """One hash where all agree, as those of a listed column of one lane do."""
+    return hashes[:1] if len(hashes) and (hashes == hashes[0]).all() else hashes
 
 
 def _is_mostly(counts: np.ndarray, limit: int) -> bool:
