@@ -120,7 +120,7 @@ class _Walk:
             return (yield node.operands[0].compose(local), loop)
         if node.op == "segment_sum":
             return (yield from self._sum(node, local, loop))
-        operands = self._arranged(node.op, [o.compose(local) for o in node.operands])
+        operands = self._arranged(node.op, [o.compose(local).canonical() for o in node.operands])
         return (yield from self._applied(node.op, operands, loop))
 
     def _applied(self, op: str, operands: list[Ids], loop: int | None) -> Visit:
