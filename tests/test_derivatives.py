@@ -214,6 +214,15 @@ def random_energy(seed, length):
     return f
 
 
+def takes_root_of_zero(run):
+    found = []
+    root = np.sqrt
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(np, "sqrt", lambda x: (found.append((np.asarray(x) == 0).any()), root(x))[1])
+        run()
+    return any(found)
+
+
 @settings(settings.default, max_examples=settings.default.max_examples // 2)
 @given(seed=st.integers(0, 2**32 - 1), length=st.integers(1, 6), n=st.integers(1, 8))
 def test_random_programs_have_the_slope_of_differences(seed, length, n):
@@ -226,6 +235,7 @@ def test_random_programs_have_the_slope_of_differences(seed, length, n):
     before, here, after = (f(*(a + s * h * d for a, d in zip(at, direction, strict=True)), F) for s in (-1, 0, 1))
     left, right = (here - before) / h, (after - here) / h
     assume(abs(left - right) <= 1e-3 * max(1, abs(left)))  # the program is smooth here
+    assume(not takes_root_of_zero(lambda: f(*at, F)))  # where 0 times infinity is documented
     slopes = geoopt.gradient(f, (0, 1, 2))(*at, F)
     slope = sum(np.sum(g * d) for g, d in zip(slopes, direction, strict=True))
     assert abs(slope - (left + right) / 2) <= 1e-4 * max(1, abs(left))

@@ -15,9 +15,11 @@ from geoopt.operators import (
     bending_energy,
     cloth,
     cloth_system,
+    dihedral_angles,
     dirichlet_energy,
     edges,
     face_areas,
+    face_normals,
     neo_hookean_energy,
     spring_energy,
     squared_mean_curvature,
@@ -164,7 +166,8 @@ def test_derivatives_are_those_of_jax(name, monkeypatch):
     jax.config.update("jax_enable_x64", True)
     f, x, rest = ENERGIES[name]
     slope, H = geoopt.gradient(f)(x, *rest), geoopt.hessian(f)(x, *rest).toarray()
-    for module in {sys.modules[g.__module__] for g in (f, face_areas, geoopt.operators.dihedral_angles)}:
+    parts = (f, face_areas, face_normals, dihedral_angles)
+    for module in {sys.modules[part.__module__] for part in parts}:
         monkeypatch.setattr(module, "np", jax.numpy)  # the same code runs on JAX's arrays
     np.testing.assert_allclose(slope, jax.grad(f)(x, *rest), atol=1e-10 * np.abs(slope).max())
     want = np.asarray(jax.hessian(f)(x, *rest)).reshape(H.shape)
