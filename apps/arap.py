@@ -64,6 +64,8 @@ class Constraints:
 class Arap(Simulation):
     """A surface that deforms as rigidly as its handles allow. Without handles it stays where it is."""
 
+    compiled = "local step"
+
     def __init__(self, mesh: Mesh, options: ArapOptions, watch: Watch | None):
         super().__init__(mesh)
         self.solver_note = note(*choose("solves", options.solver))
@@ -78,6 +80,12 @@ class Arap(Simulation):
         self._worker = ThreadPoolExecutor(1)
         self._pending: Future[Constraints] | None = None
         self._constraints: Constraints | None = None
+
+    def by_program(self) -> None:
+        self.program(self.positions)
+
+    def by_numpy(self) -> None:
+        arap_rhs(self.positions, self.rest)
 
     def constrain(self) -> None:
         """Factor the global step for the handles. Raises MeshError where a component of the mesh has none."""

@@ -135,6 +135,8 @@ class State:
 class ClothSimulation(Simulation):
     """A cloth that falls, hangs from its handles and lies on obstacles; it does not collide with itself."""
 
+    compiled = "system"
+
     def __init__(self, mesh: Mesh, options: ClothOptions, watch: Watch | None):
         super().__init__(mesh)
         self.material = options.material
@@ -167,6 +169,12 @@ class ClothSimulation(Simulation):
         self.halvings = 0  # of the time step
         n, e = len(self.V), len(self._edges)
         self._state = State(self.V, np.zeros((n, 3)), np.zeros(n, bool), 0.0, np.ones(e), 0.0)
+
+    def by_program(self) -> None:
+        self._system(FRAME)
+
+    def by_numpy(self) -> None:
+        system(self._state.x, self._state.v, FRAME, **self.material.variables, rest=self.rest)
 
     def constrain(self) -> None:
         """Nothing is to be done: handles change values of the system alone."""
@@ -239,7 +247,7 @@ class ClothSimulation(Simulation):
         return touching, normals[touching], np.minimum(-gaps[touching] / h, FASTEST_EXIT)
 
     def _give(self, A: Any, b: np.ndarray, vertices: np.ndarray, along: np.ndarray, v: np.ndarray) -> None:
-        """Make vertices so heavy along the space of projections (k, 3, 3) that they have the velocities v (k, 3) there."""
+        """Make vertices so heavy in the spaces of projections (k, 3, 3) that they have velocities v (k, 3) there."""
         blocks = self._blocks[vertices]
         heavy = HEAVY * np.trace(A.data[blocks], axis1=1, axis2=2) / 3
         A.data[blocks] += heavy[:, None, None] * along

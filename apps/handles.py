@@ -6,9 +6,10 @@ A script is a JSON file that fits any mesh, or one that it names:
      "handles": [{"name": "top", "inside": [[0, 0, 0.9], [1, 1, 1]],
                   "keys": [{"time": 0}, {"time": 2, "move": [0, 0, 0.2], "turn": [0, 0, 90]}]}]}
 
-"mesh" may be left out. A handle has "vertices", or all those "inside" a box whose corners are given relative to the
-bounding box of the mesh. Moves are relative to its diagonal, turns are rotation vectors in degrees about the middle of
-the handle, times in seconds; between keys both change linearly, after the last they stay.
+"mesh" may be left out. A handle has "vertices" (with "start", their positions, if not those of the mesh), or all
+those "inside" a box whose corners are given relative to the bounding box of the mesh. Moves are relative to its
+diagonal, turns are rotation vectors in degrees about the middle of the handle, times in seconds; between keys both
+change linearly, after the last they stay.
 """
 
 from __future__ import annotations
@@ -105,7 +106,8 @@ def write(path: Path, handles: list[Handle], V: np.ndarray, F: np.ndarray) -> No
         move = (handle.frame[:3, 3] - handle.middle) / _diagonal(V)
         turn = Rotation.from_matrix(handle.frame[:3, :3]).as_rotvec(degrees=True)
         key = {"time": 0, "move": move.tolist(), "turn": turn.tolist()}
-        entries.append({"name": handle.name, "vertices": handle.vertices.tolist(), "keys": [key]})
+        place = {"vertices": handle.vertices.tolist(), "start": handle.start.tolist()}
+        entries.append({"name": handle.name, **place, "keys": [key]})
     path.write_text(json.dumps({"mesh": _fingerprint(V, F), "handles": entries}))
 
 
@@ -116,7 +118,10 @@ def _handle(entry: dict[str, Any], V: np.ndarray) -> Handle:
         raise ArgumentError(f"handle {name!r} holds no vertex of this mesh")
     if not np.issubdtype(vertices.dtype, np.integer) or vertices.min() < 0 or vertices.max() >= len(V):
         raise ArgumentError(f"handle {name!r} has vertices outside 0..{len(V) - 1}; was it made for another mesh?")
-    return Handle(name, vertices, V[vertices], _track(name, entry.get("keys", [{"time": 0}]), _diagonal(V)))
+    start = np.array(entry["start"], float) if "start" in entry else V[vertices]
+    if start.shape != (len(vertices), 3) or not np.isfinite(start).all():
+        raise ArgumentError(f"handle {name!r}: start needs three numbers for each of its {len(vertices)} vertices")
+    return Handle(name, vertices, start, _track(name, entry.get("keys", [{"time": 0}]), _diagonal(V)))
 
 
 def _inside(box: list, V: np.ndarray) -> np.ndarray:

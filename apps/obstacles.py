@@ -8,6 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
+from geoopt.meshes import icosphere
+
 
 class Obstacle(Protocol):
     """A solid body that does not move."""
@@ -18,6 +20,10 @@ class Obstacle(Protocol):
 
     def normals(self, x: np.ndarray) -> np.ndarray:
         """Unit vectors (n, 3) that lead outside fastest."""
+        ...
+
+    def surface(self) -> tuple[np.ndarray, np.ndarray]:
+        """Triangles (V, F) to draw, a little inside so that cloth lies above them."""
         ...
 
 
@@ -35,12 +41,18 @@ class Ball:
         outward = x - self.center
         return outward / np.maximum(np.linalg.norm(outward, axis=1), 1e-300)[:, None]
 
+    def surface(self) -> tuple[np.ndarray, np.ndarray]:
+        V, F = icosphere(2000)
+        return 0.985 * self.radius * V + self.center, F
+
 
 @dataclass(frozen=True)
 class Floor:
-    """All below a height [m]."""
+    """All below a height [m]; drawn as a square about a point (x, y) with sides of a size [m]."""
 
     height: float
+    middle: tuple[float, float] = (0.0, 0.0)
+    size: float = 4.0
 
     def gaps(self, x: np.ndarray) -> np.ndarray:
         return x[:, 2] - self.height
@@ -48,13 +60,17 @@ class Floor:
     def normals(self, x: np.ndarray) -> np.ndarray:
         return np.broadcast_to([0.0, 0.0, 1.0], x.shape)
 
+    def surface(self) -> tuple[np.ndarray, np.ndarray]:
+        corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * self.size / 2 + self.middle
+        return np.column_stack([corners, np.full(4, self.height - 2e-3 * self.size)]), np.array([[0, 1, 2], [0, 2, 3]])
+
 
 def below(V: np.ndarray) -> tuple[Ball, Floor]:
     """A ball, a quarter as large as the mesh V (n, 3), just below it and on a floor."""
     size = float(np.ptp(V, axis=0).max())
     x, y, _ = (V.min(axis=0) + V.max(axis=0)) / 2
     ball = Ball((float(x), float(y), float(V[:, 2].min()) - 0.3 * size), 0.25 * size)
-    return ball, Floor(ball.center[2] - ball.radius)
+    return ball, Floor(ball.center[2] - ball.radius, ball.center[:2], 2 * size)
 
 
 def nearest(obstacles: Sequence[Obstacle], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

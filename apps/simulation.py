@@ -12,6 +12,7 @@ import geoopt
 from geoopt.apps import handles as files
 from geoopt.apps.handles import Handle
 from geoopt.apps.solvers import Solver
+from geoopt.apps.timing import alternate
 from geoopt.errors import ArgumentError, MeshError
 from geoopt.meshes import check
 from geoopt.operators import interior_edges
@@ -35,7 +36,9 @@ class Simulation(ABC):
     handles : move them by their frames; to add or remove some, call `grab` and `release`
     """
 
+    compiled: str  # the part of a frame that a program does
     solver_note: str  # which solver, and why
+    program: geoopt.Program
 
     def __init__(self, mesh: Mesh):
         V, F = mesh
@@ -53,6 +56,19 @@ class Simulation(ABC):
     @abstractmethod
     def constrain(self) -> None:
         """The handles are others than before: the solver must know."""
+
+    @abstractmethod
+    def by_program(self) -> None:
+        """Run the program once."""
+
+    @abstractmethod
+    def by_numpy(self) -> None:
+        """Do once by NumPy what the program does."""
+
+    def times_faster(self, rounds: int = 3) -> float:
+        """How many times faster the program is than NumPy, at the present state."""
+        timings = alternate({"program": self.by_program, "NumPy": self.by_numpy}, rounds)
+        return timings["program"].times_faster_than(timings["NumPy"])
 
     def advance(self) -> Frame:
         """Move the handles along their tracks, then `step`."""
@@ -99,6 +115,7 @@ class Simulation(ABC):
         """Go back to the rest shape and to the start of all tracks."""
         self.positions, self.time = self.V.copy(), 0.0
         for handle in self.handles:
+            handle.start = self.V[handle.vertices]
             handle.follow(0.0)
 
     @property

@@ -10,6 +10,7 @@ A is a `scipy.sparse.csr_array` with all its entries, of both triangles, sorted.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import weakref
 from abc import ABC, abstractmethod
@@ -109,8 +110,7 @@ class Cholespy(Solver):
         pass
 
     def factor(self, A: Any) -> None:
-        import cholespy
-
+        cholespy: Any = importlib.import_module("cholespy")  # its compiled module names nothing to type checkers
         starts, indices = A.indptr.astype(np.int32), A.indices.astype(np.int32)
         try:
             self._cholesky = cholespy.CholeskySolverD(A.shape[0], starts, indices, A.data, cholespy.MatrixType.CSR)
@@ -143,7 +143,7 @@ class ConjugateGradients(Solver):
         r = b - self._A @ x
         z = self._preconditioned(r)
         p, size = z, r @ z
-        for self.iterations in range(10 * len(b) + 1):  # noqa: B020
+        for self.iterations in range(10 * len(b) + 1):
             if size <= bound:
                 self._last = x
                 return x
