@@ -30,7 +30,7 @@ class ArapOptions:
 
     iterations: int = 4
     solver: str = "auto"
-    threads: int = 0
+    threads: int = 1
     device: str = "cpu"
     background: bool = False
 

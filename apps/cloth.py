@@ -58,7 +58,7 @@ class ClothOptions:
     density: float = 0.5
     solver: str = "auto"
     obstacles: tuple[Obstacle, ...] | None = None
-    threads: int = 0
+    threads: int = 1
     device: str = "cpu"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from geoopt.apps import picture
-from geoopt.apps.handles import Handle
+from geoopt.apps.handles import STILL, Handle
 from geoopt.apps.recording import Recording
 from geoopt.apps.simulation import Frame, Simulation
 from geoopt.apps.timing import Stopwatch
@@ -84,11 +84,13 @@ class Window:
     def draw(self) -> None:
         """Show where the simulation is now."""
         self._surface.update_vertex_positions(self.simulation.positions)
+        if self.handle is not None:
+            self._gizmo.set_transform(self.handle.frame)
         held = self.simulation.held
         if not len(held):
             self._ps.remove_point_cloud("handles", error_if_absent=False)
             return
-        cloud = self._ps.register_point_cloud("handles", self.simulation.positions[held], radius=0.004, color=RED)
+        cloud = self._ps.register_point_cloud("handles", self.simulation.positions[held], radius=0.002, color=RED)
         chosen = [np.full(len(h.vertices), h is self.handle) for h in self.simulation.handles]
         colors = np.where(np.concatenate(chosen)[:, None], RED, (0.2, 0.2, 0.2))
         cloud.add_color_quantity("chosen", colors, enabled=True)
@@ -101,8 +103,7 @@ class Window:
 
     def _tick(self) -> None:
         self._read_mouse()
-        if self.handle is not None:
-            self.handle.frame = self._gizmo.get_transform().astype(float)
+        self._read_gizmo()
         if not self.is_paused:
             self._advance_or_pause()
         self._panel()
@@ -123,6 +124,14 @@ class Window:
         self.frames.append(frame)
         if self.recording is not None:
             self.recording.add(frame, self.write_picture)
+
+    def _read_gizmo(self) -> None:
+        if self.handle is None:
+            return
+        frame = self._gizmo.get_transform().astype(float)
+        rounding = 1e-5 * np.abs(self.simulation.V).max()  # polyscope's has single precision
+        if not np.allclose(frame, self.handle.frame, atol=max(rounding, 1e-6)):
+            self.handle.frame, self.handle.track = frame, STILL  # dragged away from its path
 
     def _read_mouse(self) -> None:
         psim = _imgui()
@@ -151,8 +160,6 @@ class Window:
         """Give a handle, or none, to the gizmo."""
         self.handle = handle
         self._gizmo.set_enabled(handle is not None)
-        if handle is not None:
-            self._gizmo.set_transform(handle.frame)
         self.draw()
 
     def attempt(self, action: Callable[[], object]) -> None:
