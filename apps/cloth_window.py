@@ -42,5 +42,4 @@ class ClothWindow(Window):
         if self.frames:
             self.plot("energy", [frame.measures["energy"] for frame in self.frames])
             last = self.frames[-1].measures
-            halved = f", the step is halved {self.simulation.halvings} times" if self.simulation.halvings else ""
-            self.say(f"stretch {last['stretch']:.3f}, {last['contacts']:.0f} contacts{halved}")
+            self.say(f"stretch {last['stretch']:.3f}, {last['contacts']:.0f} contacts, {last['steps']:.0f} steps")

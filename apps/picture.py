@@ -37,6 +37,7 @@ def start(size: tuple[int, int] = (1024, 768)) -> Any:
     ps.set_window_size(*size)
     ps.init("openGL3_egl")
     ps.set_ground_plane_mode("none")
+    ps.set_SSAA_factor(2)
     return ps
 
 
@@ -69,7 +70,6 @@ def _report(work: Callable[..., Any], arguments: tuple, send: Any) -> None:
 
 def _render(V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: str) -> None:
     ps = start()
-    ps.set_SSAA_factor(2)
     surface = ps.register_surface_mesh("mesh", V, F, smooth_shade=True)
     low, high = np.quantile(values, [0.02, 0.98])
     surface.add_scalar_quantity(name, values, enabled=True, cmap="viridis", vminmax=(float(low), float(high)))

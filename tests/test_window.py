@@ -139,7 +139,7 @@ def test_the_gizmo_drags_the_surface(opened):
 
     middle, before = np.array(place_of(top.middle)), top.frame.copy()
     length = 0.05 * ps.get_length_scale()
-    along = np.subtract(place_of(top.middle + [0, 0, length]), middle)
+    along = np.subtract(place_of(top.middle + np.array([0, 0, length])), middle)
     for reach in (20, 30, 40, 50, 60, 70, 80):  # somewhere on the arrow
         drag(middle + reach * along / np.linalg.norm(along), middle + (reach + 60) * along / np.linalg.norm(along))
         if not np.array_equal(top.frame, before):
