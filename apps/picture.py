@@ -1,9 +1,11 @@
-"""Render a coloured mesh to a PNG without a window, by polyscope on EGL."""
+"""Pictures without a window, by polyscope on EGL."""
 
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +17,35 @@ class PictureError(Exception):
 def render(V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: Path, timeout: float = 120) -> None:
     """Write a picture of a mesh coloured by a value per vertex.
 
-    It is rendered in a process of its own: OpenGL that is missing or broken can take a process with it.
     Raises PictureError where OpenGL/EGL is missing.
     """
+    _in_own_process(_render, (V, F, values, name, str(path)), timeout)
+
+
+def require_opengl(timeout: float = 120) -> None:
+    """Raises PictureError where `start` could not give this process OpenGL without a window."""
+    _in_own_process(start, (), timeout)
+
+
+def start(size: tuple[int, int] = (1024, 768)) -> Any:
+    """Polyscope for pictures of a size [pixels] without a window, settings of an earlier run left alone."""
+    import polyscope as ps
+
+    ps.set_allow_headless_backends(True)
+    ps.set_use_prefs_file(False)
+    ps.set_verbosity(0)
+    ps.set_window_size(*size)
+    ps.init("openGL3_egl")
+    ps.set_ground_plane_mode("none")
+    ps.set_SSAA_factor(2)
+    return ps
+
+
+def _in_own_process(work: Callable[..., Any], arguments: tuple, timeout: float) -> None:
+    """OpenGL that is missing or broken can take a process with it: one of its own."""
     context = multiprocessing.get_context("spawn")
     receive, send = context.Pipe(duplex=False)
-    worker = context.Process(target=_render, args=(V, F, values, name, str(path), send), daemon=True)
+    worker = context.Process(target=_report, args=(work, arguments, send), daemon=True)
     worker.start()
     send.close()
     try:
@@ -35,23 +60,19 @@ def render(V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: Pa
         raise PictureError(f"cannot render without a display: {message}; {remedy}")
 
 
-def _render(V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: str, send) -> None:
+def _report(work: Callable[..., Any], arguments: tuple, send: Any) -> None:
     try:
-        import polyscope as ps
-
-        ps.set_allow_headless_backends(True)
-        ps.set_use_prefs_file(False)
-        ps.set_verbosity(0)
-        ps.set_window_size(1024, 768)
-        ps.init("openGL3_egl")
-        ps.set_ground_plane_mode("none")
-        ps.set_SSAA_factor(2)
-        surface = ps.register_surface_mesh("mesh", V, F, smooth_shade=True)
-        low, high = np.quantile(values, [0.02, 0.98])
-        surface.add_scalar_quantity(name, values, enabled=True, cmap="viridis", vminmax=(float(low), float(high)))
-        centre, extent = (V.max(axis=0) + V.min(axis=0)) / 2, np.linalg.norm(np.ptp(V, axis=0))
-        ps.look_at(centre + extent * np.array([0.45, 0.35, 0.8]), centre)
-        ps.screenshot(path, transparent_bg=False)
+        work(*arguments)
         send.send("")
     except Exception as error:
         send.send(f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}")
+
+
+def _render(V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: str) -> None:
+    ps = start()
+    surface = ps.register_surface_mesh("mesh", V, F, smooth_shade=True)
+    low, high = np.quantile(values, [0.02, 0.98])
+    surface.add_scalar_quantity(name, values, enabled=True, cmap="viridis", vminmax=(float(low), float(high)))
+    centre, extent = (V.max(axis=0) + V.min(axis=0)) / 2, np.linalg.norm(np.ptp(V, axis=0))
+    ps.look_at(centre + extent * np.array([0.45, 0.35, 0.8]), centre)
+    ps.screenshot(path, transparent_bg=False)

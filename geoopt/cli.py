@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,12 +19,22 @@ from .errors import ArgumentError, GeooptError
 
 if TYPE_CHECKING:
     from .apps.demo import Result
+    from .apps.simulation import Simulation
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 operator = typer.Typer(no_args_is_help=True)
 app.add_typer(operator, name="operator", help="Compute an operator of a mesh and save it.")
 
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing output.")]
+SAMPLE = Path("sample")  # the word for the script that comes with an app
+Headless = Annotated[bool, typer.Option("--headless", help="Run without a window and record.")]
+Frames = Annotated[int, typer.Option(min=1, help="How many, without a window.")]
+Out = Annotated[Path, typer.Option(help="The folder for pictures, film and timings.csv.")]
+Record = Annotated[bool, typer.Option("--record", help="Record what the window shows.")]
+Script = Annotated[Path | None, typer.Option(help="Handles and their paths (JSON), or the word sample.")]
+SolverName = Annotated[str, typer.Option(help="auto, pardiso, cholespy, superlu or cg.")]
+Threads = Annotated[int, typer.Option(min=0, help="Of the compiled program; 0 for all cores.")]
+DeviceName = Annotated[str, typer.Option(help="cpu, cuda or cuda-on-host.")]
 MeshFile = Annotated[Path | None, typer.Argument(help="Mesh file; without it a bumpy surface is generated.")]
 
 
@@ -44,26 +55,120 @@ def demo(
     _refuse_existing([out], force)
     V, F, name = _mesh(mesh, vertices)
     from .apps import demo as job
-    from .pipeline import DEVICES
 
-    stages = DEVICES["cpu"].stages
     console = Console()
-    with Progress(TextColumn("{task.description:<22}"), BarColumn(), TimeElapsedColumn(), console=console) as progress:
-        bar = progress.add_task("preparing: trace", total=len(stages))
-
-        def watch(stage: str, _: object) -> None:
-            done = stages.index(stage) + 1
-            following = f"preparing: {stages[done]}" if done < len(stages) else "timing beside others"
-            progress.update(bar, completed=done, description=following)
-
+    with _watching(console, "cpu", "timing beside others") as watch:
         result = job.run(V, F, watch, rounds)
-        progress.update(bar, description="done")
-    console.print(f"{name}: {len(V):,} vertices, {len(F):,} triangles", markup=False)
+    _say_mesh(console, name, V, F)
     console.print(_demo_table(result))
     console.print(f"largest difference from NumPy: {result.difference:.1e} (relative)")
     if not result.difference < 1e-9:
         raise GeooptError("the result differs from NumPy's; please report this mesh")
     _draw(console, V, F, result, out)
+
+
+@contextmanager
+def _watching(console: Console, device: str, afterwards: str) -> Iterator[Callable[[str, object], None]]:
+    """Shows how far a preparation has come; gives what to call after each stage."""
+    from .pipeline import chosen
+
+    stages = chosen(device).stages
+    with Progress(TextColumn("{task.description:<22}"), BarColumn(), TimeElapsedColumn(), console=console) as progress:
+        bar = progress.add_task("preparing: trace", total=len(stages))
+
+        def watch(stage: str, _: object) -> None:
+            done = stages.index(stage) + 1
+            following = f"preparing: {stages[done]}" if done < len(stages) else afterwards
+            progress.update(bar, completed=done, description=following)
+
+        yield watch
+        progress.update(bar, description="done")
+
+
+@app.command()
+def arap(
+    mesh: MeshFile = None,
+    vertices: Annotated[int, typer.Option(help="Size of the generated mesh.")] = 50_000,
+    iterations: Annotated[int, typer.Option(min=1, help="Local and global steps of a frame.")] = 4,
+    headless: Headless = False,
+    frames: Frames = 90,
+    out: Out = Path("arap-frames"),
+    record: Record = False,
+    script: Script = None,
+    solver: SolverName = "auto",
+    threads: Threads = 0,
+    device: DeviceName = "cpu",
+    force: Force = False,
+) -> None:
+    """Deform a surface as rigidly as possible by dragging handles (without a window: the sample's handles)."""
+    from .apps.recording import Recording
+
+    recording = Recording(out, force) if headless or record else None
+    V, F, name = _mesh(mesh, vertices)
+    from .apps import arap as job
+    from .apps.arap_window import ArapWindow
+
+    options = job.ArapOptions(iterations, solver, threads, device, background=not headless)
+    console = Console()
+    _say_mesh(console, name, V, F)
+    with _watching(console, device, "factoring") as watch:
+        simulation = job.build((V, F), options, watch)
+        _load(simulation, script or (SAMPLE if headless else None))
+    _launch(simulation, ArapWindow, headless, recording, frames, console)
+
+
+@app.command()
+def cloth(
+    mesh: MeshFile = None,
+    grid: Annotated[int, typer.Option(min=2, help="Vertices along a side of the generated cloth.")] = 100,
+    headless: Headless = False,
+    frames: Frames = 90,
+    out: Out = Path("cloth-frames"),
+    record: Record = False,
+    script: Script = None,
+    solver: SolverName = "auto",
+    threads: Threads = 0,
+    device: DeviceName = "cpu",
+    force: Force = False,
+) -> None:
+    """Drop a cloth on a ball; hold, drag and blow it."""
+    from .apps.recording import Recording
+
+    recording = Recording(out, force) if headless or record else None
+    from .apps import cloth as job
+    from .apps.cloth_window import ClothWindow
+    from .meshes import cloth as flat
+
+    V, F, name = (*flat(grid * grid), "generated cloth") if mesh is None else _mesh(mesh, 0)
+    options = job.ClothOptions(solver=solver, threads=threads, device=device)
+    console = Console()
+    _say_mesh(console, name, V, F)
+    with _watching(console, device, "analysing") as watch:
+        simulation = job.build((V, F), options, watch)
+        _load(simulation, script)
+    _launch(simulation, ClothWindow, headless, recording, frames, console)
+
+
+def _load(simulation: Simulation, script: Path | None) -> None:
+    if script == SAMPLE:
+        from .apps.handles import SAMPLES
+
+        script = SAMPLES / f"{type(simulation).__module__.rpartition('.')[2]}.json"
+    if script is not None:
+        simulation.load(script)
+
+
+def _launch(simulation, make_window, is_headless: bool, recording, frames: int, console: Console) -> None:
+    from .apps import launch
+
+    if is_headless:
+        launch.headless(simulation, make_window, recording, frames, console)
+    else:
+        launch.in_window(simulation, make_window, recording, console)
+
+
+def _say_mesh(console: Console, name: str, V, F) -> None:
+    console.print(f"{name}: {len(V):,} vertices, {len(F):,} triangles", markup=False)
 
 
 def _demo_table(result: Result) -> Table:

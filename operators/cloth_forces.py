@@ -36,7 +36,7 @@ def stretch_shear_energy(x: Any, cloth: Cloth) -> Any:
     return 0.5 * (cloth.stretch * np.sum(along * along) + cloth.shear * np.sum(across * across))
 
 
-def cloth_system(x: Any, v: Any, h: Any, cloth: Cloth) -> tuple[Any, Any]:
+def cloth_system(x: Any, v: Any, h: Any, cloth: Cloth, definite: bool = False) -> tuple[Any, Any]:
     """The linear system A v_next = b of an implicit Euler step of length h [s]; then x_next = x + h v_next.
 
     x, v : (n, 3) positions [m] and velocities [m/s];  cloth : from `cloth`.
@@ -44,6 +44,8 @@ def cloth_system(x: Any, v: Any, h: Any, cloth: Cloth) -> tuple[Any, Any]:
     vertex i. A = M − h (D + h K) [kg] and b = M v + h (F − D v) with the forces F, D = ∂F/∂v and K = ∂F/∂x, both
     symmetric and near rest negative semidefinite, so that A is positive definite there. K leaves out the derivative
     of damping that is not symmetric. Baraff & Witkin 1998.
+    definite : leave out of K what compression and shear add to it that is not negative semidefinite: A is positive
+    definite at all positions and velocities, the forces are the same.
     """
     n = x.shape[0]
     J = _deformation(x, cloth)
@@ -52,7 +54,7 @@ def cloth_system(x: Any, v: Any, h: Any, cloth: Cloth) -> tuple[Any, Any]:
     SS = np.einsum("micp,mjcq->mijpq", stretch, stretch)
     HH = np.einsum("mip,mjq->mijpq", shear, shear)
     D = -cloth.stretch_damping * SS - cloth.shear_damping * HH
-    K = -cloth.stretch * SS - cloth.shear * HH - _curvature(J, along, across, cloth)
+    K = -cloth.stretch * SS - cloth.shear * HH - _curvature(J, along, across, cloth, definite)
     M = cloth.mass * _on_axes(from_triplets(np.arange(n), np.arange(n), np.ones(n), (n, n)))
     bend = h * (cloth.bend_damping + h * cloth.bending) * _on_axes(cloth.bend)
     A = M - _assembled(h * (D + h * K), cloth, n) - bend
@@ -106,15 +108,21 @@ def _summed(stretch: Any, shear: Any, along: Any, across: Any, cloth: Cloth, n: 
     return corners @ on_corners.reshape(3 * m, 3)
 
 
-def _curvature(J: Any, along: Any, across: Any, cloth: Cloth) -> Any:
-    """Σ pull ∂²C/∂x_i∂x_j (m, 3, 3, 3, 3) by corners i, j and their axes."""
+def _curvature(J: Any, along: Any, across: Any, cloth: Cloth, definite: bool) -> Any:
+    """Σ pull ∂²C/∂x_i∂x_j (m, 3, 3, 3, 3) by corners i, j and their axes, or its positive semidefinite part."""
+    if definite:
+        along = np.maximum(along, 0.0)
     length = np.linalg.norm(J, axis=2)[:, :, None]
     unit = J / length
     off = np.eye(3) - unit[:, :, :, None] * unit[:, :, None, :]
     stretched = off * (cloth.area[:, None] * along)[:, :, None, None] / length[..., None]
     total = np.einsum("mic,mjc,mcpq->mijpq", cloth.B, cloth.B, stretched)
-    h = np.einsum("mic,mjc->mij", cloth.B, cloth.B[:, :, ::-1]) * cloth.area[:, None, None]
-    return total + (h * across[:, None, None])[..., None, None] * np.eye(3)
+    pull = cloth.area * across
+    bilinear = np.einsum("mic,mjc->mij", cloth.B, cloth.B[:, :, ::-1]) * pull[:, None, None]
+    if definite:  # with p, q the columns of B, pqᵀ + qpᵀ = ½ (p + q)(p + q)ᵀ − ½ (p − q)(p − q)ᵀ: keep one of the two
+        square = np.einsum("mic,mjc->mij", cloth.B, cloth.B)
+        bilinear = 0.5 * (bilinear + square * np.abs(pull)[:, None, None])
+    return total + bilinear[..., None, None] * np.eye(3)
 
 
 def _assembled(blocks: Any, cloth: Cloth, n: int) -> Any:

@@ -115,6 +115,17 @@ def test_near_rest_the_system_is_symmetric_and_positive_definite(shape):
     np.linalg.cholesky(A)
 
 
+def test_asked_for_the_system_is_definite_however_crumpled(shape):
+    V, F, _, v = shape
+    record, x = cloth(V, F), V * 0.5 + 0.1 * RNG.normal(size=V.shape)
+    A, b = cloth_system(x, 10 * v, 1.0, record, definite=True)
+    assert_near(A.toarray(), A.toarray().T, 1e-13)
+    np.linalg.cholesky(A.toarray())
+    C, d = cloth_system(x, 10 * v, 1.0, record)
+    np.testing.assert_array_equal(b, d)
+    assert np.linalg.eigvalsh(C.toarray()).min() < 0
+
+
 def test_steps_come_to_rest():
     V, F = meshes.cloth(30)
     record = cloth(V, F, gravity=(0, 0, 0), stretch_damping=10.0)

@@ -1,0 +1,151 @@
+"""As-rigid-as-possible deformation: the surface follows handles; the local step is compiled."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+import geoopt
+from geoopt.apps.handles import Handle
+from geoopt.apps.simulation import Frame, Mesh, Simulation, note
+from geoopt.apps.solvers import Solver, choose
+from geoopt.apps.timing import Stopwatch
+from geoopt.errors import MeshError
+from geoopt.operators import arap_mesh, arap_rhs
+from geoopt.pipeline import Watch
+
+
+@dataclass(frozen=True)
+class ArapOptions:
+    """How to deform. iterations : local and global steps of a frame;  solver : of `solvers.SOLVERS`, or "auto"
+
+    threads, device : of the compiled local step, see `geoopt.compile`;  background : factor new constraints in another
+    thread; until that is done, frames hold what was held before
+    """
+
+    iterations: int = 4
+    solver: str = "auto"
+    threads: int = 1
+    device: str = "cpu"
+    background: bool = False
+
+
+def build(mesh: Mesh, options: ArapOptions | None = None, watch: Watch | None = None) -> Arap:
+    """Prepare the deformation of a mesh (V, F). watch : see `geoopt.compile`
+
+    Raises MeshError for a mesh that is not a manifold, has faces without area or positions that are not finite, and
+    ArgumentError for an unknown solver.
+    """
+    return Arap(mesh, options or ArapOptions(), watch)
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """The global step with some vertices held: L_ff P_f = b_f − L_fh P_h, of free and held rows and columns of L."""
+
+    handles: list[Handle]
+    free: np.ndarray
+    held: np.ndarray
+    coupling: Any
+    solver: Solver
+
+    def solve(self, b: np.ndarray, P: np.ndarray) -> None:
+        """Write the solution to the free vertices of P, whose held vertices are where they are to be."""
+        if not len(self.free):
+            return  # solvers do not take systems without unknowns
+        P[self.free] = self.solver.solve(b[self.free] - self.coupling @ P[self.held])
+
+
+class Arap(Simulation):
+    """A surface that deforms as rigidly as its handles allow. Without handles it stays where it is."""
+
+    compiled = "local step"
+
+    def __init__(self, mesh: Mesh, options: ArapOptions, watch: Watch | None):
+        super().__init__(mesh)
+        self.solver_note = note(*choose("solves", options.solver))
+        self.options, self.iterations = options, options.iterations
+        self.is_reference = False  # run the local step by NumPy, for comparison
+        self.rest = arap_mesh(self.V, self.F)
+        self._laplacian = sp.csr_array(self.rest.laplacian)
+        self._is_fixed = np.diff(self.rest.offsets) == 0  # vertices without triangles stay where they are
+        self._component = connected_components(self._laplacian, directed=False)[1]
+        compiled = geoopt.Options(threads=options.threads)
+        self.program = geoopt.compile(arap_rhs, self.V, self.rest, device=options.device, options=compiled, watch=watch)
+        self._worker = ThreadPoolExecutor(1)
+        self._pending: Future[Constraints] | None = None
+        self._constraints: Constraints | None = None
+
+    def by_program(self) -> None:
+        self.program(self.positions)
+
+    def by_numpy(self) -> None:
+        arap_rhs(self.positions, self.rest)
+
+    def constrain(self) -> None:
+        """Factor the global step for the handles. Raises MeshError where a component of the mesh has none."""
+        self._pending = None
+        if not self.handles:
+            self._constraints = None
+            return
+        self._check_components()
+        if self.options.background:
+            self._pending = self._worker.submit(self._factored, self.handles)
+        else:
+            self._constraints = self._factored(self.handles)
+
+    @property
+    def is_refactoring(self) -> bool:
+        """Whether new constraints are being factored in the background."""
+        return self._pending is not None and not self._pending.done()
+
+    def step(self) -> Frame:
+        """As many local and global steps as `iterations`; the measure is the largest move of the last one [m]."""
+        if self._pending is not None and self._pending.done():
+            self._constraints, self._pending = self._pending.result(), None
+        watch, change, constraints = Stopwatch(), 0.0, self._constraints
+        if constraints is None:
+            return Frame()
+        P = self.positions.copy()
+        for handle in constraints.handles:
+            P[handle.vertices] = handle.targets
+        for _ in range(self.iterations):
+            before = P.copy()
+            with watch.part("local step"):
+                b = arap_rhs(P, self.rest) if self.is_reference else self.program(P)
+            with watch.part("solve"):
+                constraints.solve(b, P)
+            change = float(np.abs(P - before).max())
+        self.positions = P
+        return Frame(watch.seconds, {"change": change})
+
+    def _factored(self, handles: list[Handle]) -> Constraints:
+        is_held = self._is_fixed.copy()
+        for handle in handles:
+            is_held[handle.vertices] = True
+        free, held = np.flatnonzero(~is_held), np.flatnonzero(is_held)
+        rows = self._laplacian[free]
+        A = rows[:, free]
+        A.sort_indices()
+        solver, _ = choose("solves", self.options.solver)
+        if len(free):
+            solver.analyse(A)
+            solver.factor(A)
+        return Constraints(handles, free, held, rows[:, held], solver)
+
+    def _check_components(self) -> None:
+        is_held = self._is_fixed.copy()
+        is_held[self.held] = True
+        has_handle = np.bincount(self._component, is_held) > 0
+        if has_handle.all():
+            return
+        first = int(np.flatnonzero(~has_handle[self._component])[0])
+        size = int((self._component == self._component[first]).sum())
+        more = int((~has_handle).sum()) - 1
+        others = f"; {more} more have none" if more else ""
+        raise MeshError(f"the component of vertex {first} ({size} vertices) has no handle; give it one{others}")

@@ -1,0 +1,285 @@
+"""Cloth: implicit steps of Baraff & Witkin 1998 with the compiled system; a ball and a floor to fall on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+import geoopt
+from geoopt.apps.obstacles import Obstacle, below, nearest
+from geoopt.apps.simulation import FRAME, Frame, Mesh, Simulation, note
+from geoopt.apps.solvers import SolverError, choose, diagonal_blocks
+from geoopt.apps.timing import Stopwatch
+from geoopt.operators import Cloth, cloth, cloth_system, edges, stretch_shear_energy
+from geoopt.pipeline import Watch
+from geoopt.sparse import from_triplets
+
+HEAVY = 1e6  # how many times heavier a vertex is along directions in which its velocity is given
+LARGEST_JUMP = 0.05  # by how much the stretch of an edge may grow in a step
+LARGEST_RISE = 1e-6  # of the energy in a step where nothing pulls, relative to that of falling by the cloth's size
+MOST_HALVINGS = 6
+FASTEST_EXIT = 1.0  # of vertices inside an obstacle [m/s]
+
+
+@dataclass
+class Material:
+    """What may change from frame to frame without compiling again.
+
+    stretch, shear : [N/m], whatever the resolution;  bending : [N m];  damping : of them all, relative to them [s]
+    friction : on obstacles [1/s];  gravity : downward [m/s²];  wind : (3,) [m/s];  air : drag [kg/(m² s)]
+    """
+
+    stretch: float = 2000.0
+    shear: float = 500.0
+    bending: float = 1e-4
+    damping: float = 0.01
+    friction: float = 20.0
+    gravity: float = 9.81
+    wind: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    air: float = 0.2
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """The arguments of `system` that a material gives."""
+        names = ("stretch", "shear", "bending", "damping", "air")
+        gravity = np.array([0.0, 0.0, -self.gravity])
+        return {n: float(getattr(self, n)) for n in names} | {"gravity": gravity, "wind": np.asarray(self.wind, float)}
+
+
+@dataclass(frozen=True)
+class ClothOptions:
+    """density : mass per area [kg/m²];  solver : of `solvers.SOLVERS`, or "auto"
+
+    obstacles : None for a ball below the cloth, on a floor;  threads, device : see `geoopt.compile`
+    """
+
+    material: Material = field(default_factory=Material)
+    density: float = 0.5
+    solver: str = "auto"
+    obstacles: tuple[Obstacle, ...] | None = None
+    threads: int = 1
+    device: str = "cpu"
+
+
+def build(mesh: Mesh, options: ClothOptions | None = None, watch: Watch | None = None) -> ClothSimulation:
+    """Prepare a cloth that is at rest as the mesh (V, F). watch : see `geoopt.compile`
+
+    Raises MeshError for a mesh that is not a manifold, has faces without area or positions that are not finite, and
+    ArgumentError for an unknown solver.
+    """
+    return ClothSimulation(mesh, options or ClothOptions(), watch)
+
+
+def system(
+    x: Any,
+    v: Any,
+    h: Any,
+    stretch: Any,
+    shear: Any,
+    bending: Any,
+    damping: Any,
+    gravity: Any,
+    wind: Any,
+    air: Any,
+    rest: Cloth,
+) -> tuple[Any, Any]:
+    """The system of an implicit step, A and b as of `cloth_system`, with wind.
+
+    rest : constants of stiffness do not matter; those of the other arguments hold, see `Material`. Wind pulls at the
+    triangles along their normals, by their velocity in it, explicitly.
+    """
+    per_area = 1 / np.mean(rest.area)  # conditions are multiplied by areas, so that energies have their squares
+    record = replace(
+        rest,
+        stretch=per_area * stretch,
+        shear=per_area * shear,
+        bending=bending,
+        stretch_damping=per_area * stretch * damping,
+        shear_damping=per_area * shear * damping,
+        bend_damping=bending * damping,
+        gravity=gravity,
+    )
+    A, b = cloth_system(x, v, h, record, definite=True)
+    pull = air * _drag(x, v, wind, rest.F)
+    return A, b + h * pull.reshape(3 * x.shape[0])
+
+
+def energy(x: Any, v: Any, stretch: Any, shear: Any, bending: Any, gravity: Any, rest: Cloth) -> Any:
+    """The sum of the elastic energies, that of motion and that of height [J]; arguments as of `system`."""
+    per_area = 1 / np.mean(rest.area)
+    record = replace(rest, stretch=per_area * stretch, shear=per_area * shear)
+    elastic = stretch_shear_energy(x, record) - 0.5 * bending * np.sum(x * (rest.bend @ x))
+    return elastic + rest.mass * (0.5 * np.sum(v * v) - np.sum(x @ gravity))
+
+
+def _drag(x: Any, v: Any, wind: Any, F: np.ndarray) -> Any:
+    """A third of area × normal velocity of the wind × normal at each corner of a triangle, summed: (n, 3)."""
+    corners = x[F]
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    double_area = np.maximum(np.linalg.norm(normal, axis=1), 1e-30)
+    through = np.sum((wind - np.sum(v[F], axis=1) / 3) * normal, axis=1)
+    third = (through / (6 * double_area))[:, None] * normal
+    m = len(F)
+    at_corners = from_triplets(F.T.ravel(), np.tile(np.arange(m), 3), np.ones(3 * m), (x.shape[0], m))
+    return at_corners @ third
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A cloth at some time: positions x and velocities v (n, 3), vertices in contact (n,), stretches (e,) of edges;
+    and by how much the one has grown in the last step that has grown most."""
+
+    x: np.ndarray
+    v: np.ndarray
+    is_touching: np.ndarray
+    stretch: np.ndarray
+    jump: float
+
+
+class ClothSimulation(Simulation):
+    """A cloth that falls, hangs from its handles and lies on obstacles; it does not collide with itself."""
+
+    compiled = "system"
+
+    def __init__(self, mesh: Mesh, options: ClothOptions, watch: Watch | None):
+        super().__init__(mesh)
+        self.material = options.material
+        self.obstacles = below(self.V) if options.obstacles is None else options.obstacles
+        self._solver, why = choose("factors", options.solver)
+        self.solver_note = note(self._solver, why)
+        rest = cloth(self.V, self.F)
+        self.rest = replace(rest, mass=options.density * rest.area.sum() / len(self.V))
+        self._edges = edges(self.F)
+        self._rest_lengths = self._lengths(self.V)
+        self.reset()
+        compiled = geoopt.Options(threads=options.threads)
+        self.program = geoopt.compile(
+            system,
+            self.V,
+            np.zeros_like(self.V),
+            FRAME,
+            **self.material.variables,
+            rest=self.rest,
+            device=options.device,
+            options=compiled,
+            watch=watch,
+        )
+        self._energy = geoopt.compile(energy, **self._energy_arguments(self._state), rest=self.rest, options=compiled)
+        A, _ = self._system(FRAME)
+        self._solver.analyse(A)
+        self._blocks = diagonal_blocks(A)
+        size = np.linalg.norm(np.ptp(self.V, axis=0))
+        self._largest_rise = LARGEST_RISE * self.rest.mass * len(self.V) * 9.81 * size
+
+    def reset(self) -> None:
+        super().reset()
+        self.halvings = 0  # of the time step
+        n, e = len(self.V), len(self._edges)
+        self._state = State(self.V, np.zeros((n, 3)), np.zeros(n, bool), np.ones(e), 0.0)
+
+    def by_program(self) -> None:
+        self._system(FRAME)
+
+    def by_numpy(self) -> None:
+        system(self._state.x, self._state.v, FRAME, **self.material.variables, rest=self.rest)
+
+    def constrain(self) -> None:
+        """Nothing is to be done: handles change values of the system alone."""
+
+    def step(self) -> Frame:
+        """Go on by `FRAME` seconds, in one step or, where edges stretch fast, in halved ones.
+
+        The measures: energy [J], stretch of the edge stretched most, number of steps,
+        vertices in contact, and iterations of the solver where it has any.
+        """
+        watch, remaining, steps, state = Stopwatch(), FRAME, 0, self._state
+        while remaining > 1e-9 * FRAME:
+            h = FRAME / 2**self.halvings
+            following = self._next(h, remaining, watch)
+            if following is None or (self.halvings < MOST_HALVINGS and self._is_too_fast(state, following)):
+                self.halvings += 1
+                continue
+            self._state = state = following
+            remaining, steps = remaining - h, steps + 1
+        self.positions = state.x
+        if state.jump < LARGEST_JUMP / 4:
+            self.halvings = max(self.halvings - 1, 0)
+        contacts, iterations = int(state.is_touching.sum()), self._solver.iterations
+        measures = {"energy": self.energy(state), "stretch": float(state.stretch.max()), "steps": steps}
+        return Frame(watch.seconds, measures | {"contacts": contacts, "iterations": iterations})
+
+    def _next(self, h: float, remaining: float, watch: Stopwatch) -> State | None:
+        """The state after a step of h, of which handles have the remaining time of the frame to get where they pull.
+
+        None where the system cannot be solved, but a shorter step's might be.
+        """
+        now, held = self._state, self.held
+        way = (self.targets - now.x[held]) * (h / remaining)
+        with watch.part("system"):
+            A, b = self._system(h)
+        with watch.part("contacts"):
+            touching, normals, speed = self._contacts(h, held)
+            self._give(A, b, held, np.eye(3), way / h)
+            self._give(A, b, touching, normals[:, :, None] * normals[:, None, :], speed[:, None] * normals)
+            self._rub(A, touching, normals, h)
+        try:
+            with watch.part("factor"):
+                self._solver.factor(A)
+            with watch.part("solve"):
+                v = self._solver.solve(b).reshape(-1, 3)
+        except SolverError:
+            if self.halvings == MOST_HALVINGS:
+                raise
+            return None
+        x = now.x + h * v
+        x[held] = now.x[held] + way
+        # where the obstacle would have to pull to keep the given speed, it lets go
+        is_touching = np.zeros(len(x), bool)
+        is_touching[touching] = np.sum(normals * v[touching], axis=1) < speed
+        stretch = self._lengths(x) / self._rest_lengths
+        return State(x, v, is_touching, stretch, float((stretch - now.stretch).max()))
+
+    def _is_too_fast(self, before: State, after: State) -> bool:
+        """Whether an edge grows too fast, or energy comes from nowhere: linearised forces have overshot."""
+        is_driven = self.material.wind.any() or (before.x[self.held] != after.x[self.held]).any()
+        rise = 0.0 if is_driven else self.energy(after) - self.energy(before)
+        return after.jump > LARGEST_JUMP or rise > self._largest_rise
+
+    def energy(self, state: State | None = None) -> float:
+        """The energy of a state, or of now [J]; see `energy`."""
+        return float(self._energy(**self._energy_arguments(state or self._state)))
+
+    def _energy_arguments(self, state: State) -> dict[str, Any]:
+        variables = self.material.variables
+        return {"x": state.x, "v": state.v} | {n: variables[n] for n in ("stretch", "shear", "bending", "gravity")}
+
+    def _system(self, h: float) -> tuple[Any, Any]:
+        return self.program(self._state.x, self._state.v, h, **self.material.variables)
+
+    def _contacts(self, h: float, held: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Vertices (k,) that touch an obstacle or would in this step, its normals (k, 3), and the speeds (k,) along
+        them that lead just to its surface."""
+        now = self._state
+        gaps, normals = nearest(self.obstacles, now.x)
+        falls = h * np.sum((now.v - [0, 0, h * self.material.gravity]) * normals, axis=1)
+        is_near = now.is_touching | (gaps + falls < 0)
+        is_near[held] = False
+        touching = np.flatnonzero(is_near)
+        return touching, normals[touching], np.minimum(-gaps[touching] / h, FASTEST_EXIT)
+
+    def _give(self, A: Any, b: np.ndarray, vertices: np.ndarray, along: np.ndarray, v: np.ndarray) -> None:
+        """Make vertices so heavy in the spaces of projections (k, 3, 3) that they have velocities v (k, 3) there."""
+        blocks = self._blocks[vertices]
+        heavy = HEAVY * np.trace(A.data[blocks], axis1=1, axis2=2) / 3
+        A.data[blocks] += heavy[:, None, None] * along
+        b.reshape(-1, 3)[vertices] += heavy[:, None] * v
+
+    def _rub(self, A: Any, vertices: np.ndarray, normals: np.ndarray, h: float) -> None:
+        """Friction, as drag across the normals: without a part in b it pulls toward rest."""
+        across = np.eye(3) - normals[:, :, None] * normals[:, None, :]
+        A.data[self._blocks[vertices]] += h * self.material.friction * self.rest.mass * across
+
+    def _lengths(self, x: np.ndarray) -> np.ndarray:
+        return np.linalg.norm(x[self._edges[:, 1]] - x[self._edges[:, 0]], axis=1)

@@ -1,0 +1,58 @@
+"""Run an app: in its window, or without a display into a folder, and say what each part of a frame took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from geoopt.apps.picture import PictureError, require_opengl
+from geoopt.apps.recording import Recording
+from geoopt.apps.simulation import Simulation
+from geoopt.apps.window import Window
+
+MakeWindow = Callable[[Simulation, bool, Recording | None], Window]
+
+
+def in_window(simulation: Simulation, make_window: MakeWindow, recording: Recording | None, console: Console) -> None:
+    """Show a simulation until its window is closed; record it if there is a recording."""
+    console.print(f"solver: {simulation.solver_note}", markup=False)
+    make_window(simulation, False, recording).show()
+    if recording is not None and recording.frames:
+        _report(simulation, recording, console)
+
+
+def headless(
+    simulation: Simulation, make_window: MakeWindow, recording: Recording, frames: int, console: Console
+) -> None:
+    """Run and record a simulation without a display; without OpenGL there are no pictures, but the same numbers."""
+    console.print(f"solver: {simulation.solver_note}", markup=False)
+    advance = lambda: recording.add(simulation.advance())  # noqa: E731
+    try:
+        require_opengl()
+        advance = make_window(simulation, True, recording).advance
+    except PictureError as missing:
+        console.print(f"no pictures: {missing}", markup=False)
+    for _ in track(range(frames), description="frames", console=console):
+        advance()
+    _report(simulation, recording, console)
+
+
+def _report(simulation: Simulation, recording: Recording, console: Console) -> None:
+    medians = recording.medians()
+    table = Table()
+    table.add_column(f"median of {len(recording.frames)} frames")
+    table.add_column("time", justify="right")
+    for part, seconds in medians.items():
+        table.add_row(part, f"{1e3 * seconds:.2f} ms")
+    work = sum(s for part, s in medians.items() if part != "drawing")
+    table.add_row("frame, without drawing", f"{1e3 * work:.2f} ms", end_section=True)
+    for name, value in recording.frames[-1].measures.items():
+        table.add_row(f"{name} at the end", f"{value:.4g}")
+    console.print(table)
+    faster = simulation.times_faster()
+    console.print(f"{simulation.compiled}: geoopt is {faster:.0f} × faster than the same code run by NumPy")
+    for path in recording.finish():
+        console.print(f"written: {path}", markup=False)

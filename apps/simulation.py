@@ -1,0 +1,141 @@
+"""What the apps have in common: a mesh that moves frame by frame, with handles that pull it. It draws nothing."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+import geoopt
+from geoopt.apps import handles as files
+from geoopt.apps.handles import Handle
+from geoopt.apps.solvers import Solver
+from geoopt.apps.timing import alternate
+from geoopt.errors import ArgumentError, MeshError
+from geoopt.meshes import check
+from geoopt.operators import interior_edges
+
+Mesh = tuple[np.ndarray, np.ndarray]
+FRAME = 1 / 30  # [s]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What one frame took and what came out. seconds : by part of the work;  measures : by name"""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    measures: dict[str, float] = field(default_factory=dict)
+
+
+class Simulation(ABC):
+    """A mesh in motion.
+
+    V : (n, 3) rest positions [m];  F : (m, 3) triangles;  positions : (n, 3) of now [m];  time : [s]
+    handles : move them by their frames; to add or remove some, call `grab` and `release`
+    """
+
+    compiled: str  # the part of a frame that a program does
+    solver_note: str  # which solver, and why
+    program: geoopt.Program
+
+    def __init__(self, mesh: Mesh):
+        V, F = mesh
+        check(V, F)
+        _check_manifold(F)
+        self.V, self.F = np.array(V, float), np.array(F)
+        self.positions = self.V.copy()
+        self.time = 0.0
+        self.handles: list[Handle] = []
+
+    @abstractmethod
+    def step(self) -> Frame:
+        """Go on by one frame, to where the handles pull."""
+
+    @abstractmethod
+    def constrain(self) -> None:
+        """The handles are others than before: the solver must know."""
+
+    @abstractmethod
+    def by_program(self) -> None:
+        """Run the program once."""
+
+    @abstractmethod
+    def by_numpy(self) -> None:
+        """Do once by NumPy what the program does."""
+
+    def times_faster(self, rounds: int = 3) -> float:
+        """How many times faster the program is than NumPy, at the present state."""
+        timings = alternate({"program": self.by_program, "NumPy": self.by_numpy}, rounds)
+        return timings["program"].times_faster_than(timings["NumPy"])
+
+    def advance(self) -> Frame:
+        """Move the handles along their tracks, then `step`."""
+        self.time += FRAME
+        for handle in self.handles:
+            if len(handle.track.times) > 1:
+                handle.follow(self.time)
+        return self.step()
+
+    def grab(self, vertices: np.ndarray, name: str = "") -> Handle:
+        """Make a handle of vertices where they are; those of other handles stay theirs.
+
+        Raises ArgumentError where all of them are in handles already.
+        """
+        vertices = np.setdiff1d(vertices, self.held)
+        if not len(vertices):
+            raise ArgumentError("these vertices are in a handle already; release it first")
+        handle = Handle(name or f"handle {len(self.handles)}", vertices, self.positions[vertices])
+        self.use([*self.handles, handle])
+        return handle
+
+    def release(self, handle: Handle) -> None:
+        """Let the vertices of a handle go."""
+        self.use([h for h in self.handles if h is not handle])
+
+    def use(self, handles: list[Handle]) -> None:
+        """Have these handles instead of those there are."""
+        before, self.handles = self.handles, handles
+        try:
+            self.constrain()
+        except geoopt.GeooptError:
+            self.handles = before
+            raise
+
+    def load(self, path: Path) -> None:
+        """Have the handles of a script; see `handles.read`."""
+        self.use(files.read(path, self.V, self.F))
+
+    def save(self, path: Path) -> None:
+        """Keep the handles in a file that `load` reads."""
+        files.write(path, self.handles, self.V, self.F)
+
+    def reset(self) -> None:
+        """Go back to the rest shape and to the start of all tracks."""
+        self.positions, self.time = self.V.copy(), 0.0
+        for handle in self.handles:
+            handle.start = self.V[handle.vertices]
+            handle.follow(0.0)
+
+    @property
+    def held(self) -> np.ndarray:
+        """The vertices of all handles (k,), one handle after the other."""
+        return np.concatenate([np.zeros(0, np.int64), *(h.vertices for h in self.handles)])
+
+    @property
+    def targets(self) -> np.ndarray:
+        """Where they are to be (k, 3)."""
+        return np.concatenate([np.zeros((0, 3)), *(h.targets for h in self.handles)])
+
+
+def note(solver: Solver, why: str) -> str:
+    """What the panel says of the choice of a solver."""
+    return f"{solver.name}: {why}"
+
+
+def _check_manifold(F: np.ndarray) -> None:
+    try:
+        interior_edges(F)
+    except ValueError as error:
+        raise MeshError(str(error)) from error

@@ -1,0 +1,133 @@
+"""The ARAP app: it ends where libigl's ARAP ends, lowers the energy, and refuses what it cannot hold."""
+
+from __future__ import annotations
+
+import time
+
+import igl
+import numpy as np
+import pytest
+
+from geoopt.apps import arap
+from geoopt.apps.handles import Track
+from geoopt.apps.solvers import SOLVERS
+from geoopt.errors import ArgumentError, MeshError
+from geoopt.meshes import bumpy
+from geoopt.operators import arap_energy
+
+from .conftest import two_triangles, with_unreferenced
+
+
+def pulled(options=None):
+    """A surface whose four handles move apart."""
+    V, F = bumpy(300)
+    simulation = arap.build((V, F), options)
+    tips = [int(np.argmax(V @ d)) for d in ([1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, 0, 1])]
+    moves = [[0.3, 0, 0.1], [-0.2, 0.1, 0], [0, 0.3, -0.2], [0, 0, 0]]
+    for tip, move in zip(tips, moves, strict=True):
+        handle = simulation.grab(np.flatnonzero(np.linalg.norm(V - V[tip], axis=1) < 0.3))
+        handle.frame[:3, 3] += move
+    return simulation
+
+
+def test_it_ends_where_libigl_ends():
+    ours = pulled(arap.ArapOptions(iterations=300))
+    assert ours.step().measures["change"] < 1e-6
+    data = igl.ARAPData()
+    data.energy, data.max_iter = igl.ARAP_ENERGY_TYPE_SPOKES, 1000
+    igl.arap_precomputation(ours.V, ours.F, 3, ours.held, data)
+    theirs = igl.arap_solve(ours.targets, data, ours.V.copy())
+    assert np.abs(ours.positions - ours.V).max() > 0.3
+    np.testing.assert_allclose(ours.positions, theirs, atol=1e-4)  # their rotations are in single precision
+
+
+def test_iterations_lower_the_energy_and_hold_the_handles():
+    simulation = pulled(arap.ArapOptions(iterations=1))
+    energies = []
+    for _ in range(8):
+        frame = simulation.step()
+        energies.append(arap_energy(simulation.positions, simulation.rest))
+        np.testing.assert_array_equal(simulation.positions[simulation.held], simulation.targets)
+    assert (np.diff(energies) < 0).all() and set(frame.seconds) == {"local step", "solve"}
+
+
+def test_the_reference_gives_the_same():
+    compiled, reference = pulled(), pulled()
+    reference.is_reference = True
+    compiled.step(), reference.step()
+    np.testing.assert_allclose(compiled.positions, reference.positions, atol=1e-9)
+
+
+def test_rigid_motions_of_a_handle_move_all():
+    V, F = bumpy(100)
+    simulation = arap.build((V, F), arap.ArapOptions(iterations=50))
+    handle = simulation.grab(np.arange(20))
+    handle.track = Track(np.array([0.0, 1.0]), np.zeros((2, 3)), np.array([[0.0, 0, 0], [0, 0, 60]]))
+    for _ in range(35):
+        simulation.advance()
+    c, s = np.cos(np.pi / 3), np.sin(np.pi / 3)
+    turned = (V - handle.middle) @ np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]]) + handle.middle
+    np.testing.assert_allclose(simulation.positions, turned, atol=2e-5)
+    simulation.reset()
+    np.testing.assert_array_equal(simulation.positions, V)
+    assert simulation.time == 0 and (handle.targets == V[:20]).all()
+
+
+@pytest.mark.parametrize("solver", [n for n in SOLVERS if n != "cg"])
+def test_every_solver_gives_the_same(solver):
+    if not SOLVERS[solver].is_installed:
+        pytest.skip(f"{SOLVERS[solver].module} is not installed")
+    one, other = pulled(arap.ArapOptions(solver=solver)), pulled(arap.ArapOptions(solver="superlu"))
+    one.step(), other.step()
+    np.testing.assert_allclose(one.positions, other.positions, atol=1e-9)
+
+
+def test_new_constraints_are_factored_in_the_background():
+    V, F = bumpy(300)
+    simulation = arap.build((V, F), arap.ArapOptions(background=True))
+    simulation.grab(np.arange(10)).frame[:3, 3] += [0, 0, 0.5]
+    deadline = time.monotonic() + 60
+    while simulation.is_refactoring and time.monotonic() < deadline:
+        time.sleep(0.01)
+    simulation.step()
+    np.testing.assert_array_equal(simulation.positions[:10], simulation.targets)
+
+
+def test_without_handles_nothing_moves():
+    simulation = pulled()
+    for handle in list(simulation.handles):
+        simulation.release(handle)
+    assert simulation.step() == arap.Frame() and (simulation.positions == simulation.V).all()
+
+
+def test_handles_keep_their_vertices():
+    simulation = pulled()
+    taken = simulation.handles[0].vertices
+    with pytest.raises(ArgumentError, match="in a handle already"):
+        simulation.grab(taken)
+    more = simulation.grab(np.arange(len(simulation.V)))
+    assert not np.isin(more.vertices, taken).any() and len(np.unique(simulation.held)) == len(simulation.V)
+
+
+def test_a_component_without_a_handle_is_named():
+    V, F = with_unreferenced()
+    simulation = arap.build((V, F))
+    with pytest.raises(MeshError, match=r"component of vertex 45 \(42 vertices\) has no handle"):
+        simulation.grab(np.array([0]))
+    assert simulation.handles == []
+    simulation.grab(np.array([0, 50])).frame[:3, 3] += 1
+    simulation.step()
+    assert np.isfinite(simulation.positions).all()
+    np.testing.assert_array_equal(simulation.positions[42:45], V[42:45])
+
+
+def broken(name):
+    V, F = two_triangles()
+    three = np.array([[0, 1, 2], [0, 1, 3], [1, 0, 2]])
+    return {"no faces": (V, F[:0]), "edge (0, 1)": (V, three), "not finite": (V * np.nan, F)}[name]
+
+
+@pytest.mark.parametrize(("name", "message"), [("no faces", "0 faces"), ("edge (0, 1)", "0, 1"), ("not finite",) * 2])
+def test_what_is_no_surface_is_refused(name, message):
+    with pytest.raises(MeshError, match=message):
+        arap.build(broken(name))

@@ -1,0 +1,111 @@
+"""The cloth app: it falls, lies and hangs; its energy only falls where nothing pulls."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from geoopt.apps import cloth
+from geoopt.apps.obstacles import Ball, Floor
+from geoopt.meshes import cloth as grid
+
+STILL_AIR = dict(air=0.0)
+
+
+def falling(vertices=100, **options):
+    return cloth.build(grid(vertices), cloth.ClothOptions(**options))
+
+
+def run(simulation, frames):
+    return [simulation.advance().measures for _ in range(frames)]
+
+
+def test_without_obstacles_it_falls_freely():
+    simulation = falling(obstacles=(), material=cloth.Material(**STILL_AIR))
+    run(simulation, 15)
+    h, n = cloth.FRAME, 15
+    want = simulation.V - [0, 0, 9.81 * h * h * n * (n + 1) / 2]  # implicit Euler
+    np.testing.assert_allclose(simulation.positions, want, atol=1e-9)
+
+
+def test_it_comes_to_rest_on_the_ball():
+    simulation = falling(400)
+    measures = run(simulation, 150)
+    assert np.isfinite(simulation.positions).all()
+    ball, floor = simulation.obstacles
+    assert ball.gaps(simulation.positions).min() > -1e-3 and floor.gaps(simulation.positions).min() > -1e-3
+    energies = np.array([m["energy"] for m in measures])
+    assert np.diff(energies).max() < 1e-4 * np.ptp(energies)
+    assert measures[-1]["contacts"] > 40 and measures[-1]["stretch"] < 1.3
+
+
+def test_stiffness_does_not_depend_on_the_resolution():
+    sag = []
+    for vertices in (100, 900):
+        material = cloth.Material(damping=0.1, stretch=100.0)
+        V, F = grid(vertices)
+        simulation = cloth.build((V[:, [0, 2, 1]], F), cloth.ClothOptions(obstacles=(), material=material))
+        simulation.grab(np.flatnonzero(simulation.V[:, 2] == 1))
+        run(simulation, 120)
+        sag.append(np.ptp(simulation.positions[:, 2]))
+    # a strip of density ρ is longer by ½ ρ g / stretch; warp and weft of some triangles run askew
+    longer, strip = np.array(sag) - 1, 0.5 * 0.5 * 9.81 / 100
+    assert (longer > 0.6 * strip).all() and (longer < strip).all() and np.ptp(longer) < 0.15 * strip
+
+
+def test_pins_are_followed_exactly():
+    simulation = falling(obstacles=())
+    handle = simulation.grab(np.array([0, 9]))
+    run(simulation, 5)
+    handle.frame[:3, 3] += [0.1, 0, 0.2]
+    run(simulation, 1)
+    np.testing.assert_allclose(simulation.positions[[0, 9]], handle.targets, atol=1e-12)
+
+
+def test_wind_carries():
+    simulation = falling(obstacles=(), material=cloth.Material(wind=np.array([0.0, 0, 30.0]), air=1.0))
+    run(simulation, 10)
+    assert simulation.positions[:, 2].min() > 0
+
+
+def test_materials_need_no_compilation():
+    simulation = falling(obstacles=())
+    simulation.grab(np.flatnonzero(simulation.V[:, 1] == 0))
+    program = simulation.program
+    run(simulation, 60)
+    before = np.ptp(simulation.positions[:, 2])
+    simulation.material.stretch, simulation.material.shear = 50.0, 10.0
+    run(simulation, 60)
+    assert np.ptp(simulation.positions[:, 2]) > before + 0.01 and simulation.program is program
+
+
+def test_fast_strains_halve_the_step():
+    simulation = falling(obstacles=())
+    handle = simulation.grab(np.array([0, 9]))
+    assert run(simulation, 1)[0]["steps"] == 1
+    handle.frame[:3, 3] += [0, 0, 0.3]
+    assert run(simulation, 1)[0]["steps"] > 1
+
+
+def test_every_solver_gives_the_same():
+    positions = []
+    for solver in ("superlu", "cg"):
+        simulation = falling(solver=solver)
+        run(simulation, 4)
+        positions.append(simulation.positions)
+    np.testing.assert_allclose(*positions, atol=1e-5)
+    assert simulation.step().measures["iterations"] > 0
+
+
+def test_reset_starts_again():
+    simulation = falling()
+    first = run(simulation, 3)
+    simulation.reset()
+    assert (simulation.positions == simulation.V).all() and run(simulation, 3) == first
+
+
+@pytest.mark.parametrize("obstacle", [Ball((0.1, 0.2, 0.3), 0.5), Floor(-0.2)], ids=str)
+def test_the_way_out_of_an_obstacle_is_along_the_normal(obstacle):
+    x = np.random.default_rng(0).normal(size=(50, 3))
+    out = x - obstacle.gaps(x)[:, None] * obstacle.normals(x)
+    np.testing.assert_allclose(obstacle.gaps(out), 0, atol=1e-12)

@@ -1,0 +1,98 @@
+"""`geoopt arap` and `geoopt cloth` without a display: pictures, numbers, and one-line errors that write nothing."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from geoopt.meshes import bumpy
+
+from .conftest import with_unreferenced
+from .test_cli import geoopt
+
+
+@pytest.fixture
+def folder(tmp_path):
+    import trimesh
+
+    for name, mesh in (("mesh", bumpy(200)), ("two", with_unreferenced())):
+        trimesh.Trimesh(*mesh, process=False).export(tmp_path / f"{name}.off", digits=17)
+    (tmp_path / "book.off").write_text("OFF\n5 3 0\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n0 -1 0\n3 0 1 2\n3 0 1 3\n3 0 1 4\n")
+    (tmp_path / "points.off").write_text("OFF\n3 0 0\n0 0 0\n1 0 0\n0 1 0\n")
+    (tmp_path / "nan.obj").write_text("v 0 0 0\nv 1 0 nan\nv 0 1 0\nf 1 2 3\n")
+    other = {"mesh": {"vertices": 9, "triangles": 9, "checksum": 1}, "handles": []}
+    (tmp_path / "other.json").write_text(json.dumps(other))
+    one = {"handles": [{"name": "one", "vertices": [0]}]}
+    (tmp_path / "one.json").write_text(json.dumps(one))
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "precious").write_text("precious")
+    return tmp_path
+
+
+RUNS = {
+    "arap": ("mesh.off",),
+    "cloth": ("--grid", 8, "--script", "sample"),
+}
+
+
+@pytest.mark.parametrize("app", RUNS)
+def test_it_runs_without_a_display(folder, app):
+    run = geoopt(app, *RUNS[app], "--headless", "--frames", 3, "--out", "run", "--threads", 1, cwd=folder)
+    assert run.returncode == 0, run.stderr
+    assert "median of 3 frames" in run.stdout and "× faster" in run.stdout and "solver: " in run.stdout
+    with (folder / "run" / "timings.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [int(r["frame"]) for r in rows] == [0, 1, 2] and all(float(r["solve [s]"]) > 0 for r in rows)
+    if "no pictures" in run.stdout:
+        assert "EGL" in run.stdout
+        return
+    from PIL import Image
+
+    frames = sorted((folder / "run" / "frames").glob("*.png"))
+    first, last = (np.asarray(Image.open(frames[i]).convert("RGB"), float) for i in (0, -1))
+    assert len(frames) == 3 and np.ptp(first) > 100 and (first != last).any()
+    again = geoopt(app, *RUNS[app], "--headless", "--frames", 1, "--out", "run", cwd=folder)
+    assert again.returncode == 2 and "run exists and is not empty" in again.stderr
+    again = geoopt(app, *RUNS[app], "--headless", "--frames", 1, "--out", "run", "--force", cwd=folder)
+    assert again.returncode == 0 and len(list((folder / "run" / "frames").iterdir())) == 1
+
+
+def test_without_opengl_the_numbers_are_written(folder, monkeypatch):
+    monkeypatch.setenv("__EGL_VENDOR_LIBRARY_FILENAMES", "/nonexistent.json")
+    run = geoopt("arap", "mesh.off", "--headless", "--frames", 2, "--out", "run", cwd=folder)
+    assert run.returncode == 0, run.stderr
+    assert "no pictures: cannot render without a display" in " ".join(run.stdout.split())
+    assert [p.name for p in (folder / "run").iterdir()] == ["timings.csv"]
+
+
+ERRORS = {
+    "0 faces": ("arap", "points.off"),
+    "edge (0, 1) belongs to more than two triangles": ("cloth", "book.off"),
+    "component of vertex 45": ("arap", "two.off", "--script", "one.json"),
+    "made for another mesh": ("arap", "mesh.off", "--script", "other.json"),
+    "not finite": ("cloth", "nan.obj"),
+    "none.json": ("cloth", "--grid", 4, "--script", "none.json"),
+    "solver 'magic' is unknown": ("arap", "mesh.off", "--solver", "magic"),
+    "device 'tpu' is unknown": ("cloth", "--grid", 4, "--device", "tpu"),
+    "full exists and is not empty": ("arap", "--out", "full"),
+    "there is no folder": ("cloth", "--out", "no/run"),
+}
+
+
+@pytest.mark.parametrize("message", ERRORS)
+def test_errors_are_one_line_and_write_nothing(folder, message):
+    before = sorted(folder.rglob("*"))
+    run = geoopt(*ERRORS[message], "--headless", "--frames", 1, cwd=folder)
+    assert run.returncode == 2, run.stderr
+    assert message in run.stderr and len(run.stderr.strip().splitlines()) == 1
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_without_a_display_the_window_is_refused(folder, monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    run = geoopt("cloth", "--grid", 4, cwd=folder)
+    assert run.returncode == 2 and "no display" in run.stderr and "--headless" in run.stderr
