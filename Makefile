@@ -24,7 +24,7 @@ demo: $(VENV)/.run  ## set everything up and run the main job on a generated mes
 	$(PY) -m geoopt demo --force --out out/curvature.png
 
 test: $(VENV)/.dev  ## set everything up and run all tests
-	$(PY) -m pytest
+	$(PY) -m pytest -n auto
 
 fast: $(VENV)/.dev  ## the tests without real meshes, the command line and random programs
 	$(PY) -m pytest --ignore tests/test_cli.py --ignore tests/test_random_programs.py -k "not real"
