@@ -263,8 +263,8 @@ class ClothSimulation(Simulation):
         them that lead just to its surface."""
         now = self._state
         gaps, normals = nearest(self.obstacles, now.x)
-        falls = h * np.sum((now.v - [0, 0, h * self.material.gravity]) * normals, axis=1)
-        is_near = now.is_touching | (gaps + falls < 0)
+        # without gravity, which would press down what hangs close above
+        is_near = now.is_touching | (gaps + h * np.sum(now.v * normals, axis=1) < 0)
         is_near[held] = False
         touching = np.flatnonzero(is_near)
         return touching, normals[touching], np.minimum(-gaps[touching] / h, FASTEST_EXIT)
