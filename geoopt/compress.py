@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .parts import Part
+from .parts import Part, Split
 from .plan import FIELDS, Access, Plan, PlannedKernel
 from .schedule import Schedule
 from .tables import Tables
@@ -42,21 +42,18 @@ class _Column:
 
 def compress(schedule: Schedule) -> Schedule:
     plan = schedule.plan
-    tables = Tables(plan.workspace + 1)
-    columns = [_columns(plan, k, rows) for k, rows in zip(plan.kernels, plan.rows_of_kernels(), strict=True)]
-    tasks = np.pad(plan.tasks, ((0, 0), (0, max(map(len, columns), default=0))))
-    kernels: list[PlannedKernel] = []
-    for kernel, rows, mine in zip(plan.kernels, plan.rows_of_kernels(), columns, strict=True):
+    rows_of = plan.rows_of_kernels()
+    columns = [_columns(plan, k, rows) for k, rows in zip(plan.kernels, rows_of, strict=True)]
+    split = Split(plan, max(map(len, columns), default=0))
+    for kernel, rows, mine in zip(plan.kernels, rows_of, columns, strict=True):
         fits = np.all([c.fits for c in mine], axis=0) if mine else np.ones(len(rows), bool)
         for i, column in enumerate(mine):
-            tasks[rows, FIELDS + i] = column.low
+            split.tasks[rows, FIELDS + i] = column.low
         for version, chosen in ((mine, fits), ([], ~fits)):
             if chosen.any() or (version is mine and fits.all()):
                 part = Part(plan, kernel, rows, chosen)
-                part.renumber(tasks, len(kernels))
-                kernels.append(part.planned(tables, _narrow(part, version, tables)))
-    small = replace(plan, kernels=tuple(kernels), tables=tuple(tables.arrays), tasks=tasks)
-    return Schedule(small, schedule.shares)
+                split.add(part, _narrow(part, version, split.tables))
+    return Schedule(split.result(), schedule.shares)
 
 
 def _columns(plan: Plan, kernel: PlannedKernel, rows: np.ndarray) -> list[_Column]:

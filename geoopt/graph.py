@@ -65,6 +65,10 @@ class Node:
     def ids(self) -> Ids:
         return Ids.contiguous(self.first, self.shape)
 
+    def places_in(self, ids: np.ndarray) -> np.ndarray:
+        """Where some ids (k,) are scalars of this node."""
+        return np.flatnonzero((ids >= self.first) & (ids < self.end))
+
 
 @dataclass(eq=False)
 class Graph:
@@ -199,7 +203,7 @@ class Graph:
                 continue
             ids = np.array(flat.to_array(np.int64))
             for node in found:
-                inside = np.flatnonzero((ids >= node.first) & (ids < node.end))
+                inside = node.places_in(ids)
                 ids[inside] = node.operands[0].to_array(np.int64).ravel()[ids[inside] - node.first]
             view = Ids.spaced(ids.reshape(view.shape))
 

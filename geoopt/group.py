@@ -131,7 +131,7 @@ class _Placing:
             return
         ids = flat.to_array()
         for node in nodes:
-            positions = np.flatnonzero((ids >= node.first) & (ids < node.end)).astype(ids.dtype)
+            positions = node.places_in(ids).astype(ids.dtype)
             local = ids[positions] - ids.dtype.type(node.first)
             self.wanted.setdefault(node.index, []).append((buffer, Ids.explicit(local), Ids.explicit(positions)))
 

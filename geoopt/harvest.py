@@ -148,7 +148,7 @@ class _Walk:
         ids = column.to_array()
         joined = [np.empty(len(ids), np.int64) for _ in first.operands]
         for node in nodes:
-            inside = np.flatnonzero((ids >= node.first) & (ids < node.end))
+            inside = node.places_in(ids)
             local = Ids.explicit(ids[inside] - node.first)
             operands = [o.compose(local) for o in node.operands]
             for target, operand in zip(joined, self._arranged(node.op, operands), strict=True):

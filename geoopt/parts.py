@@ -12,6 +12,26 @@ from .plan import BEGIN, COLUMN, END, FIRST_STRIP, KERNEL, STRIP, Access, Plan, 
 from .tables import Tables
 
 
+class Split:
+    """A plan while its kernels are taken apart: call `add` for every kernel, once or more.
+
+    columns : how many columns are added to the tasks, for their bases
+    """
+
+    def __init__(self, plan: Plan, columns: int = 0):
+        self.plan, self.tables = plan, Tables(plan.workspace + 1)
+        self.tasks = np.pad(plan.tasks, ((0, 0), (0, columns)))
+        self.kernels: list[PlannedKernel] = []
+
+    def add(self, part: Part, changed: Callable[[Access], Access | None]) -> None:
+        """A kernel of some tasks; see `Part.planned`."""
+        part.renumber(self.tasks, len(self.kernels))
+        self.kernels.append(part.planned(self.tables, changed))
+
+    def result(self) -> Plan:
+        return replace(self.plan, kernels=tuple(self.kernels), tables=tuple(self.tables.arrays), tasks=self.tasks)
+
+
 class Part:
     """The tasks ``chosen`` (a mask over ``rows``, all tasks of a kernel), whose columns hold their entries only."""
 
@@ -24,7 +44,8 @@ class Part:
         tasks[mine, KERNEL] = kernel
         members = tasks[mine, END] - tasks[mine, BEGIN]
         tasks[mine, COLUMN] = np.cumsum(members) - members - tasks[mine, BEGIN]
-        tasks[mine, FIRST_STRIP] = np.cumsum(self._strips()[self.chosen]) - self._strips()[self.chosen]
+        strips = self._strips()[self.chosen]
+        tasks[mine, FIRST_STRIP] = np.cumsum(strips) - strips
 
     def of(self, entries: np.ndarray, loop: int | None) -> np.ndarray:
         """Of one entry per member, or per term, those of the chosen tasks."""

@@ -119,6 +119,6 @@ def _address(groups: Groups, column: Ids) -> tuple[int, Ids]:
         return homes[0].buffer, Ids.explicit(found).canonical()
     out = np.empty(len(ids), dtype)
     for node, home in zip(nodes, homes, strict=True):
-        inside = np.flatnonzero((ids >= node.first) & (ids < node.end))
+        inside = node.places_in(ids)
         out[inside] = home.position.compose(Ids.explicit(ids[inside] - node.first)).to_array()
     return homes[0].buffer, Ids.explicit(out).canonical()

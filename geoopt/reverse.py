@@ -85,7 +85,7 @@ class _Reverse:
         ids = view.to_array(np.int64).ravel()
         flat = _mapped(adjoint, lambda a: a.reshape(-1))
         for node, _ in reads:
-            inside = Ids.spaced(np.flatnonzero((ids >= node.first) & (ids < node.end)))
+            inside = Ids.spaced(node.places_in(ids))
             part = _mapped(flat, lambda a, inside=inside: a.view(a.ids.compose(inside)))
             self._receive(node, Ids.spaced(ids[inside.to_array()]), part)
 

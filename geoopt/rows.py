@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .parts import Part
-from .plan import BEGIN, END, ROW_TERMS, Access, Plan, PlannedKernel
+from .parts import Part, Split
+from .plan import BEGIN, END, ROW_TERMS, Access, Plan
 from .schedule import Schedule
 from .tables import Tables
 
@@ -33,9 +33,9 @@ class _Rows:
 
 def rows(schedule: Schedule) -> Schedule:
     plan = schedule.plan
-    tables = Tables(plan.workspace + 1)
-    tasks = plan.tasks.copy()
-    kernels: list[PlannedKernel] = []
+    if not any(loop is not None for kernel in plan.kernels for loop in kernel.root_loops):
+        return schedule
+    split = Split(plan)
     for kernel, mine in zip(plan.kernels, plan.rows_of_kernels(), strict=True):
         written = [a for places in kernel.writes for a in places if a.loop is not None and a.table is not None]
         found = {a: _rows(plan, a, mine) for a in written}
@@ -43,9 +43,8 @@ def rows(schedule: Schedule) -> Schedule:
         for version, chosen in ((found, fits), ({}, ~fits)):
             if chosen.any():
                 part = Part(plan, kernel, mine, chosen)
-                part.renumber(tasks, len(kernels))
-                kernels.append(part.planned(tables, _by_row(part, version, tables)))
-    return replace(schedule, plan=replace(plan, kernels=tuple(kernels), tables=tuple(tables.arrays), tasks=tasks))
+                split.add(part, _by_row(part, version, split.tables))
+    return replace(schedule, plan=split.result())
 
 
 def _rows(plan: Plan, access: Access, tasks: np.ndarray) -> _Rows:

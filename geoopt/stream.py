@@ -102,7 +102,7 @@ def _stream(traced: Traced, reader: Node, targets: list[Node]) -> Stream | None:
 
 def _paired(node: Node, terms: np.ndarray, output: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Where terms and output have the same scalar of a node: first with first, second with second, ..."""
-    at = [np.flatnonzero((ids >= node.first) & (ids < node.end)) for ids in (terms, output)]
+    at = [node.places_in(ids) for ids in (terms, output)]
     read, written = terms[at[0]], output[at[1]]
     if not np.array_equal(read, written):
         orders = [np.argsort(ids, kind="stable") for ids in (read, written)]

@@ -72,7 +72,7 @@ class Structure:
         ids = column.to_array()
         out = np.empty(len(ids), np.uint64)
         for node in nodes:
-            inside = np.flatnonzero((ids >= node.first) & (ids < node.end))
+            inside = node.places_in(ids)
             out[inside] = self._within(node, Ids.explicit(ids[inside]), level)
         return _shortened(out)
 

@@ -88,3 +88,14 @@ def real_meshes() -> list:
     if not found:
         return [pytest.param(None, marks=pytest.mark.skip(reason=f"no meshes in {REAL_MESHES}"))]
     return [pytest.param(p, id=p.name) for p in found]
+
+
+def differences(function, x, step=1e-5):
+    """Central differences by each entry: the last axis of the result."""
+    columns = []
+    for i in range(x.size):
+        d = np.zeros(x.size)
+        d[i] = step
+        d = d.reshape(x.shape)
+        columns.append((np.asarray(function(x + d)) - np.asarray(function(x - d))) / (2 * step))
+    return np.stack(columns, axis=-1)

@@ -24,6 +24,7 @@ from geoopt.references import reachable
 from geoopt.sparse import from_triplets
 from geoopt.trace import trace
 
+from .conftest import differences
 from .test_ops import operands
 from .test_random_programs import Choices
 
@@ -124,17 +125,6 @@ ENERGIES = {
 @pytest.fixture(params=ENERGIES, ids=str)
 def energy(request):
     return ENERGIES[request.param]
-
-
-def differences(function, x, step=1e-5):
-    """Central differences by each entry: the last axis of the result."""
-    columns = []
-    for i in range(x.size):
-        d = np.zeros(x.size)
-        d[i] = step
-        d = d.reshape(x.shape)
-        columns.append((np.asarray(function(x + d)) - np.asarray(function(x - d))) / (2 * step))
-    return np.stack(columns, axis=-1)
 
 
 def assert_near(got, want, tolerance=1e-6):

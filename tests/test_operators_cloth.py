@@ -12,7 +12,7 @@ from geoopt import meshes
 from geoopt.meshes import icosphere
 from geoopt.operators import cloth, cloth_forces, cloth_system, stretch_shear_energy
 
-from .conftest import two_triangles
+from .conftest import differences, two_triangles
 
 RNG = np.random.default_rng(2)
 SHAPES = {"flat": lambda: meshes.cloth(30), "round": lambda: icosphere(42), "two triangles": two_triangles}
@@ -30,17 +30,6 @@ def shape(request):
 
 def matrices(x, v, h, record):
     return cloth_system(x, v, h, record)[0].toarray()
-
-
-def difference(function, x, step=1e-6):
-    """Central differences by each coordinate: the last axis of the result."""
-    columns = []
-    for i in range(x.size):
-        D = np.zeros(x.size)
-        D[i] = step
-        D = D.reshape(x.shape)
-        columns.append((function(x + D) - function(x - D)) / (2 * step))
-    return np.stack(columns, axis=-1)
 
 
 def assert_near(got, want, tolerance):
@@ -84,7 +73,7 @@ def test_the_bend_matrix_is_symmetric_and_negative(shape):
 def test_forces_are_minus_the_gradient_of_the_energy(shape):
     V, F, x, v = shape
     record = cloth(V, F, bending=0.0, gravity=(0, 0, 0), **UNDAMPED)
-    slope = difference(lambda y: stretch_shear_energy(y, record), x)
+    slope = differences(lambda y: stretch_shear_energy(y, record), x, step=1e-6)
     assert_near(cloth_forces(x, v, record).ravel(), -slope, 1e-7)
 
 
@@ -93,13 +82,13 @@ def test_the_matrix_is_the_derivative_of_the_forces(shape):
     record = cloth(V, F, bending=0.1, **UNDAMPED)
     M = record.mass * np.eye(x.size)
     K = (M - matrices(x, v, H, record)) / H**2
-    assert_near(K, difference(lambda y: cloth_forces(y, v, record).ravel(), x), 1e-6)
+    assert_near(K, differences(lambda y: cloth_forces(y, v, record).ravel(), x, step=1e-6), 1e-6)
 
 
 def test_damping_is_linear_in_velocity(shape):
     V, F, x, v = shape
     record = cloth(V, F, bend_damping=0.1)
-    D = difference(lambda w: cloth_forces(x, w, record).ravel(), v)
+    D = differences(lambda w: cloth_forces(x, w, record).ravel(), v, step=1e-6)
     still = replace(record, stretch=0.0, shear=0.0, bending=0.0)
     M = record.mass * np.eye(x.size)
     assert_near((M - matrices(x, 0 * v, H, still)) / H, D, 1e-7)
