@@ -25,6 +25,7 @@ from .hashing import add_hashes, add_segment_hashes, first_equal
 from .ops import OPS
 from .options import Options
 from .references import Reference, jump_counts, reachable, references
+from .scatter import Scatter, scatters, without_sums
 from .stream import Stream, streams, with_terms_in_order
 
 LOAD_COST = 1
@@ -36,6 +37,7 @@ class Cut:
     """A graph with its intermediates chosen.
 
     stored : indices of nodes whose scalars live in memory
+    scatters : per node whose scalars are added to outputs, where
     streams : per sum that writes its terms to an output, what it writes
     levels : per node, the step of the schedule in which a kernel for it runs (leaves: 0)
     ready : per node, the first step in which any kernel can evaluate or read it
@@ -46,6 +48,7 @@ class Cut:
     traced: Traced
     options: Options
     stored: frozenset[int]
+    scatters: dict[int, list[Scatter]]
     streams: dict[int, Stream]
     levels: dict[int, int]
     ready: dict[int, int]
@@ -75,13 +78,18 @@ class Cut:
         lines = []
         for node in self.graph.nodes:
             if node.index in self.levels and not node.is_leaf:
-                kinds = {"stored": self.stored, "written by the sum that reads it": self.streamed}
+                kinds = {
+                    "stored": self.stored,
+                    "added to outputs": self.scatters,
+                    "written by the sum that reads it": self.streamed,
+                }
                 kind = next((k for k, nodes in kinds.items() if node.index in nodes), "recomputed")
                 lines.append(f"n{node.index} = {node.op}{list(node.shape)}  {kind}, level {self.levels[node.index]}")
         return "\n".join(lines)
 
 
-def decompose(traced: Traced, options: Options) -> Cut:
+def decompose(traced: Traced, options: Options, adds: bool = True) -> Cut:
+    """adds : whether kernels can add to what others wrote"""
     if not options.has("global"):
         options = replace(options, t_ref=math.inf)
     else:
@@ -91,15 +99,21 @@ def decompose(traced: Traced, options: Options) -> Cut:
     live = reachable(traced)
     refs = {n.index: list(references(graph, n)) for n in live}
     chosen = _choose(traced, live, refs, options)
+    added = scatters(traced, refs, chosen, options.least_scattered) if adds and finds_blocks(options) else {}
+    if added:
+        traced = without_sums(traced, added)
+        graph, live = traced.graph, reachable(traced, added)
+        refs = {n.index: list(references(graph, n)) for n in live}
+        chosen = {i: cost for i, cost in chosen.items() if i in refs and i not in added}
     outputs = {n.index for view in traced.outputs for n in graph.nodes_of(view)}
-    roots = [n for n in live if not n.is_leaf and n.index in (chosen.keys() | outputs)]
+    roots = [n for n in live if not n.is_leaf and n.index in (chosen.keys() | outputs | added.keys())]
     equals = {n.index: e for n in roots if (e := _equal_scalars(graph, n)) is not None}
     distinct = {i: int(np.count_nonzero(first == np.arange(len(first)))) for i, first in equals.items()}
     found = streams(traced, refs, chosen, distinct) if finds_blocks(options) else {}
     traced, found = with_terms_in_order(traced, found)
     stored = frozenset(chosen).difference(*(stream.nodes for stream in found.values()))
-    levels, ready = _schedule(live, refs, stored, options.blocks)
-    return Cut(traced, options, stored, found, levels, ready, equals, refs)
+    levels, ready = _levels(traced, live, refs, stored, added, options.blocks)
+    return Cut(traced, options, stored, added, found, levels, ready, equals, refs)
 
 
 def finds_blocks(options: Options) -> bool:
@@ -119,7 +133,7 @@ def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> d
     if not options.blocks:
         for index, count in _shared(traced, live, refs, options.t_ref).items():
             jumps[index] = max(jumps[index], count)
-    blocks = _Blocks(live, refs) if finds_blocks(options) else None
+    blocks = _Blocks(live, refs) if finds_blocks(options) and options.assembly == "auto" else None
     tagged = set().union(*graph.tagged())
     written = _output_counts(traced)
     in_sums = {r.target.index for n in live if n.op == "segment_sum" for r in refs[n.index]}
@@ -142,11 +156,18 @@ def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> d
         )
         nested = node.index in in_sums and loops[node.index]
         is_comparison = node.gives_bool  # memory holds floats only
+        if node.index in in_sums:
+            often = _is_read_back(options, often, jump, cost)
         often = often or (node.op == "join" and jump >= options.t_ref) or (node.index in tagged and jump > 0)
         often = often or (blocks is not None and jump > 0 and blocks.pays(node, stored, jump, cost))
         if (often or nested) and not is_comparison:
             stored[node.index] = math.inf if loops[node.index] else cost
     return stored
+
+
+def _is_read_back(options: Options, often: bool, jump: float, cost: float) -> bool:
+    """Whether what a sum reads is stored for it, if its author says how sums are made."""
+    return {"auto": often, "recompute": False}.get(options.assembly, jump > 0 and cost > 2 * LOAD_COST)
 
 
 class _Blocks:
@@ -237,12 +258,33 @@ def _shared(traced: Traced, live: list[Node], refs: dict, t_ref: float) -> dict[
     return found
 
 
+def _levels(
+    traced: Traced, live: list[Node], refs: dict, stored: Collection[int], added: dict, in_place: bool
+) -> tuple[dict[int, int], dict[int, int]]:
+    """The levels of all nodes, and when they are ready. What is added to outputs comes after what is written there,
+    and an element's stored values with it, so that one kernel evaluates both."""
+    levels, ready = _schedule(live, refs, stored, in_place, {})
+    if not added:
+        return levels, ready
+    targets = {part.output for parts in added.values() for part in parts}
+    written = [n.index for output in targets for n in traced.graph.nodes_of(traced.outputs[output])]
+    start = 1 + max(1, *(levels[i] for i in written))
+    extents = {n.shape[0] for n in live if n.index in added}
+    beside = [n.index for n in live if n.index in stored and n.shape and n.shape[0] in extents]
+    for later in ([*added, *beside], added):
+        levels, ready = _schedule(live, refs, stored, in_place, dict.fromkeys(later, start))
+        if all(levels[i] < start for i in written):
+            break
+    return levels, ready
+
+
 def _schedule(
-    live: list[Node], refs: dict, stored: Collection[int], in_place: bool
+    live: list[Node], refs: dict, stored: Collection[int], in_place: bool, least: dict[int, int]
 ) -> tuple[dict[int, int], dict[int, int]]:
     """Longest paths. Deviation: the paper's shortest path can put two dependent expressions on one level.
 
     in_place : an element's stored values are locals of the kernels that also read them element by element
+    least : lower bounds of levels
     """
     levels: dict[int, int] = {}
     ready: dict[int, int] = {}
@@ -250,7 +292,7 @@ def _schedule(
         if node.is_leaf:
             levels[node.index], ready[node.index] = 0, 1
             continue
-        needs = [1]
+        needs = [1, least.get(node.index, 1)]
         for ref in refs[node.index]:
             target = ref.target.index
             needs.append(levels[target] if ref.is_regular and in_place else ready[target])

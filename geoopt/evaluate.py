@@ -11,7 +11,7 @@ from .decompose import Cut
 from .errors import InternalError
 from .graph import Graph, Node, Traced
 from .grid import Grid
-from .group import Groups
+from .group import Groups, Place
 from .ids import Ids
 from .kernel import Kernel, Kernels
 from .ops import OPS
@@ -122,7 +122,8 @@ class _Recompute:
 def _cut(cut: Cut, inputs: list[np.ndarray]) -> list[np.ndarray]:
     memory = _memory(cut.traced, inputs)
     readable: set[int] = set()
-    wanted = {n.index for v in cut.traced.outputs for n in cut.graph.nodes_of(v)} | cut.stored
+    wanted = {n.index for v in cut.traced.outputs for n in cut.graph.nodes_of(v)}
+    wanted |= cut.stored | cut.scatters.keys()
     for level in range(max(cut.levels.values(), default=0) + 1):
         step = _Recompute(cut.graph, memory, set(readable))
         for i in sorted(wanted):
@@ -132,7 +133,13 @@ def _cut(cut: Cut, inputs: list[np.ndarray]) -> list[np.ndarray]:
                 equal = cut.equals.get(i)
                 memory[node.first : node.end] = values if equal is None else values[equal]
         readable |= {i for i in cut.stored if cut.ready[i] == level + 1}
-    return _outputs(cut.traced, memory)
+    outputs = _outputs(cut.traced, memory)
+    for index, part in ((i, part) for i, parts in cut.scatters.items() for part in parts):
+        values = memory[cut.graph.nodes[index].ids.to_array()].ravel()
+        for entries in part.entries:
+            is_added = entries >= 0
+            np.add.at(outputs[part.output].reshape(-1), entries[is_added], part.sign * values[is_added])
+    return outputs
 
 
 def _groups(groups: Groups, inputs: list[np.ndarray]) -> list[np.ndarray]:
@@ -146,7 +153,7 @@ def _groups(groups: Groups, inputs: list[np.ndarray]) -> list[np.ndarray]:
         for root in g.roots:
             values = step._view(root.ids)
             for write in root.writes:
-                buffers[write.buffer][write.position.to_array()] = values
+                _write(buffers, write, values)
     _load_homes(groups, buffers, memory, set(cut.stored))
     step = _Recompute(cut.graph, memory, set(cut.stored))
     for index, stream in cut.streams.items():
@@ -154,6 +161,14 @@ def _groups(groups: Groups, inputs: list[np.ndarray]) -> list[np.ndarray]:
         values = step._view(cut.graph.nodes[index].operands[0])[written]
         buffers[len(cut.traced.variables) + stream.output][stream.entries[written]] = values
     return _shaped(groups, buffers)
+
+
+def _write(buffers: list[np.ndarray], place: Place, values: np.ndarray) -> None:
+    at = place.position.to_array()
+    if place.adds:
+        np.add.at(buffers[place.buffer], at, place.adds * values)
+    else:
+        buffers[place.buffer][at] = values
 
 
 def _buffers(groups: Groups, inputs: list[np.ndarray]) -> list[np.ndarray]:
@@ -183,7 +198,7 @@ def _kernels(kernels: Kernels, inputs: list[np.ndarray]) -> list[np.ndarray]:
         _load_homes(groups, buffers, memory, stored)
         for values, writes in zip(_kernel_values(kernel, memory), kernel.writes, strict=True):
             for write in writes:
-                buffers[write.buffer][write.position.to_array()] = values
+                _write(buffers, write, values)
     return _shaped(groups, buffers)
 
 

@@ -12,7 +12,7 @@ Buffers are numbered: the variables in call order, then the outputs, then the wo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,11 +29,16 @@ from .structure import Structure
 @dataclass(frozen=True, eq=False)
 class Place:
     """Where values are: entries ``position`` of a buffer, one per member of a root, or per term of its ``loop``, or
-    one per scalar of a node."""
+    one per scalar of a node. Values are added to what is there ``adds`` (-1, 0 or 1) times; 0: written."""
 
     buffer: int
     position: Ids
     loop: int | None = None
+    adds: int = 0
+
+    def of(self, members: Ids) -> Place:
+        """Of some members only."""
+        return replace(self, position=self.position.compose(members).canonical())
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +79,7 @@ class Groups:
             for root in group.roots:
                 if root.ids.shape != (group.size,):
                     raise InternalError("group", "a root has not one value per member")
-                for write in root.writes:
+                for write in (w for w in root.writes if not w.adds):
                     written[write.buffer] += write.position.size
         first = len(self.cut.traced.variables)
         for stream in self.cut.streams.values():
@@ -147,6 +152,15 @@ class _Placing:
                 complete.append((buffer, by_scalar))
         return complete, partial
 
+    def added(self, node: Node) -> list[Place]:
+        """Where a node's scalars are added."""
+        first = len(self.cut.traced.variables)
+        return [
+            Place(first + part.output, Ids.spaced(entries.reshape(node.shape)), adds=part.sign)
+            for part in self.cut.scatters.get(node.index, ())
+            for entries in part.entries
+        ]
+
     def _home(self, node: Node) -> Place:
         complete, _ = self.whole(node)
         if complete:
@@ -176,6 +190,7 @@ def _groups_of_node(cut: Cut, structure: Structure, placer: _Placing, node: Node
     is_stored = node.index in cut.stored
     if is_stored and placer.homes[node.index].buffer == placer.workspace:
         writes.append(Place(placer.workspace, placer.homes[node.index].position))
+    writes += placer.added(node)
     groups: list[Group] = []
     if writes and node.size:
         level = max(cut.levels[node.index], 1)
@@ -213,13 +228,13 @@ def _whole_node(cut: Cut, node: Node, writes: list[Place]) -> list[tuple[list[Ro
         views = [lanes(w.position) for w in writes]
         columns = lanes(node.ids)
         roots = [
-            Root(c, tuple(Place(w.buffer, v[i]) for w, v in zip(writes, views, strict=True)))
+            Root(c, tuple(replace(w, position=v[i]) for w, v in zip(writes, views, strict=True) if v[i].lowest >= 0))
             for i, c in enumerate(columns)
         ]
         return [(roots, columns[0].size)]
     result = []
     for members, copies in _by_copies(equals, node.size):
-        places = tuple(Place(w.buffer, w.position.compose(c).canonical()) for w in writes for c in copies)
+        places = tuple(w.of(c) for w in writes for c in copies)
         result.append(([Root(node.ids.compose(members).canonical(), places)], members.size))
     return result
 
@@ -246,8 +261,7 @@ def _root_hashes(structure: Structure, root: Root, level: int) -> np.ndarray:
 
 def _restricted(root: Root, members: np.ndarray) -> Root:
     pick = Ids.explicit(members)
-    writes = tuple(Place(w.buffer, w.position.compose(pick).canonical()) for w in root.writes)
-    return Root(root.ids.compose(pick).canonical(), writes)
+    return Root(root.ids.compose(pick).canonical(), tuple(w.of(pick) for w in root.writes))
 
 
 def _blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ from .errors import ArgumentError
 FAMILIES = ("constants", "sums", "factors", "fractions", "roots")  # in the order in which they are applied
 SWITCHES = ("global", "local", "memory")
 ASSUMPTIONS = ("finite",)
+SCATTERED_VALUES = 48  # with fewer values per element, entries that gather them are as fast
+ASSEMBLIES = ("auto", "gather", "recompute", "scatter")
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,9 @@ class Options:
         kernels need are computed in each), "local" decomposition (a kernel computes equal values each time they
         are written), "memory" optimisation (order of members, shared workspace, small columns, prefetching).
     assume : what simplification may assume: "finite" (no NaN and no infinity occurs, so that x - x is 0).
+    assembly : how sums of elements' values are made: "gather" (elements store their values, each entry reads its own),
+        "recompute" (each entry evaluates what it sums), "scatter" (elements add their values to the entries; on the
+        CPU), or "auto", by what each costs.
     lanes : width of a vector in elements; 0 means the host's.
     gathers : "scalar" loads, "hardware" gather instructions, or "auto" by the host's processor.
     """
@@ -37,6 +43,7 @@ class Options:
     blocks: bool = True
     without: frozenset[str] = frozenset()
     assume: frozenset[str] = frozenset()
+    assembly: str = "auto"
     lanes: int = 0
     gathers: str = "auto"
 
@@ -48,8 +55,9 @@ class Options:
         for name, least in (("t_ref", 0.0), ("t_complexity", 0), ("unrolled_terms", 0)):
             if not getattr(self, name) >= least:
                 raise ArgumentError(f"Options({name}={getattr(self, name)}): use a number of at least {least}")
-        if self.gathers not in ("auto", "scalar", "hardware"):
-            raise ArgumentError(f"Options(gathers={self.gathers!r}): use 'auto', 'scalar' or 'hardware'")
+        for name, choices in (("gathers", ("auto", "scalar", "hardware")), ("assembly", ASSEMBLIES)):
+            if getattr(self, name) not in choices:
+                raise ArgumentError(f"Options({name}={getattr(self, name)!r}): choose from {choices}")
         if self.lanes not in (0, 1, 2, 4, 8, 16):
             raise ArgumentError(f"Options(lanes={self.lanes}): use 1, 2, 4, 8 or 16, or 0 for the host's width")
 
@@ -63,6 +71,11 @@ class Options:
     def has(self, switch: str) -> bool:
         """Whether a switch or a family is on."""
         return switch not in self.without
+
+    @property
+    def least_scattered(self) -> float:
+        """With at least so many values of each element a sum of elements' values is scattered."""
+        return {"auto": SCATTERED_VALUES, "scatter": 1}.get(self.assembly, math.inf)
 
     @property
     def worker_count(self) -> int:

@@ -104,7 +104,7 @@ def member_order(kernel: Kernel, times: Times, address: Address, longest: int, b
     if by_time:
         times.reorder_inputs(kernel, address)
         reached, is_far = _reads(kernel, times, address)
-        for write in (w for places in kernel.writes for w in places):
+        for write in (w for places in kernel.writes for w in places if not w.adds):
             counts = 1 if write.loop is None else kernel.loops[write.loop].counts
             times.record(write.buffer, write.position, np.repeat(reached, counts))
     buckets = -(-kernel.size // longest)

@@ -60,12 +60,14 @@ class Device:
     """How programs are made for one kind of machine.
 
     back : the stages between `place` and `assemble`;  machine : made of the last one's result
+    adds : whether its kernels can add to what others wrote
     describe : what there is, in a line; raises DeviceError where something is missing
     """
 
     back: tuple[str, ...]
     machine: Callable[[Any, Options, np.dtype], Machine]
     describe: Callable[[], str]
+    adds: bool = False
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -73,7 +75,7 @@ class Device:
 
 
 DEVICES = {
-    "cpu": Device(("schedule", "allocate", "rows", "compress"), cpu.CpuMachine, cpu.describe),
+    "cpu": Device(("schedule", "allocate", "rows", "compress"), cpu.CpuMachine, cpu.describe, adds=True),
     "cuda": Device(("spread",), cuda.CudaMachine, cuda.describe),
     "cuda-on-host": Device(("spread",), cuda_on_host.HostedCudaMachine, cuda_on_host.describe),
 }
@@ -111,11 +113,13 @@ def compile(
     target = chosen(device)
     target.describe()
     options = options or Options()
+    if options.assembly == "scatter" and not target.adds:
+        raise ArgumentError(f"Options(assembly='scatter') is for the CPU; use 'auto' on device {device!r}")
     clock = _Clock(watch)
     traced, signature = clock.run("trace", lambda: trace(function, arguments, keywords))
     record: Any = traced
     for stage in target.stages[1:-1]:
-        work = _work(stage, options, dtype)
+        work = _work(stage, target, options, dtype)
         record = clock.run(stage, lambda work=work, record=record: work(record))
     machine = clock.run("assemble", lambda: target.machine(record, options, dtype))
     preparation = Preparation(len(traced.graph.nodes), traced.graph.size, clock.seconds, peak_bytes())
@@ -143,11 +147,11 @@ def devices() -> dict[str, str]:
     return found
 
 
-def _work(stage: str, options: Options, dtype: np.dtype) -> Callable[[Any], Any]:
+def _work(stage: str, device: Device, options: Options, dtype: np.dtype) -> Callable[[Any], Any]:
     """What a stage between trace and assemble does to the record before it."""
     return {
         "lift": lift,
-        "decompose": lambda ir: decompose(ir, options),
+        "decompose": lambda ir: decompose(ir, options, device.adds),
         "group": group,
         "harvest": harvest,
         "simplify": simplify,

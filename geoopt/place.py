@@ -8,9 +8,11 @@ Paper: address coherence, coalesced memory access.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from .group import Groups
+from .group import Groups, Place
 from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf
 from .order import Times, member_order
@@ -60,7 +62,7 @@ class _PlacedKernel:
         k = self.kernel
         loops = tuple(self._loop(i) for i in range(len(k.loops)))
         reads = tuple(self._read(leaf) for leaf in k.leaves)
-        writes = tuple(tuple(self._access(w.buffer, w.position, w.loop) for w in places) for places in k.writes)
+        writes = tuple(tuple(self._written(w) for w in places) for places in k.writes)
         return PlannedKernel(k.roots, reads, writes, loops, k.level, k.size)
 
     def tasks(self, number: int) -> np.ndarray:
@@ -94,6 +96,9 @@ class _PlacedKernel:
             order = self.order.members if leaf.loop is None else self._term_orders[leaf.loop]
             return self.tables.constants(constants if order is None else constants[order], leaf.loop)
         return self._access(*_address(self.groups, leaf.ids), leaf.loop)
+
+    def _written(self, place: Place) -> Access:
+        return replace(self._access(place.buffer, place.position, place.loop), adds=place.adds)
 
     def _access(self, buffer: int, column: Ids, loop: int | None) -> Access:
         """The access to entries of a buffer, one per member or one per term."""

@@ -13,6 +13,7 @@ from .template import Expression, bottom_up, evaluate_template, listing
 KERNEL, BEGIN, END, COLUMN, FIRST_STRIP, SHIFT, APART, FIELDS = range(8)  # columns of the table of tasks
 STRIP = 16  # members whose terms lie together in the columns of a loop: no vector is wider
 ROW_TERMS = 8  # the most entries of a row
+WRITES = {0: "=", 1: "+=", -1: "-="}  # by how often a write adds its value
 JOINT_SUMS = 12  # the most sums of one loop, so that their totals stay in registers
 
 
@@ -29,7 +30,8 @@ class Access:
     strided. With one it is at ``table[i] + offset``: accesses that share a table are neighbours.
     An access with a *lane* is to the task's own block of intermediates, where `allocate` found room for it:
     ``shift + lane * apart + i``, with shift and apart from the task. A *base* is the number of a base that each
-    task carries; the entries of the table count from it.
+    task carries; the entries of the table count from it. A write *adds* its value -1, 0 or 1 times to what is there;
+    0 is to write it.
     """
 
     buffer: int
@@ -40,6 +42,7 @@ class Access:
     lane: int | None = None
     base: int | None = None
     bits: int | None = None
+    adds: int = 0
 
     @property
     def column_loop(self) -> int | None:
@@ -133,6 +136,11 @@ class PlannedKernel:
                 found.append(Joint(key[1], part, tuple(written.pop(key, ()))))
         return found
 
+    @property
+    def added(self) -> list[Access]:
+        """Where it adds to what others wrote."""
+        return [a for places in self.writes for a in places if a.adds]
+
     def accesses(self) -> list[Access]:
         """All reads, then all writes."""
         return [*self.reads, *(a for places in self.writes for a in places)]
@@ -151,7 +159,7 @@ class PlannedKernel:
     def __str__(self) -> str:
         lines = [f"x{i} = {a}" for i, a in enumerate(self.reads)]
         lines += [listing(list(self.roots))]
-        lines += [f"{a} = y{i}" for i, places in enumerate(self.writes) for a in places]
+        lines += [f"{a} {WRITES[a.adds]} y{i}" for i, places in enumerate(self.writes) for a in places]
         return f"level {self.level}, {self.size} members, {self.terms} terms\n" + "\n".join(lines)
 
 
@@ -277,4 +285,7 @@ def _run(plan: Plan, row: np.ndarray, memory: list[np.ndarray]) -> None:
         values = evaluate_template(kernel.roots, leaves, sums, kernel.root_loops)
     for value, places in zip(values, kernel.writes, strict=True):
         for access in places:
-            memory[access.buffer][plan.entries(access, row)] = value
+            if access.adds:
+                np.add.at(memory[access.buffer], plan.entries(access, row), access.adds * value)
+            else:
+                memory[access.buffer][plan.entries(access, row)] = value

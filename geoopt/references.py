@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,9 +49,10 @@ def references(graph: Graph, node: Node) -> Iterator[Reference]:
                 yield Reference(node, target, node.op != "segment_sum" and is_regular(column, target), count)
 
 
-def reachable(traced: Traced) -> list[Node]:
+def reachable(traced: Traced, also: Iterable[int] = ()) -> list[Node]:
+    """The nodes that the outputs need, or some other nodes."""
     graph = traced.graph
-    used = {n.index for view in traced.outputs for n in graph.nodes_of(view)}
+    used = {n.index for view in traced.outputs for n in graph.nodes_of(view)}.union(also)
     for node in reversed(graph.nodes):
         if node.index in used:
             used.update(t.index for operand in node.operands for t in graph.nodes_of(operand))

@@ -2,11 +2,15 @@
 
 Takes: `Plan`.
 Gives: `Schedule`.
-Ensures: a task runs after every task whose values it reads, on whatever number of threads.
+Ensures: a task runs after every task whose values it reads or adds to, on whatever number of threads.
 
 Tasks are not run level by level: a task runs soon after the last one that it depends on, while what it reads
 is still in cache. Each thread sweeps over its own part of the mesh like that; tasks that need values of
 another thread's part come afterwards, level by level, with a barrier between levels.
+
+Tasks may add to the same entry. They do so in an order that does not depend on the number of threads: the sweep
+is cut into fixed ranges; those within a range come first, then those near the border of two ranges, which cannot
+meet those near other borders, then the rest. Several workers share the ranges.
 """
 
 from __future__ import annotations
@@ -16,8 +20,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .errors import InternalError
-from .plan import KERNEL, Plan
+from .plan import KERNEL, STRIP, Plan, PlannedKernel
 from .writers import Writers
+
+PRELUDE, LOCAL, LATER = 0, 1, 2  # phases of tasks; later ones go on from there
+TURNS = 3  # phases of a later step: for additions within a range, near the border of two, and elsewhere
+RANGE_TASKS = 16  # tasks that add to one range of the sweep, so that few of them belong to two ranges ...
+MOST_RANGES = 64  # ... but not more ranges than this: as many threads can add at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,24 +50,103 @@ class Schedule:
 
 
 def schedule(plan: Plan, workers: int) -> Schedule:
-    work = _work(plan)
-    first, last = _sweep_times(plan, work)
-    levels = np.array([plan.kernels[k].level for k in plan.tasks[:, KERNEL]], np.int64)
-    owner = np.minimum((first * workers).astype(np.int64), workers - 1)
-    is_local = owner == np.minimum((last * workers).astype(np.int64), workers - 1)
-    phase = np.where(is_local, 0, levels)
-    order = np.lexsort((np.arange(len(work)), levels, last, np.where(is_local, owner, 0), phase))
-    phases = max(int(phase.max(initial=0)), 0) + 1
-    shares = np.zeros((phases, workers + 1), np.int64)
-    for p in range(phases):
-        rows = order[phase[order] == p]
-        begin = int(np.searchsorted(phase[order], p))
-        if p == 0:
-            shares[p] = begin + np.searchsorted(owner[rows], np.arange(workers + 1))
+    sweep = _Sweep(plan, _ranges(plan, workers), workers)
+    is_local = sweep.phase == LOCAL
+    worker = np.where(is_local, sweep.worker, 0)
+    chain = np.where(is_local, 2 * sweep.high + (sweep.low < sweep.high), _chains(sweep))
+    order = np.lexsort((np.arange(len(chain)), sweep.levels, sweep.last, chain, worker, sweep.phase))
+    shares = np.zeros((0, workers + 1), np.int64)
+    for phase in np.unique(sweep.phase):
+        begin, end = np.searchsorted(sweep.phase[order], (phase, phase + 1))
+        rows = order[begin:end]
+        if phase <= LOCAL:
+            bounds = np.searchsorted(worker[rows], np.arange(workers + 1))
         else:
-            shares[p] = begin + _even(work[rows], workers)
-    used = shares[:, 0] < shares[:, -1]
-    return Schedule(replace(plan, tasks=np.ascontiguousarray(plan.tasks[order])), shares[used])
+            bounds = _even(sweep.work[rows], chain[rows], workers)
+        shares = np.vstack([shares, begin + bounds])
+    return Schedule(replace(plan, tasks=np.ascontiguousarray(plan.tasks[order])), shares)
+
+
+def _ranges(plan: Plan, workers: int) -> int:
+    """Into how many parts the sweep is cut. Where tasks add to what others wrote, the order in which they do so
+    depends on the parts, so that these must not depend on the number of workers."""
+    adding = int(_adds(plan).sum())
+    return int(np.clip(adding // RANGE_TASKS, 1, MOST_RANGES)) if adding else workers
+
+
+def _adds(plan: Plan) -> np.ndarray:
+    """Which tasks add to what others wrote."""
+    return np.array([bool(kernel.added) for kernel in plan.kernels], bool)[plan.tasks[:, KERNEL]]
+
+
+class _Sweep:
+    """When the sweep over the mesh touches what each task needs, and so when the task may run.
+
+    first, last : from 0 to 1, through all its dependencies;  low, high : their ranges;  worker : that of both
+    phase : PRELUDE for what single values need that others read everywhere; LOCAL for tasks that need one worker's
+        ranges only; the others come later, step by step
+    """
+
+    def __init__(self, plan: Plan, ranges: int, workers: int):
+        self.plan, self.ranges, self.workers = plan, ranges, workers
+        count = len(plan.tasks)
+        self.work = _work(plan)
+        self.levels = np.array([k.level for k in plan.kernels], np.int64)[plan.tasks[:, KERNEL]]
+        self.first, self.last = np.zeros(count), np.zeros(count)
+        self.low, self.high, self.worker = (np.zeros(count, np.int64) for _ in range(3))
+        self.phase = np.full(count, LOCAL)
+        self._last_addition = max((k.level for k in plan.kernels if k.added), default=0)
+        writers = Writers(plan)
+        for number, mine in enumerate(plan.rows_of_kernels()):
+            self._kernel(plan.kernels[number], mine, writers)
+            writers.add(number, mine)
+
+    def _kernel(self, kernel: PlannedKernel, mine: np.ndarray, writers: Writers) -> None:
+        needs = [a for a in kernel.reads if len(self.plan.variable_sizes) <= a.buffer <= self.plan.workspace]
+        sources = [writers.sources(access, mine) for access in dict.fromkeys([*needs, *kernel.added])]
+        late = [s for s in sources if not (self.phase[s[2]] == PRELUDE).all()]
+        if not late and kernel.size <= STRIP and not kernel.added:
+            self.phase[mine] = PRELUDE
+            return
+        done = np.cumsum(self.work[mine])
+        when = (done - self.work[mine]) / max(done[-1] if len(done) else 1.0, 1.0)
+        self.first[mine], self.last[mine] = (1.0, 0.0) if late else (when, when)
+        step = np.full(len(self.phase), kernel.level)
+        for busy, start, writer in late:
+            self.last[busy] = np.maximum(self.last[busy], np.maximum.reduceat(self.last[writer], start))
+            self.first[busy] = np.minimum(self.first[busy], np.minimum.reduceat(self.first[writer], start))
+            after = np.maximum.reduceat(self.phase[writer], start)
+            step[busy] = np.maximum(step[busy], np.where(after > LOCAL, (after - LATER) // TURNS + 1, 0))
+        self.last[mine] = np.maximum(self.first[mine], self.last[mine])
+        self._place(kernel, mine, step[mine])
+
+    def _place(self, kernel: PlannedKernel, mine: np.ndarray, step: np.ndarray) -> None:
+        """The ranges, workers and phases of a kernel's tasks, whose times are known."""
+        first, last = self.first[mine] * self.ranges, self.last[mine] * self.ranges
+        low, high = (np.minimum(t, self.ranges - 1).astype(np.int64) for t in (first, last))
+        self.low[mine], self.high[mine] = low, high
+        self.worker[mine] = low * self.workers // self.ranges
+        is_local = (self.worker[mine] == high * self.workers // self.ranges) & (step == kernel.level)
+        turn = np.zeros(len(mine), np.int64)
+        if kernel.added:  # all in one order, whatever their levels
+            turn = np.minimum(high - low, 1)
+            turn[(turn > 0) & ((first < high - 0.5) | (last >= high + 0.5))] = 2
+            is_local &= turn < 2
+            step = np.maximum(step, self._last_addition)
+        self.phase[mine] = np.where(is_local, LOCAL, LATER + TURNS * step + turn)
+
+
+def _chains(sweep: _Sweep) -> np.ndarray:
+    """A number per task, equal for tasks of one phase that may add to the same entries: those whose times overlap.
+    One worker runs them, in one order. Tasks that only write are chains of their own."""
+    chain = np.argsort(np.argsort(sweep.last, kind="stable"))
+    for phase in np.unique(sweep.phase[_adds(sweep.plan) & (sweep.phase > LOCAL)]):
+        rows = np.flatnonzero(sweep.phase == phase)
+        rows = rows[np.argsort(sweep.first[rows], kind="stable")]
+        reached = np.maximum.accumulate(sweep.last[rows])
+        starts = np.append(True, sweep.first[rows[1:]] > reached[:-1])
+        chain[rows] = chain[rows[np.flatnonzero(starts)]][np.cumsum(starts) - 1]
+    return chain
 
 
 def _work(plan: Plan) -> np.ndarray:
@@ -70,30 +158,9 @@ def _work(plan: Plan) -> np.ndarray:
     return work
 
 
-def _even(work: np.ndarray, workers: int) -> np.ndarray:
-    """Boundaries that split consecutive tasks into parts of about equal work."""
+def _even(work: np.ndarray, chain: np.ndarray, workers: int) -> np.ndarray:
+    """Boundaries that split consecutive chains of tasks into parts of about equal work."""
+    starts = np.flatnonzero(np.append(True, chain[1:] != chain[:-1]))
     total = np.concatenate([[0.0], np.cumsum(work)])
-    inner = np.searchsorted(total, total[-1] * np.arange(1, workers) / workers)
-    return np.concatenate([[0], inner, [len(work)]])
-
-
-def _sweep_times(plan: Plan, work: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """When the sweep first and last touches what a task needs, from 0 to 1, through all its dependencies."""
-    rows = plan.tasks
-    kernel_rows = plan.rows_of_kernels()
-    first, last = np.zeros(len(rows)), np.zeros(len(rows))
-    writers = Writers(plan)
-    for k in sorted(range(len(plan.kernels)), key=lambda k: plan.kernels[k].level):
-        mine = kernel_rows[k]
-        reads = [a for a in plan.kernels[k].reads if len(plan.variable_sizes) <= a.buffer <= plan.workspace]
-        if reads:
-            first[mine], last[mine] = 1.0, 0.0
-            for access in dict.fromkeys(reads):
-                busy, start, writer = writers.sources(access, mine)
-                last[busy] = np.maximum(last[busy], np.maximum.reduceat(last[writer], start))
-                first[busy] = np.minimum(first[busy], np.minimum.reduceat(first[writer], start))
-        else:
-            done = np.cumsum(work[mine])
-            first[mine] = last[mine] = (done - work[mine]) / max(done[-1] if len(done) else 1.0, 1.0)
-        writers.add(k, mine)
-    return first, np.maximum(first, last)
+    inner = np.searchsorted(total[starts], total[-1] * np.arange(1, workers) / workers)
+    return np.concatenate([[0], np.append(starts, len(work))[inner], [len(work)]])

@@ -18,7 +18,7 @@ class Writers:
 
     def add(self, kernel: int, mine: np.ndarray) -> None:
         """Record what the tasks ``mine`` of a kernel write."""
-        for access in (a for places in self.plan.kernels[kernel].writes for a in places):
+        for access in (a for places in self.plan.kernels[kernel].writes for a in places if not a.adds):
             task = np.repeat(mine.astype(np.int32), self.plan.entries_of_tasks(mine, access.loop))
             self.task_of[access.buffer - self.first_buffer][entries(self.plan, access, len(task))] = task
 

@@ -16,6 +16,7 @@ from ..template import Expression, bottom_up
 from .llvm_math import Functions
 from .llvm_memory import Vectors, zeros
 from .llvm_rows import Rows
+from .llvm_scatter import Additions
 
 # NaN in gives NaN out, so neither nnan nor ninf; nor reassoc, which makes y of (x + y) - x, also where x is NaN
 FLAGS = "contract arcp nsz afn"
@@ -39,7 +40,7 @@ class _Function:
         bodies = self._body("f"), self._body("t")
         whole, rest = (body.lines(block) for body, block in zip(bodies, ("body", "tail"), strict=True))
         lines = [f"define void @{name}(ptr noalias %buffers, ptr noalias %task) {{", "entry:"]
-        lines += [*self._entry(), *bodies[0].allocations()]
+        lines += [*self._entry(), *bodies[0].allocations(), *bodies[0].kept_allocation()]
         lines += [
             "  br label %head",
             "head:",
@@ -104,7 +105,7 @@ class _Function:
         return sorted({a.buffer for a in self.kernel.accesses()} | self.kernel.tables())
 
 
-class _Body(Functions, Rows):
+class _Body(Functions, Rows, Additions):
     """The statements that evaluate one vector of members: all reads, then all writes.
 
     prefix : "f" for whole vectors, "t" for the masked rest; it starts the names of all values
@@ -130,11 +131,14 @@ class _Body(Functions, Rows):
         values = {i: self.value(r) for i, r in enumerate(self.kernel.roots) if loops[i] is None}
         for i, value in values.items():
             self._stores(i, value)
+        self.block = self.add_kept(self.block)
         return self.outer
 
     def _stores(self, root: int, value: str) -> None:
         for access in self.kernel.writes[root]:
-            if access.bits is None:
+            if access.adds:
+                self.keep(root, value)
+            elif access.bits is None:
                 self.store(access, value)
             else:
                 self.write_term(access, value)

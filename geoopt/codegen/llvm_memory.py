@@ -13,6 +13,7 @@ import numpy as np
 from ..plan import ROW_TERMS, Access, Plan, PlannedKernel
 
 ROW = 4  # neighbours read together
+FOLLOWED = 16  # columns
 AHEAD = 96  # members between a prefetch and its use: a memory latency's worth of work
 
 
@@ -110,7 +111,7 @@ class Memory:
         plan, kernel = self.plan, self.kernel
         inputs = [a for a in kernel.reads if a.buffer < len(plan.variable_sizes)]
         known = {a.buffer for a in kernel.reads} | {plan.workspace}
-        outputs = [a for places in kernel.writes for a in places if a.buffer not in known]
+        outputs = [a for places in kernel.writes for a in places if a.buffer not in known and not a.adds]
         streams = {
             (a.buffer, a.table, a.base): (a, 0) for a in reversed(inputs) if a.table is not None and a.loop is None
         }
@@ -118,9 +119,9 @@ class Memory:
             (a.buffer, a.table, a.base): (a, 1) for a in outputs if a.table is not None and a.column_loop is None
         }
         wanted = [w for w in streams.values() if not kernel.loops or w[0].bits is not None]
-        if not wanted or not self.v.prefetches:
+        if not self.v.prefetches:
             return
-        self.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        self._prefetch_columns()
         entries: dict[tuple, str] = {}
         for access, is_write in wanted:
             # rows may be anywhere, and cross the ends of cache lines; other streams are dense
@@ -132,7 +133,27 @@ class Memory:
                     entries[access.table, lane] = self._entry(access, i, frozenset())
                 for offset in offsets:
                     at = self._address(access, entries[access.table, lane], access.offset + offset, frozenset())
-                    self.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 {is_write}, i32 3, i32 1)")
+                    self._fetch(at, is_write)
+
+    def _prefetch_columns(self) -> None:
+        """Fetch ahead in the columns, where there are more of them than hardware follows."""
+        kernel, workspace = self.kernel, self.plan.workspace
+        columns = {
+            (f"%c{a.table}", self.index_types[a.table][0])
+            for a in kernel.accesses()
+            if a.table is not None and a.column_loop is None
+        }
+        constants = {(f"%b{a.buffer}", self.v.scalar) for a in kernel.reads if a.buffer > workspace and a.loop is None}
+        if len(columns) + len(constants) <= FOLLOWED:
+            return
+        i = self.let(f"add i64 %i, {AHEAD}")
+        for column, kind in sorted(columns | constants):
+            at = self.let(f"getelementptr {kind}, ptr {column}, i64 {i}")
+            self._fetch(at, 0)
+
+    def _fetch(self, at: str, is_write: int) -> None:
+        self.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        self.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 {is_write}, i32 3, i32 1)")
 
     # -- reading --------------------------------------------------------------------------------------
 

@@ -1,0 +1,202 @@
+"""Which sums are scattered: elements add their values straight into the outputs, nothing is stored in between.
+
+A matrix assembled from blocks of elements is such a sum. What its entries are without the elements (zero, or what
+is added to the sum) is written first; then each element adds its values, in an order that does not depend on the
+number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .graph import Graph, Node, Traced
+from .patterns import sorting
+from .references import Reference, reachable
+
+LINEAR = {"add": (1, 1), "subtract": (1, -1), "negative": (-1,)}  # signs of the operands
+
+_Use = tuple[int, np.ndarray, np.ndarray, np.ndarray]  # output, scalars, entries, signs
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """Where the scalars of a node are added.
+
+    output : its number;  entries : (k, size) of the node, the entries of the output that each scalar is added to;
+        -1 in lanes that are added to fewer
+    sign : 1, or -1 where they are subtracted;  lanes : of the node;  sums : the nodes that are added up so
+    """
+
+    output: int
+    entries: np.ndarray
+    sign: int
+    lanes: int
+    sums: frozenset[int]
+
+    @property
+    def values(self) -> int:
+        """How many values an element adds."""
+        return int((self.entries[:, : self.lanes] >= 0).sum())
+
+
+def scatters(
+    traced: Traced, refs: dict[int, list[Reference]], stored: Collection[int], least: float
+) -> dict[int, list[Scatter]]:
+    """The stored nodes that can be scattered, by index, if each element has at least so many values."""
+    found = _Sums(traced, refs, stored).scattered()
+    values: dict[int, int] = {}  # per number of elements
+    for index, parts in found.items():
+        node = traced.graph.nodes[index]
+        values[node.shape[0]] = values.get(node.shape[0], 0) + sum(p.values for p in parts)
+    return {i: parts for i, parts in found.items() if values[traced.graph.nodes[i].shape[0]] >= least}
+
+
+def without_sums(traced: Traced, found: dict[int, list[Scatter]]) -> Traced:
+    """The program with zeros for the sums that are scattered: what is there before elements add to it."""
+    graph, nodes = traced.graph, list(traced.graph.nodes)
+    for index in {s for parts in found.values() for part in parts for s in part.sums}:
+        zeros = np.broadcast_to(0.0, nodes[index].shape)
+        nodes[index] = replace(nodes[index], op="constant", operands=(), values=zeros, offsets=np.zeros(0, np.int32))
+    return replace(traced, graph=Graph(nodes, graph.firsts, graph.size, graph.blocks))
+
+
+@dataclass(frozen=True, eq=False)
+class _Flow:
+    """Where a node's scalars go: scalar i to the entries[offsets[i]:offsets[i + 1]] of one output, with signs."""
+
+    output: int
+    offsets: np.ndarray
+    entries: np.ndarray
+    signs: np.ndarray
+
+    def of(self, scalars: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """For some scalars, numbers into them and into the entries: one pair for each entry that one goes to."""
+        counts = np.diff(self.offsets)[scalars]
+        which = np.repeat(np.arange(len(scalars)), counts)
+        first = self.offsets[scalars] - (np.cumsum(counts) - counts)
+        return which, np.arange(len(which)) + first[which]
+
+
+class _Sums:
+    """The sums of a program whose values are added to outputs, and nothing else reads them."""
+
+    def __init__(self, traced: Traced, refs: dict[int, list[Reference]], stored: Collection[int]):
+        self.traced, self.graph, self.stored = traced, traced.graph, stored
+        self.readers: dict[int, dict[int, Node]] = {}
+        self.jumps: dict[int, set[int]] = {}  # the readers in other elements
+        self.targets_of: dict[int, dict[int, Node]] = {}
+        for r in (r for references in refs.values() for r in references):
+            self.readers.setdefault(r.target.index, {})[r.reader.index] = r.reader
+            self.targets_of.setdefault(r.reader.index, {})[r.target.index] = r.target
+            self.jumps.setdefault(r.target.index, set()).update([] if r.is_regular else [r.reader.index])
+        self.live = reachable(traced)
+        self.outputs_of: dict[int, list[int]] = {}
+        for number, view in enumerate(traced.outputs):
+            for node in self.graph.nodes_of(view):
+                self.outputs_of.setdefault(node.index, []).append(number)
+
+    def scattered(self) -> dict[int, list[Scatter]]:
+        sums = [n for n in self.live if self._is_plain_sum(n)]
+        flows = self._flows(sums)
+        found_parts = ((n.index, self._parts(n, flow)) for n in sums if (flow := flows[n.index]) is not None)
+        parts = {index: of_sum for index, of_sum in found_parts if of_sum is not None}
+        while True:  # what a sum that is not scattered reads stays stored, and with it all sums that read it
+            good = {i: of_sum for i, of_sum in parts.items() if all(self._is_alone(e, parts) for e in of_sum)}
+            if len(good) == len(parts):
+                break
+            parts = good
+        found: dict[int, list[Scatter]] = {}
+        for of_sum in parts.values():
+            for element, part in of_sum.items():
+                found.setdefault(element, []).append(part)
+        return found
+
+    def _is_plain_sum(self, node: Node) -> bool:
+        """Whether a node sums stored values of elements."""
+        summands = self.targets_of.get(node.index, {}).values() if node.op == "segment_sum" else ()
+        return bool(summands) and all(
+            t.index in self.stored and t.op not in ("segment_sum", "join") and t.index not in self.outputs_of
+            for t in summands
+        )
+
+    def _is_alone(self, element: int, parts: dict) -> bool:
+        """Whether nothing but scattered sums reads a node in other elements."""
+        return all(reader in parts for reader in self.jumps[element])
+
+    def _flows(self, sums: list[Node]) -> dict[int, _Flow | None]:
+        """Where sums go, straight or through additions; None where something else reads them, too."""
+        reached = {n.index for n in sums}
+        for node in self.live:
+            if any(t in reached for t in self.targets_of.get(node.index, ())):
+                reached.add(node.index)
+        flows: dict[int, _Flow | None] = {}
+        for index in sorted(reached, reverse=True):
+            flows[index] = self._flow(self.graph.nodes[index], flows)
+        return flows
+
+    def _flow(self, node: Node, flows: dict[int, _Flow | None]) -> _Flow | None:
+        """Of one node, from those of its readers."""
+        uses = [*self._written(node)]
+        for reader in self.readers.get(node.index, {}).values():
+            flow = flows[reader.index]
+            if flow is None or reader.op not in LINEAR:
+                return None
+            uses += self._through(reader, flow, node)
+        if len({output for output, *_ in uses}) != 1:
+            return None
+        scalars, entries, signs = (np.concatenate(column) for column in list(zip(*uses, strict=True))[1:])
+        order, offsets = sorting(scalars, node.size)
+        if (offsets[1:] == offsets[:-1]).any():
+            return None
+        return _Flow(uses[0][0], offsets, entries[order], signs[order])
+
+    def _written(self, node: Node) -> Iterator[_Use]:
+        """Its scalars that are entries of outputs."""
+        for output in self.outputs_of.get(node.index, ()):
+            ids = self.traced.outputs[output].to_array().ravel()
+            at = node.places_in(ids)
+            yield output, ids[at] - node.first, at.astype(np.int32), np.ones(len(at), np.int8)
+
+    def _through(self, reader: Node, flow: _Flow, node: Node) -> Iterator[_Use]:
+        """Its scalars that an addition reads."""
+        for operand, sign in zip(reader.operands, LINEAR[reader.op], strict=True):
+            ids = operand.to_array().ravel()
+            at = node.places_in(ids)
+            which, goes = flow.of(at)
+            yield flow.output, ids[at[which]] - node.first, flow.entries[goes], sign * flow.signs[goes]
+
+    def _parts(self, node: Node, flow: _Flow) -> dict[int, Scatter] | None:
+        """Per node that a sum reads, where its scalars are added; None where elements are not read alike."""
+        if (flow.signs != flow.signs[0]).any():
+            return None
+        terms = node.operands[0].to_array()
+        segments = np.repeat(np.arange(node.size, dtype=np.int32), np.diff(node.offsets))
+        found = {}
+        for element in self.targets_of[node.index].values():
+            at = element.places_in(terms)
+            which, goes = flow.of(segments[at])
+            scalars = (terms[at] - terms.dtype.type(element.first))[which]
+            columns = _columns(element, scalars, flow.entries[goes])
+            if columns is None:
+                return None
+            found[element.index] = Scatter(
+                flow.output, columns, int(flow.signs[0]), element.lanes, frozenset({node.index})
+            )
+        return found
+
+
+def _columns(element: Node, scalars: np.ndarray, entries: np.ndarray) -> np.ndarray | None:
+    """The entries of each scalar of a node, one below another, and -1 where there are no more; None where the
+    scalars of one lane have different numbers of them."""
+    order, offsets = sorting(scalars, element.size)
+    counts = np.diff(offsets).reshape(-1, element.lanes)
+    if not counts.size or (counts != counts[:1]).any():
+        return None
+    columns = np.full((int(counts.max()), element.size), -1, np.int32)
+    for k, column in enumerate(columns):
+        has = np.flatnonzero(np.tile(counts[0] > k, len(counts)))
+        column[has] = entries[order[offsets[:-1][has] + k]]
+    return columns

@@ -1,0 +1,178 @@
+"""The three ways to assemble give the same; additions happen in an order that does not depend on the threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import geoopt
+from geoopt.evaluate import evaluate
+from geoopt.meshes import bumpy
+from geoopt.meshes import cloth as cloth_mesh
+from geoopt.operators import cloth, cloth_system, cotan_laplacian, symmetric_dirichlet_energy
+from geoopt.plan import KERNEL
+from geoopt.sparse import from_triplets
+
+WAYS = ("auto", "gather", "recompute", "scatter")
+
+
+def moved_cloth(vertices=300):
+    V, F = cloth_mesh(vertices)
+    rng = np.random.default_rng(5)
+    return V + 0.01 * rng.standard_normal(V.shape), rng.standard_normal(V.shape), 0.01, cloth(V, F)
+
+
+def compiled(function, *arguments, dtype=np.float64, **options):
+    seen = {}
+    program = geoopt.compile(
+        function, *arguments, dtype=dtype, options=geoopt.Options(**options), watch=seen.__setitem__
+    )
+    return program, seen
+
+
+def additions(program):
+    return [a for kernel in program.plan.kernels for a in kernel.added]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-13), (np.float32, 1e-5)])
+def test_a_cloth_is_the_same_each_way(way, dtype, tolerance):
+    x, v, h, c = moved_cloth()
+    program, _ = compiled(cloth_system, x, v, h, c, dtype=dtype, assembly=way)
+    A, b = program(x, v, h)
+    A_truth, b_truth = cloth_system(x, v, h, c)
+    assert abs(A - A_truth).max() <= tolerance * abs(A_truth).max()
+    np.testing.assert_allclose(b, b_truth, rtol=0, atol=tolerance * np.abs(b_truth).max())
+    assert bool(additions(program)) == (way in ("auto", "scatter"))
+
+
+def test_blocks_of_many_values_are_scattered_and_those_of_few_are_not():
+    x, v, h, c = moved_cloth()
+    program, _ = compiled(cloth_system, x, v, h, c)
+    assert {len(k.added) for k in program.plan.kernels} == {0, 81}
+    assert program.report()["workspace_bytes"] <= 8 * (1 + 9 * len(c.F)) * 2  # forces, no blocks
+    assert not additions(compiled(cotan_laplacian, *bumpy(500))[0])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_hessian_is_the_same_each_way(way):
+    V, F = cloth_mesh(120)
+    U = V[:, :2] + 0.001 * np.random.default_rng(3).standard_normal((len(V), 2))
+    hessian = geoopt.hessian(symmetric_dirichlet_energy)
+    program, _ = compiled(hessian, U, V, F, assembly=way)
+    truth = hessian(U, V, F)
+    assert abs(program(U, V) - truth).max() <= 1e-12 * abs(truth).max()
+    assert bool(additions(program)) == (way == "scatter")
+
+
+def test_every_stage_means_the_same():
+    x, v, h, c = moved_cloth(60)
+    _, seen = compiled(cloth_system, x, v, h, c)
+    A, b = cloth_system(x, v, h, c)
+    for stage, ir in seen.items():
+        if stage == "assemble":
+            continue
+        data, right = evaluate(ir, [x, v, np.array(h)])
+        np.testing.assert_allclose(data, A.data, rtol=0, atol=1e-12 * np.abs(A.data).max(), err_msg=stage)
+        np.testing.assert_allclose(right, b, rtol=0, atol=1e-12 * np.abs(b).max(), err_msg=stage)
+
+
+def order_of_additions(plan):
+    """Per entry of the output, which kernel's members add to it, in running order."""
+    entries, who = [], []
+    members = np.cumsum([0] + [k.size for k in plan.kernels])
+    for row in plan.tasks:
+        kernel = plan.kernels[row[KERNEL]]
+        for access in kernel.added:
+            at = plan.entries(access, row)
+            entries.append(at)
+            who.append(members[row[KERNEL]] + np.arange(row[1], row[2]))
+    entries, who = np.concatenate(entries), np.concatenate(who)
+    order = np.argsort(entries, kind="stable")
+    return entries[order], who[order]
+
+
+def test_the_order_of_additions_does_not_depend_on_the_threads():
+    x, v, h, c = moved_cloth(12_000)
+    results, orders = [], []
+    for threads in (1, 2, 3, 7):
+        program, seen = compiled(cloth_system, x, v, h, c, threads=threads)
+        results.append([r.copy() for r in (program(x, v, h)[0].data, program(x, v, h)[1])])
+        orders.append(order_of_additions(seen["schedule"].plan))
+    for result, order in zip(results[1:], orders[1:], strict=True):
+        np.testing.assert_array_equal(result[0], results[0][0])
+        np.testing.assert_array_equal(result[1], results[0][1])
+        np.testing.assert_array_equal(order[0], orders[0][0])
+        np.testing.assert_array_equal(order[1], orders[0][1])
+
+
+def conflicts(schedule):
+    """Entries that two workers touch in one phase, if one of them adds or writes."""
+    plan, found = schedule.plan, 0
+    output = len(plan.variable_sizes)
+    for phase in schedule.shares:
+        owner = np.full(plan.output_sizes[0], -1)
+        for worker in range(len(phase) - 1):
+            for row in plan.tasks[phase[worker] : phase[worker + 1]]:
+                for access in (a for places in plan.kernels[row[KERNEL]].writes for a in places):
+                    if access.buffer == output:
+                        at = plan.entries(access, row)
+                        found += int(((owner[at] != -1) & (owner[at] != worker)).sum())
+                        owner[at] = worker
+    return found
+
+
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_no_two_threads_add_to_one_entry_at_once(threads):
+    x, v, h, c = moved_cloth(12_000)
+    schedule = compiled(cloth_system, x, v, h, c, threads=threads)[1]["schedule"]
+    assert conflicts(schedule) == 0
+    busy = np.diff(schedule.shares[np.argmax(np.ptp(schedule.shares, axis=1))])
+    assert busy.max() <= 0.6 * busy.sum()  # not one thread alone
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    elements=st.integers(1, 40),
+    n=st.integers(1, 12),
+    corners=st.integers(1, 4),
+    form=st.sampled_from(["sum", "add", "subtract", "negative", "twice", "both"]),
+    threads=st.integers(1, 4),
+)
+def test_random_assemblies(seed, elements, n, corners, form, threads):
+    rng = np.random.default_rng(seed)
+    E = rng.integers(0, n, (elements, corners))
+
+    def assembled(x, y):
+        corner = x[E]
+        blocks = corner[:, :, None] * corner[:, None, :] + np.sqrt(corner[:, :1, None] ** 2 + 1)
+        rows, cols = np.broadcast_to(E[:, :, None], blocks.shape), np.broadcast_to(E[:, None, :], blocks.shape)
+        A = from_triplets(rows, cols, blocks, (n, n))
+        D = from_triplets(np.arange(n), np.arange(n), y, (n, n))
+        B = from_triplets(cols, rows, y[E][:, :, None] * blocks, (n, n))
+        return {"sum": A, "add": A + D, "subtract": D - A, "negative": -A, "twice": A - D - A.T, "both": A - B + D}[
+            form
+        ]
+
+    x, y = rng.uniform(-1, 1, n), rng.uniform(-1, 1, n)
+    truth = assembled(x, y).toarray()
+    for way in WAYS:
+        program, _ = compiled(assembled, x, y, assembly=way, threads=threads)
+        np.testing.assert_allclose(program(x, y).toarray(), truth, rtol=0, atol=1e-12 * max(np.abs(truth).max(), 1))
+
+
+def test_nan_stays_in_its_element():
+    x, v, h, c = moved_cloth()
+    program, _ = compiled(cloth_system, x, v, h, c)
+    x[7, 1] = np.nan
+    found, truth = program(x, v, h)[0].data, cloth_system(x, v, h, c)[0].data
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(truth))
+
+
+def test_an_unknown_way_and_one_that_a_device_lacks():
+    with pytest.raises(geoopt.ArgumentError, match="assembly='atomics'"):
+        geoopt.Options(assembly="atomics")
+    with pytest.raises(geoopt.ArgumentError, match="for the CPU"):
+        geoopt.compile(cotan_laplacian, *bumpy(50), device="cuda-on-host", options=geoopt.Options(assembly="scatter"))
