@@ -103,7 +103,7 @@ def decompose(traced: Traced, options: Options, adds: bool = True) -> Cut:
     if added:
         traced = without_sums(traced, added)
         graph, live = traced.graph, reachable(traced, added)
-        refs = {n.index: list(references(graph, n)) for n in live}
+        refs = {n.index: _still(refs[n.index], graph) or list(references(graph, n)) for n in live}
         chosen = {i: cost for i, cost in chosen.items() if i in refs and i not in added}
     outputs = {n.index for view in traced.outputs for n in graph.nodes_of(view)}
     roots = [n for n in live if not n.is_leaf and n.index in (chosen.keys() | outputs | added.keys())]
@@ -114,6 +114,11 @@ def decompose(traced: Traced, options: Options, adds: bool = True) -> Cut:
     stored = frozenset(chosen).difference(*(stream.nodes for stream in found.values()))
     levels, ready = _levels(traced, live, refs, stored, added, options.blocks)
     return Cut(traced, options, stored, added, found, levels, ready, equals, refs)
+
+
+def _still(refs: list[Reference], graph: Graph) -> list[Reference]:
+    """References of a node that reads what it did before, else none."""
+    return refs if all(graph.nodes[r.target.index] is r.target for r in refs) else []
 
 
 def finds_blocks(options: Options) -> bool:

@@ -285,6 +285,14 @@ class Ids:
                 base = step if base is None else base + step
         return Ids(shape, self.offset, strides, base)._folded()
 
+    def lane(self, number: tuple[int, ...]) -> Ids:
+        """The 1-D view ``self[:, *number]``."""
+        offset = self.offset + sum(k * step for k, step in zip(number, self.strides[1:], strict=True))
+        base = self.base
+        if base is not None:
+            base = base[(slice(None), *(k if n > 1 else 0 for k, n in zip(number, base.shape[1:], strict=True)))]
+        return Ids(self.shape[:1], offset, self.strides[:1], base)._folded()
+
     def compose(self, column: Ids) -> Ids:
         """``self.ravel()[column]`` for a 1-D column of flat positions, affine where possible."""
         if self.ndim == 1 and column.base is not None:
@@ -298,6 +306,8 @@ class Ids:
                 lane = tuple(int(i) for i in np.unravel_index(start % row, self.shape[1:])) if row > 1 else ()
                 lane = lane or (0,) * (self.ndim - 1)
                 stop = start // row + (step // row) * (column.size - 1) + 1
+                if step == row and not start // row and column.size == self.shape[0]:
+                    return self.lane(lane)
                 return self[(slice(start // row, stop, step // row), *lane)]
         if not self.ndim:
             return self.broadcast_to(column.shape)

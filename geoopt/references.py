@@ -29,7 +29,7 @@ def lanes(view: Ids) -> list[Ids]:
         return [view.canonical()]
     if view.ndim == 0 or view.size // max(view.shape[0], 1) > MANY_LANES:
         return [view.reshape((view.size,))]
-    return [view[(slice(None), *lane)].canonical() for lane in np.ndindex(*view.shape[1:])]
+    return [view.lane(number).canonical() for number in np.ndindex(*view.shape[1:])]
 
 
 def is_regular(column: Ids, target: Node) -> bool:

@@ -46,6 +46,12 @@ def scatters(
     traced: Traced, refs: dict[int, list[Reference]], stored: Collection[int], least: float
 ) -> dict[int, list[Scatter]]:
     """The stored nodes that can be scattered, by index, if each element has at least so many values."""
+    reads: dict[int, float] = {}  # per number of elements, how often sums read a value of each
+    for r in (r for references in refs.values() for r in references):
+        if r.reader.op == "segment_sum" and r.target.index in stored:
+            reads[r.target.shape[0]] = reads.get(r.target.shape[0], 0.0) + r.count / max(r.target.shape[0], 1)
+    if 2 * max(reads.values(), default=0.0) < least:  # sums go to one entry, or to two that mirror each other
+        return {}
     found = _Sums(traced, refs, stored).scattered()
     values: dict[int, int] = {}  # per number of elements
     for index, parts in found.items():
@@ -74,6 +80,8 @@ class _Flow:
 
     def of(self, scalars: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """For some scalars, numbers into them and into the entries: one pair for each entry that one goes to."""
+        if len(self.entries) == len(self.offsets) - 1:  # one each
+            return np.arange(len(scalars)), scalars
         counts = np.diff(self.offsets)[scalars]
         which = np.repeat(np.arange(len(scalars)), counts)
         first = self.offsets[scalars] - (np.cumsum(counts) - counts)
