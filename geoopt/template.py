@@ -45,11 +45,13 @@ class Template:
         return found
 
 
-def bottom_up(roots: list[Expression]) -> Iterator[Expression]:
-    """Every expression below some roots once, arguments first."""
+def bottom_up(
+    roots: list[Expression], is_done: Callable[[Expression], bool] = lambda e: False
+) -> Iterator[Expression]:
+    """Every expression below some roots once, arguments first; without those that are done, and what is below."""
     seen: set[int] = set()
     opened: set[int] = set()
-    stack = list(reversed(roots))
+    stack = [e for e in reversed(roots) if not is_done(e)]
     while stack:
         e = stack[-1]
         if id(e) in opened or not e.args:
@@ -59,7 +61,7 @@ def bottom_up(roots: list[Expression]) -> Iterator[Expression]:
                 yield e
         else:
             opened.add(id(e))
-            stack.extend([a for a in reversed(e.args) if id(a) not in opened])
+            stack.extend([a for a in reversed(e.args) if id(a) not in opened and not is_done(a)])
 
 
 def rewritten(

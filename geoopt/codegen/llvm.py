@@ -145,12 +145,15 @@ class _Body(Functions, Rows, Additions):
 
     def value(self, e: Expression) -> str:
         if self._key(e) not in self.values:
-            for below in bottom_up([e]):  # so that deep expressions need no recursion
-                loops = self.loops_of[id(below)]
-                is_here = self.loop in loops if loops else True
-                if is_here and self._key(below) not in self.values:
-                    self.values[self._key(below)] = self._compute(below, loops)
+            for below in bottom_up([e], self._is_done):  # so that deep expressions need no recursion
+                if not self._is_done(below):
+                    self.values[self._key(below)] = self._compute(below, self.loops_of[id(below)])
         return self.values[self._key(e)]
+
+    def _is_done(self, e: Expression) -> bool:
+        """Whether a value is known, or belongs into another loop."""
+        loops = self.loops_of[id(e)]
+        return self._key(e) in self.values or bool(loops and self.loop not in loops)
 
     def _key(self, e: Expression) -> tuple[int, int | None]:
         return id(e), self.loop if self.loop in self.loops_of[id(e)] else None
