@@ -295,6 +295,8 @@ class Ids:
 
     def compose(self, column: Ids) -> Ids:
         """``self.ravel()[column]`` for a 1-D column of flat positions, affine where possible."""
+        if self.ndim and self.is_contiguous():
+            return Ids(column.shape, self.offset + column.offset, column.strides, column.base)
         if self.ndim == 1 and column.base is not None:
             return self[column.to_array()]
         row = int(np.prod(self.shape[1:], dtype=np.int64))

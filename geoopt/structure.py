@@ -93,6 +93,9 @@ class Structure:
         local = self.graph.local(node, column)
         if local.base is None and local.ndim and local.strides[0] % node.lanes == 0 and hashes.shape[0] == 1:
             return np.broadcast_to(hashes, (1, *node.shape[1:])).reshape(-1)[[local.offset % node.lanes]]
+        if hashes.ndim and hashes.shape[0] == 1:
+            of_lane = np.broadcast_to(hashes, (1, *node.shape[1:])).reshape(-1)
+            return _shortened(of_lane[local.to_array() % node.lanes])
         positions = np.unravel_index(local.to_array(), node.shape)
         picks = tuple(p if n > 1 else np.zeros((), int) for p, n in zip(positions, hashes.shape, strict=True))
         return _shortened(np.broadcast_to(hashes[picks], (column.size,)))
