@@ -22,6 +22,7 @@ from .combine import with_combined_sums, without_joins
 from .errors import InternalError
 from .graph import Graph, Node, Traced
 from .hashing import add_hashes, add_segment_hashes, first_equal
+from .local_sums import with_local_sums
 from .ops import OPS
 from .options import Options
 from .references import Reference, jump_counts, reachable, references
@@ -93,7 +94,7 @@ def decompose(traced: Traced, options: Options, adds: bool = True) -> Cut:
     if not options.has("global"):
         options = replace(options, t_ref=math.inf)
     else:
-        traced = with_combined_sums(traced)
+        traced = with_local_sums(with_combined_sums(traced))
     traced = without_joins(traced, options.t_ref)
     graph = traced.graph
     live = reachable(traced)

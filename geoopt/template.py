@@ -45,9 +45,7 @@ class Template:
         return found
 
 
-def bottom_up(
-    roots: list[Expression], is_done: Callable[[Expression], bool] = lambda e: False
-) -> Iterator[Expression]:
+def bottom_up(roots: list[Expression], is_done: Callable[[Expression], bool] = lambda e: False) -> Iterator[Expression]:
     """Every expression below some roots once, arguments first; without those that are done, and what is below."""
     seen: set[int] = set()
     opened: set[int] = set()

@@ -42,7 +42,7 @@ LAYERS = (
     ("template", "group", "lift_tape", "reverse"),
     ("structure",),
     ("decompose", "trace"),
-    ("combine", "stream", "scatter", "terms"),
+    ("combine", "local_sums", "stream", "scatter", "terms"),
     ("references", "rebuild", "chain"),
     ("results",),
     ("sparse", "array_linalg", "array_filling"),
