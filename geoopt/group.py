@@ -231,7 +231,7 @@ def _whole_node(cut: Cut, node: Node, writes: list[Place]) -> list[tuple[list[Ro
             Root(c, tuple(replace(w, position=v[i]) for w, v in zip(writes, views, strict=True) if v[i].lowest >= 0))
             for i, c in enumerate(columns)
         ]
-        return [(roots, columns[0].size)]
+        return [([r for r in roots if r.writes], columns[0].size)]
     result = []
     for members, copies in _by_copies(equals, node.size):
         places = tuple(w.of(c) for w in writes for c in copies)
