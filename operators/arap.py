@@ -71,15 +71,7 @@ def arap_rhs(P: Any, mesh: ArapMesh, sweeps: int = 4, rims: bool = False) -> Any
     over triangles, half_cot R (v_i − v_j) with the mean R of the rotations at its corners. Chao et al. 2010.
     Vertices without neighbours have b_i = 0.
     """
-    R = _rotations(P, mesh, sweeps, rims)
-    if not rims:
-        mean = 0.5 * (R[mesh.center] + R[mesh.neighbour])
-        rest = _along_edges(mesh.V, mesh)
-        return _one_ring_sums(np.einsum("epq,eq->ep", mean, mesh.weight[:, None] * rest), mesh)
-    mean = np.sum(R[mesh.F], axis=1) / 3
-    turned = np.einsum("mpq,mcq->mcp", mean, mesh.half_cot[:, :, None] * _sides(mesh.V, mesh))
-    # the side opposite corner c leads from corner c + 1 to corner c + 2
-    return _vertex_sums(turned[:, [1, 2, 0]] - turned[:, [2, 0, 1]], mesh)
+    return rhs_of_rotations(polar_rotation(covariances(P, mesh, rims), sweeps), mesh, rims)
 
 
 def arap_energy(P: Any, mesh: ArapMesh, sweeps: int = 4, rims: bool = False) -> Any:
@@ -89,7 +81,7 @@ def arap_energy(P: Any, mesh: ArapMesh, sweeps: int = 4, rims: bool = False) -> 
     gradient is 4 (mesh.laplacian @ P − arap_rhs(P, mesh)). Sorkine & Alexa 2007.
     rims : Σ_i over the sides of all triangles at i, with the weights half_cot; the gradient has 6 instead of 4.
     """
-    R = _rotations(P, mesh, sweeps, rims)
+    R = polar_rotation(covariances(P, mesh, rims), sweeps)
     if not rims:
         turned = np.einsum("epq,eq->ep", R[mesh.center], _along_edges(mesh.V, mesh))
         gap = _along_edges(P, mesh) - turned
@@ -99,14 +91,25 @@ def arap_energy(P: Any, mesh: ArapMesh, sweeps: int = 4, rims: bool = False) -> 
     return np.sum(mesh.half_cot[:, None] * np.sum(gap * gap, axis=3))
 
 
-def _rotations(P: Any, mesh: ArapMesh, sweeps: int, rims: bool) -> Any:
-    """The rotation (n, 3, 3) at each vertex that takes its rest edges closest to its deformed ones."""
+def covariances(P: Any, mesh: ArapMesh, rims: bool = False) -> Any:
+    """Σ w (deformed edge)(rest edge)ᵀ at each vertex (n, 3, 3): its nearest rotation fits best; see `arap_rhs`."""
     if rims:
         S = np.einsum("mcp,mcq->mpq", _sides(P, mesh), mesh.half_cot[:, :, None] * _sides(mesh.V, mesh))
-        return polar_rotation(_vertex_sums(S[:, None], mesh), sweeps)
+        return _vertex_sums(S[:, None], mesh)
     rest, deformed = _along_edges(mesh.V, mesh), _along_edges(P, mesh)
-    S = deformed[:, :, None] * (mesh.weight[:, None] * rest)[:, None, :]
-    return polar_rotation(_one_ring_sums(S, mesh), sweeps)
+    return _one_ring_sums(deformed[:, :, None] * (mesh.weight[:, None] * rest)[:, None, :], mesh)
+
+
+def rhs_of_rotations(R: Any, mesh: ArapMesh, rims: bool = False) -> Any:
+    """The right-hand side (n, 3) for rotations R (n, 3, 3) of the vertices; see `arap_rhs`."""
+    if not rims:
+        mean = 0.5 * (R[mesh.center] + R[mesh.neighbour])
+        rest = _along_edges(mesh.V, mesh)
+        return _one_ring_sums(np.einsum("epq,eq->ep", mean, mesh.weight[:, None] * rest), mesh)
+    mean = np.sum(R[mesh.F], axis=1) / 3
+    turned = np.einsum("mpq,mcq->mcp", mean, mesh.half_cot[:, :, None] * _sides(mesh.V, mesh))
+    # the side opposite corner c leads from corner c + 1 to corner c + 2
+    return _vertex_sums(turned[:, [1, 2, 0]] - turned[:, [2, 0, 1]], mesh)
 
 
 def _sides(P: Any, mesh: ArapMesh) -> Any:
