@@ -39,7 +39,8 @@ class Panel:
         return self._placed(label, imgui().SliderFloat(label, value, low, high, "%.4g"))[1]
 
     def text(self, label: str, value: str) -> str:
-        """What is in the field now."""
+        """What is in the field now; it leaves room for buttons beside it."""
+        imgui().SetNextItemWidth(110)
         return self._placed(label, imgui().InputText(label, value))[1]
 
     def plot(self, label: str, values: list[float]) -> None:

@@ -279,10 +279,10 @@ class Window(Panel):
         self.say(f"{len(self.simulation.V):,} vertices, {len(self.simulation.F):,} triangles")
         self.say(self.simulation.solver_note)
         self._run_controls()
-        self._handle_controls()
-        self._file_controls()
-        self.controls()
         self._timing_strip()
+        self._handle_controls()
+        self.controls()
+        self._file_controls()
         if self.message:
             self.say(self.message)
 
@@ -301,27 +301,31 @@ class Window(Panel):
         self.say(", ".join(f"{key}: {what}" for key, (what, _) in self.keys.items()))
 
     def _handle_controls(self) -> None:
+        psim = imgui()
         self.use_mouse(self.choice(MOUSE, self.mouse))
-        self.brush = self.slider("brush", self.brush, 0.0, 0.3)
+        psim.SameLine()
         if self.button("remove"):
             self.remove()
-        imgui().SameLine()
+        psim.SameLine()
         if self.button("remove all"):
             self.attempt(lambda: (self.simulation.use([]), self.choose(None)))
+        self.brush = self.slider("brush", self.brush, 0.0, 0.3)
 
     def _file_controls(self) -> None:
         psim, simulation = imgui(), self.simulation
         self.path = self.text("handles", self.path)
+        psim.SameLine()
         if self.button("save"):
             self.attempt(lambda: self.write(Path(self.path), simulation.save))
         psim.SameLine()
         if self.button("load"):
             self.attempt(lambda: (simulation.load(Path(self.path)), self.choose(None)))
-        psim.SameLine()
-        self.may_overwrite = self.checkbox("overwrite", self.may_overwrite)
         self.mesh_path = self.text("mesh", self.mesh_path)
+        psim.SameLine()
         if self.button("save mesh"):
             self.attempt(lambda: self.write(Path(self.mesh_path), simulation.save_mesh))
+        psim.SameLine()
+        self.may_overwrite = self.checkbox("overwrite", self.may_overwrite)
 
     def _timing_strip(self) -> None:
         if not self.frames:
