@@ -70,7 +70,7 @@ class Constraints:
 class Arap(Simulation):
     """A surface that deforms as rigidly as its handles allow. Without handles it stays where it is."""
 
-    compiled = "local step"
+    compiled = "local step and right-hand side"
 
     def __init__(self, mesh: Mesh, options: ArapOptions, watch: Watch | None):
         super().__init__(mesh)
@@ -114,6 +114,8 @@ class Arap(Simulation):
 
     def constrain(self) -> None:
         """Factor the global step for the handles. Raises MeshError where a component of the mesh has none."""
+        if self._pending is not None:
+            self._pending.cancel()
         self._pending = None
         if not self.handles:
             self._constraints = None
@@ -141,7 +143,7 @@ class Arap(Simulation):
             P[handle.vertices] = handle.targets
         for _ in range(self.iterations):
             before = P.copy()
-            with watch.part("local step"):
+            with watch.part(self.compiled):
                 b = self.right_hand_side(P)
             with watch.part("solve"):
                 constraints.solve(b, P)
