@@ -240,6 +240,8 @@ class ClothSimulation(Simulation):
                 self._solver.factor(A)
             with watch.part("solve"):
                 v = self._solver.solve(b).reshape(-1, 3)
+            if not np.isfinite(v).all():
+                raise SolverError(f"{self._solver.name}: the velocities are not finite; is the material extreme?")
         except SolverError:
             if self.halvings == MOST_HALVINGS:
                 raise

@@ -78,6 +78,7 @@ class Window(Panel):
 
     def close(self) -> None:
         """Let the next window have polyscope."""
+        self._ps.set_do_default_mouse_interaction(True)
         self._ps.clear_user_callback()
         self._ps.remove_all_transformation_gizmos()
         self._ps.remove_all_structures()
@@ -184,13 +185,13 @@ class Window(Panel):
             self._stroke = Stroke(place, np.zeros(len(self.simulation.V), bool))
         if self._stroke is None:
             return
+        is_released = psim.IsMouseReleased(0)
         is_click = np.hypot(*np.subtract(place, self._stroke.start)) < CLICK
-        if self.mouse == "paint" or is_click:
+        if self.mouse == "paint" or (is_click and is_released):
             self._paint(self._stroke, place)
-        if psim.IsMouseReleased(0):
+        if is_released:
             stroke, self._stroke = self._stroke, None
-            if self.mouse == "paint" or is_click:
-                self._finish(stroke, is_click)
+            self._finish(stroke, is_click)
 
     def _paint(self, stroke: Stroke, place: tuple[float, float]) -> None:
         """Add the vertices near the surface at a place of the window [pixels], and on the way there."""
@@ -207,9 +208,9 @@ class Window(Panel):
 
     def _finish(self, stroke: Stroke, is_click: bool) -> None:
         """Choose the handle that was clicked, or make one of what was painted."""
-        self.draw()
         if stroke.last is None:
             return
+        self.draw()  # without what was painted, which may be refused
         simulation = self.simulation
         nearest = int(np.argmin(np.linalg.norm(simulation.positions - stroke.last, axis=1)))
         there = next((h for h in simulation.handles if is_click and nearest in h.vertices), None)

@@ -9,6 +9,7 @@ import pytest
 
 from geoopt.apps import cloth
 from geoopt.apps.obstacles import Ball, Floor
+from geoopt.apps.solvers import SolverError
 from geoopt.meshes import cloth as grid
 
 STILL_AIR = dict(air=0.0)
@@ -135,6 +136,17 @@ def test_fast_strains_halve_the_step():
     assert run(simulation, 1)[0]["steps"] == 1
     handle.frame[:3, 3] += [0, 0, 0.3]
     assert run(simulation, 1)[0]["steps"] > 1
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_velocities_that_are_not_finite_are_refused(wrong, monkeypatch):
+    simulation = falling()
+    run(simulation, 2)
+    before = simulation.positions
+    monkeypatch.setattr(simulation._solver, "solve", lambda b: np.full(b.shape, wrong))
+    with pytest.raises(SolverError, match="not finite; is the material extreme"):
+        simulation.step()
+    np.testing.assert_array_equal(simulation.positions, before)
 
 
 def test_every_solver_gives_the_same():
