@@ -15,20 +15,26 @@ from geoopt.apps.handles import Handle
 from geoopt.apps.simulation import Frame, Mesh, Simulation, note
 from geoopt.apps.solvers import Solver, choose
 from geoopt.apps.timing import Stopwatch
-from geoopt.errors import MeshError
+from geoopt.errors import ArgumentError, MeshError
 from geoopt.operators import arap_mesh, arap_rhs
+from geoopt.operators.arap import covariances, rhs_of_rotations
 from geoopt.pipeline import Watch
+
+ENERGIES = ("spokes", "spokes-and-rims")
+LOCAL_STEPS = ("geoopt", "NumPy", "libigl")  # who fits the rotations and sums the right-hand side
 
 
 @dataclass(frozen=True)
 class ArapOptions:
     """How to deform. iterations : local and global steps of a frame;  solver : of `solvers.SOLVERS`, or "auto"
 
+    energy : of `ENERGIES`: which edges the rotation of a vertex fits, see `arap_rhs`
     threads, device : of the compiled local step, see `geoopt.compile`;  background : factor new constraints in another
     thread; until that is done, frames hold what was held before
     """
 
     iterations: int = 4
+    energy: str = "spokes"
     solver: str = "auto"
     threads: int = 1
     device: str = "cpu"
@@ -39,7 +45,7 @@ def build(mesh: Mesh, options: ArapOptions | None = None, watch: Watch | None = 
     """Prepare the deformation of a mesh (V, F). watch : see `geoopt.compile`
 
     Raises MeshError for a mesh that is not a manifold, has faces without area or positions that are not finite, and
-    ArgumentError for an unknown solver.
+    ArgumentError for an unknown solver or energy.
     """
     return Arap(mesh, options or ArapOptions(), watch)
 
@@ -64,31 +70,52 @@ class Constraints:
 class Arap(Simulation):
     """A surface that deforms as rigidly as its handles allow. Without handles it stays where it is."""
 
-    compiled = "local step"
+    compiled = "local step and right-hand side"
 
     def __init__(self, mesh: Mesh, options: ArapOptions, watch: Watch | None):
         super().__init__(mesh)
         self.solver_note = note(*choose("solves", options.solver))
         self.options, self.iterations = options, options.iterations
-        self.is_reference = False  # run the local step by NumPy, for comparison
+        self.local_step = "geoopt"  # of `LOCAL_STEPS`, for comparison
         self.rest = arap_mesh(self.V, self.F)
         self._laplacian = sp.csr_array(self.rest.laplacian)
         self._is_fixed = np.diff(self.rest.offsets) == 0  # vertices without triangles stay where they are
         self._component = connected_components(self._laplacian, directed=False)[1]
-        compiled = geoopt.Options(threads=options.threads)
-        self.program = geoopt.compile(arap_rhs, self.V, self.rest, device=options.device, options=compiled, watch=watch)
+        self._programs: dict[str, geoopt.Program] = {}
+        self.use_energy(options.energy, watch)
         self._worker = ThreadPoolExecutor(1)
         self._pending: Future[Constraints] | None = None
         self._constraints: Constraints | None = None
+
+    def use_energy(self, energy: str, watch: Watch | None = None) -> None:
+        """Minimise one of `ENERGIES` from now on; each is compiled when it is first used."""
+        if energy not in ENERGIES:
+            raise ArgumentError(f"energy {energy!r} is unknown; choose from {', '.join(ENERGIES)}")
+        self.energy, self._rims = energy, energy == "spokes-and-rims"
+        if energy not in self._programs:
+            settings = {"device": self.options.device, "options": geoopt.Options(threads=self.options.threads)}
+            program = geoopt.compile(arap_rhs, self.V, self.rest, rims=self._rims, watch=watch, **settings)
+            self._programs[energy] = program
+        self.program = self._programs[energy]
 
     def by_program(self) -> None:
         self.program(self.positions)
 
     def by_numpy(self) -> None:
-        arap_rhs(self.positions, self.rest)
+        arap_rhs(self.positions, self.rest, rims=self._rims)
+
+    def right_hand_side(self, P: np.ndarray) -> np.ndarray:
+        """The right-hand side (n, 3) of the global step at positions P (n, 3), by `local_step`."""
+        if self.local_step == "geoopt":
+            return self.program(P)
+        if self.local_step == "NumPy":
+            return arap_rhs(P, self.rest, rims=self._rims)
+        return rhs_of_rotations(_fitted_by_libigl(covariances(P, self.rest, self._rims)), self.rest, self._rims)
 
     def constrain(self) -> None:
         """Factor the global step for the handles. Raises MeshError where a component of the mesh has none."""
+        if self._pending is not None:
+            self._pending.cancel()
         self._pending = None
         if not self.handles:
             self._constraints = None
@@ -116,8 +143,8 @@ class Arap(Simulation):
             P[handle.vertices] = handle.targets
         for _ in range(self.iterations):
             before = P.copy()
-            with watch.part("local step"):
-                b = arap_rhs(P, self.rest) if self.is_reference else self.program(P)
+            with watch.part(self.compiled):
+                b = self.right_hand_side(P)
             with watch.part("solve"):
                 constraints.solve(b, P)
             change = float(np.abs(P - before).max())
@@ -149,3 +176,12 @@ class Arap(Simulation):
         more = int((~has_handle).sum()) - 1
         others = f"; {more} more have none" if more else ""
         raise MeshError(f"the component of vertex {first} ({size} vertices) has no handle; give it one{others}")
+
+
+def _fitted_by_libigl(S: np.ndarray) -> np.ndarray:
+    """The rotation (n, 3, 3) nearest to each matrix (n, 3, 3)."""
+    import igl
+
+    n = len(S)
+    stacked = np.asfortranarray(S.transpose(1, 0, 2).reshape(3 * n, 3))  # all first rows, all second, all third
+    return np.array(igl.fit_rotations(stacked)).reshape(3, n, 3).transpose(1, 2, 0)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from geoopt.apps.arap import Arap
+from geoopt.apps.arap import ENERGIES, LOCAL_STEPS, Arap
 from geoopt.apps.window import Window
 
 
 class ArapWindow(Window):
-    """Iterations per frame, and a switch to NumPy's local step for comparison."""
+    """Iterations per frame, the energy, and who does the local step, for comparison."""
 
     title = "geoopt arap"
     simulation: Arap
@@ -15,6 +15,10 @@ class ArapWindow(Window):
     def controls(self) -> None:
         simulation = self.simulation
         simulation.iterations = round(self.slider("iterations", simulation.iterations, 1, 30))
-        simulation.is_reference = self.checkbox("local step by NumPy", simulation.is_reference)
+        energy = self.choice(ENERGIES, simulation.energy)
+        if energy != simulation.energy:
+            self.attempt(lambda: simulation.use_energy(energy))
+        self.say("local step by")
+        simulation.local_step = self.choice(LOCAL_STEPS, simulation.local_step)
         if simulation.is_refactoring:
             self.say("factoring the new constraints ...")

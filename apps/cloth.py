@@ -18,9 +18,10 @@ from geoopt.sparse import from_triplets
 
 HEAVY = 1e6  # how many times heavier a vertex is along directions in which its velocity is given
 LARGEST_JUMP = 0.05  # by how much the stretch of an edge may grow in a step
-LARGEST_RISE = 1e-6  # of the energy in a step where nothing pulls, relative to that of falling by the cloth's size
+LARGEST_RISE = 1e-9  # of the energy in a step where nothing pulls, relative to that of falling by the cloth's size
 MOST_HALVINGS = 6
 FASTEST_EXIT = 1.0  # of vertices inside an obstacle [m/s]
+CREEP = 1e-4  # how fast vertices that stick to an obstacle may still slide [m/s]
 
 
 @dataclass
@@ -28,14 +29,15 @@ class Material:
     """What may change from frame to frame without compiling again.
 
     stretch, shear : [N/m], whatever the resolution;  bending : [N m];  damping : of them all, relative to them [s]
-    friction : on obstacles [1/s];  gravity : downward [m/s²];  wind : (3,) [m/s];  air : drag [kg/(m² s)]
+    friction : on obstacles, relative to the force that presses;  gravity : downward [m/s²];  wind : (3,) [m/s]
+    air : drag [kg/(m² s)]
     """
 
     stretch: float = 2000.0
     shear: float = 500.0
     bending: float = 1e-4
     damping: float = 0.01
-    friction: float = 20.0
+    friction: float = 0.4
     gravity: float = 9.81
     wind: np.ndarray = field(default_factory=lambda: np.zeros(3))
     air: float = 0.2
@@ -128,12 +130,15 @@ def _drag(x: Any, v: Any, wind: Any, F: np.ndarray) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A cloth at some time: positions x and velocities v (n, 3), vertices in contact (n,), stretches (e,) of edges;
-    and by how much the one has grown in the last step that has grown most."""
+    """A cloth at some time.
+
+    x, v : (n, 3) positions and velocities;  pressure : (n,) force of obstacles on each vertex, 0 without contact [N]
+    stretch : (e,) of edges;  jump : by how much the one has grown in the last step that has grown most
+    """
 
     x: np.ndarray
     v: np.ndarray
-    is_touching: np.ndarray
+    pressure: np.ndarray
     stretch: np.ndarray
     jump: float
 
@@ -177,7 +182,12 @@ class ClothSimulation(Simulation):
         super().reset()
         self.halvings = 0  # of the time step
         n, e = len(self.V), len(self._edges)
-        self._state = State(self.V, np.zeros((n, 3)), np.zeros(n, bool), np.ones(e), 0.0)
+        self._state = State(self.V, np.zeros((n, 3)), np.zeros(n), np.ones(e), 0.0)
+
+    @property
+    def velocities(self) -> np.ndarray:
+        """Of the vertices (n, 3) [m/s]."""
+        return self._state.v
 
     def by_program(self) -> None:
         self._system(FRAME)
@@ -206,7 +216,7 @@ class ClothSimulation(Simulation):
         self.positions = state.x
         if state.jump < LARGEST_JUMP / 4:
             self.halvings = max(self.halvings - 1, 0)
-        contacts, iterations = int(state.is_touching.sum()), self._solver.iterations
+        contacts, iterations = np.count_nonzero(state.pressure), self._solver.iterations
         measures = {"energy": self.energy(state), "stretch": float(state.stretch.max()), "steps": steps}
         return Frame(watch.seconds, measures | {"contacts": contacts, "iterations": iterations})
 
@@ -222,24 +232,27 @@ class ClothSimulation(Simulation):
         with watch.part("contacts"):
             touching, normals, speed = self._contacts(h, held)
             self._give(A, b, held, np.eye(3), way / h)
-            self._give(A, b, touching, normals[:, :, None] * normals[:, None, :], speed[:, None] * normals)
-            self._rub(A, touching, normals, h)
+            along = normals[:, :, None] * normals[:, None, :]
+            heavy = self._give(A, b, touching, along, speed[:, None] * normals)
+            self._rub(A, touching, np.eye(3) - along, h)
         try:
             with watch.part("factor"):
                 self._solver.factor(A)
             with watch.part("solve"):
                 v = self._solver.solve(b).reshape(-1, 3)
+            if not np.isfinite(v).all():
+                raise SolverError(f"{self._solver.name}: the velocities are not finite; is the material extreme?")
         except SolverError:
             if self.halvings == MOST_HALVINGS:
                 raise
             return None
         x = now.x + h * v
         x[held] = now.x[held] + way
-        # where the obstacle would have to pull to keep the given speed, it lets go
-        is_touching = np.zeros(len(x), bool)
-        is_touching[touching] = np.sum(normals * v[touching], axis=1) < speed
+        # what the given speed took; where the obstacle would have to pull to keep it, it lets go
+        pressure = np.zeros(len(x))
+        pressure[touching] = np.maximum(heavy * (speed - np.sum(normals * v[touching], axis=1)), 0) / h
         stretch = self._lengths(x) / self._rest_lengths
-        return State(x, v, is_touching, stretch, float((stretch - now.stretch).max()))
+        return State(x, v, pressure, stretch, float((stretch - now.stretch).max()))
 
     def _is_too_fast(self, before: State, after: State) -> bool:
         """Whether an edge grows too fast, or energy comes from nowhere: linearised forces have overshot."""
@@ -264,22 +277,31 @@ class ClothSimulation(Simulation):
         now = self._state
         gaps, normals = nearest(self.obstacles, now.x)
         # without gravity, which would press down what hangs close above
-        is_near = now.is_touching | (gaps + h * np.sum(now.v * normals, axis=1) < 0)
+        is_near = (now.pressure > 0) | (gaps + h * np.sum(now.v * normals, axis=1) < 0)
         is_near[held] = False
         touching = np.flatnonzero(is_near)
         return touching, normals[touching], np.minimum(-gaps[touching] / h, FASTEST_EXIT)
 
-    def _give(self, A: Any, b: np.ndarray, vertices: np.ndarray, along: np.ndarray, v: np.ndarray) -> None:
-        """Make vertices so heavy in the spaces of projections (k, 3, 3) that they have velocities v (k, 3) there."""
+    def _give(self, A: Any, b: np.ndarray, vertices: np.ndarray, along: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Make vertices so heavy in the spaces of projections (k, 3, 3) that they have velocities v (k, 3) there.
+
+        Returns the masses (k,) added. Baraff & Witkin 1998, section 5.1.
+        """
         blocks = self._blocks[vertices]
         heavy = HEAVY * np.trace(A.data[blocks], axis1=1, axis2=2) / 3
         A.data[blocks] += heavy[:, None, None] * along
         b.reshape(-1, 3)[vertices] += heavy[:, None] * v
+        return heavy
 
-    def _rub(self, A: Any, vertices: np.ndarray, normals: np.ndarray, h: float) -> None:
-        """Friction, as drag across the normals: without a part in b it pulls toward rest."""
-        across = np.eye(3) - normals[:, :, None] * normals[:, None, :]
-        A.data[self._blocks[vertices]] += h * self.material.friction * self.rest.mass * across
+    def _rub(self, A: Any, vertices: np.ndarray, across: np.ndarray, h: float) -> None:
+        """Coulomb's friction in the planes of projections (k, 3, 3), by the pressure and the speeds before the step.
+
+        As drag it pulls toward rest, never beyond; what pulls less than it could hold is held but for `CREEP`.
+        """
+        now = self._state
+        sliding = np.linalg.norm(np.einsum("kpq,kq->kp", across, now.v[vertices]), axis=1)
+        drag = self.material.friction * now.pressure[vertices] / np.maximum(sliding, CREEP)
+        A.data[self._blocks[vertices]] += h * drag[:, None, None] * across
 
     def _lengths(self, x: np.ndarray) -> np.ndarray:
         return np.linalg.norm(x[self._edges[:, 1]] - x[self._edges[:, 0]], axis=1)

@@ -12,7 +12,7 @@ SLIDERS = {  # of the material: lowest and highest
     "shear": (10.0, 2000.0),
     "bending": (0.0, 1e-2),
     "damping": (0.0, 0.2),
-    "friction": (0.0, 100.0),
+    "friction": (0.0, 1.0),
     "gravity": (0.0, 20.0),
 }
 

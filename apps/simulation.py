@@ -14,7 +14,7 @@ from geoopt.apps.handles import Handle
 from geoopt.apps.solvers import Solver
 from geoopt.apps.timing import alternate
 from geoopt.errors import ArgumentError, MeshError
-from geoopt.meshes import check
+from geoopt.meshes import check, save
 from geoopt.operators import interior_edges
 
 Mesh = tuple[np.ndarray, np.ndarray]
@@ -110,6 +110,10 @@ class Simulation(ABC):
     def save(self, path: Path) -> None:
         """Keep the handles in a file that `load` reads."""
         files.write(path, self.handles, self.V, self.F)
+
+    def save_mesh(self, path: Path) -> None:
+        """Write the mesh as it is now; see `geoopt.meshes.save`."""
+        save(path, self.positions, self.F)
 
     def reset(self) -> None:
         """Go back to the rest shape and to the start of all tracks."""

@@ -167,7 +167,7 @@ def diagonal_blocks(A: Any) -> np.ndarray:
     rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
     places = np.flatnonzero(rows // 3 == A.indices // 3)  # in order of rows, and in each of columns
     if len(places) != 3 * A.shape[0]:
-        raise ArgumentError("the 3 × 3 blocks on the diagonal are not all stored")
+        raise ArgumentError("the 3 × 3 blocks on the diagonal, which a system of cloth has, are not all stored")
     return places.reshape(-1, 3, 3)
 
 

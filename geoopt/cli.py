@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 from rich.console import Console
@@ -19,6 +22,7 @@ from .errors import ArgumentError, GeooptError
 
 if TYPE_CHECKING:
     from .apps.demo import Result
+    from .apps.recording import Recording
     from .apps.simulation import Simulation
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -27,14 +31,7 @@ app.add_typer(operator, name="operator", help="Compute an operator of a mesh and
 
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing output.")]
 SAMPLE = Path("sample")  # the word for the script that comes with an app
-Headless = Annotated[bool, typer.Option("--headless", help="Run without a window and record.")]
-Frames = Annotated[int, typer.Option(min=1, help="How many, without a window.")]
-Out = Annotated[Path, typer.Option(help="The folder for pictures, film and timings.csv.")]
-Record = Annotated[bool, typer.Option("--record", help="Record what the window shows.")]
-Script = Annotated[Path | None, typer.Option(help="Handles and their paths (JSON), or the word sample.")]
-SolverName = Annotated[str, typer.Option(help="auto, pardiso, cholespy, superlu or cg.")]
-Threads = Annotated[int, typer.Option(min=0, help="Of the compiled program; 0 for all cores.")]
-DeviceName = Annotated[str, typer.Option(help="cpu, cuda or cuda-on-host.")]
+DEVICES = "cpu, cuda or cuda-on-host."
 MeshFile = Annotated[Path | None, typer.Argument(help="Mesh file; without it a bumpy surface is generated.")]
 
 
@@ -85,68 +82,95 @@ def _watching(console: Console, device: str, afterwards: str) -> Iterator[Callab
         progress.update(bar, description="done")
 
 
+@dataclass(frozen=True)
+class Run:
+    """The options that both apps have."""
+
+    headless: Annotated[bool, typer.Option("--headless", help="Run without a window and record.")] = False
+    frames: Annotated[int, typer.Option(min=1, help="How many, without a window.")] = 90
+    out: Annotated[Path, typer.Option(help="The folder for pictures, film and timings.csv.")] = Path("frames")
+    record: Annotated[bool, typer.Option("--record", help="Record what the window shows.")] = False
+    script: Annotated[Path | None, typer.Option(help="Handles and their paths (JSON), or the word sample.")] = None
+    solver: Annotated[str, typer.Option(help="auto, pardiso, cholespy, superlu or cg.")] = "auto"
+    threads: Annotated[int, typer.Option(min=0, help="Of the compiled program; 0 for all cores.")] = 0
+    device: Annotated[str, typer.Option(help=DEVICES)] = "cpu"
+    force: Force = False
+
+    def recording(self) -> Recording | None:
+        """Where to keep frames, if they are to be kept. Raises ArgumentError where something is there already."""
+        from .apps.recording import Recording
+
+        return Recording(self.out, self.force) if self.headless or self.record else None
+
+
+def _with_run(command: Callable) -> Callable:
+    """Gives a command the options of `Run` beside its own; it gets them as its argument ``run``."""
+    own = inspect.signature(command, eval_str=True).parameters
+    hints = get_type_hints(Run, include_extras=True)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    shared = [inspect.Parameter(f.name, keyword, default=f.default, annotation=hints[f.name]) for f in fields(Run)]
+
+    @functools.wraps(command)
+    def with_run(**given: Any) -> None:
+        command(run=Run(**{f.name: given.pop(f.name) for f in fields(Run)}), **given)
+
+    merged = [p.replace(kind=keyword) for p in own.values() if p.name != "run"] + shared
+    with_run.__dict__["__signature__"] = inspect.Signature(merged)
+    with_run.__annotations__ = {p.name: p.annotation for p in merged}
+    return with_run
+
+
 @app.command()
+@_with_run
 def arap(
+    run: Run,
     mesh: MeshFile = None,
     vertices: Annotated[int, typer.Option(help="Size of the generated mesh.")] = 50_000,
     iterations: Annotated[int, typer.Option(min=1, help="Local and global steps of a frame.")] = 4,
-    headless: Headless = False,
-    frames: Frames = 90,
-    out: Out = Path("arap-frames"),
-    record: Record = False,
-    script: Script = None,
-    solver: SolverName = "auto",
-    threads: Threads = 0,
-    device: DeviceName = "cpu",
-    force: Force = False,
+    energy: Annotated[str, typer.Option(help="spokes or spokes-and-rims.")] = "spokes",
 ) -> None:
     """Deform a surface as rigidly as possible by dragging handles (without a window: the sample's handles)."""
-    from .apps.recording import Recording
-
-    recording = Recording(out, force) if headless or record else None
+    recording = run.recording()
     V, F, name = _mesh(mesh, vertices)
     from .apps import arap as job
     from .apps.arap_window import ArapWindow
 
-    options = job.ArapOptions(iterations, solver, threads, device, background=not headless)
-    console = Console()
-    _say_mesh(console, name, V, F)
-    with _watching(console, device, "factoring") as watch:
-        simulation = job.build((V, F), options, watch)
-        _load(simulation, script or (SAMPLE if headless else None))
-    _launch(simulation, ArapWindow, headless, recording, frames, console)
+    options = job.ArapOptions(iterations, energy, run.solver, run.threads, run.device, background=not run.headless)
+    script = run.script or (SAMPLE if run.headless else None)
+    _show(run, (name, V, F), lambda watch: job.build((V, F), options, watch), script, ArapWindow, recording)
 
 
 @app.command()
+@_with_run
 def cloth(
-    mesh: MeshFile = None,
+    run: Run,
+    mesh: Annotated[Path | None, typer.Argument(help="Mesh file; without it a flat cloth is generated.")] = None,
     grid: Annotated[int, typer.Option(min=2, help="Vertices along a side of the generated cloth.")] = 100,
-    headless: Headless = False,
-    frames: Frames = 90,
-    out: Out = Path("cloth-frames"),
-    record: Record = False,
-    script: Script = None,
-    solver: SolverName = "auto",
-    threads: Threads = 0,
-    device: DeviceName = "cpu",
-    force: Force = False,
 ) -> None:
     """Drop a cloth on a ball; hold, drag and blow it."""
-    from .apps.recording import Recording
-
-    recording = Recording(out, force) if headless or record else None
+    recording = run.recording()
     from .apps import cloth as job
     from .apps.cloth_window import ClothWindow
     from .meshes import cloth as flat
 
     V, F, name = (*flat(grid * grid), "generated cloth") if mesh is None else _mesh(mesh, 0)
-    options = job.ClothOptions(solver=solver, threads=threads, device=device)
+    options = job.ClothOptions(solver=run.solver, threads=run.threads, device=run.device)
+    _show(run, (name, V, F), lambda watch: job.build((V, F), options, watch), run.script, ClothWindow, recording)
+
+
+def _show(run: Run, mesh: tuple, build, script: Path | None, make_window, recording: Recording | None) -> None:
+    """Prepare an app's simulation and run it, in its window or without one."""
+    from .apps import launch
+
     console = Console()
-    _say_mesh(console, name, V, F)
-    with _watching(console, device, "analysing") as watch:
-        simulation = job.build((V, F), options, watch)
+    _say_mesh(console, *mesh)
+    with _watching(console, run.device, "solver and handles") as watch:
+        simulation = build(watch)
         _load(simulation, script)
-    _launch(simulation, ClothWindow, headless, recording, frames, console)
+    if run.headless:
+        launch.headless(simulation, make_window, recording, run.frames, console)
+    else:
+        launch.in_window(simulation, make_window, recording, console)
 
 
 def _load(simulation: Simulation, script: Path | None) -> None:
@@ -156,15 +180,6 @@ def _load(simulation: Simulation, script: Path | None) -> None:
         script = SAMPLES / f"{type(simulation).__module__.rpartition('.')[2]}.json"
     if script is not None:
         simulation.load(script)
-
-
-def _launch(simulation, make_window, is_headless: bool, recording, frames: int, console: Console) -> None:
-    from .apps import launch
-
-    if is_headless:
-        launch.headless(simulation, make_window, recording, frames, console)
-    else:
-        launch.in_window(simulation, make_window, recording, console)
 
 
 def _say_mesh(console: Console, name: str, V, F) -> None:
@@ -229,7 +244,7 @@ def view(
     mesh: MeshFile = None,
     stage: Annotated[str, typer.Option(help="trace, lift, decompose, group, harvest, ..., assemble.")] = "harvest",
     vertices: Annotated[int, typer.Option(help="Size of the generated mesh.")] = 100,
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda-on-host.")] = "cpu",
+    device: Annotated[str, typer.Option(help=DEVICES)] = "cpu",
 ) -> None:
     """Print what one stage of the compiler gives for a function of a mesh."""
     from .view import view

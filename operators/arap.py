@@ -9,7 +9,8 @@ import numpy as np
 
 from geoopt.sparse import from_triplets
 
-from .cotan_laplacian import cotan_laplacian
+from .assembly import laplacian_of_weights
+from .surface_energies import cotangents
 from .svd3 import polar_rotation
 
 
@@ -21,6 +22,8 @@ class ArapMesh:
     center, neighbour : (e,) the vertices at the two ends of an edge
     weight : (e,) cotan weights of the rest mesh, dimensionless, positive on Delaunay meshes
     offsets : (n + 1,) the edges around vertex i are ``offsets[i]`` to ``offsets[i + 1]``; there may be none
+    F : (m, 3) triangles;  half_cot : (m, 3) half the cotangent of the angle at each of their corners: what a triangle
+        adds to the weight of the edge opposite
     """
 
     V: np.ndarray
@@ -28,6 +31,8 @@ class ArapMesh:
     neighbour: np.ndarray
     weight: np.ndarray
     offsets: np.ndarray
+    F: np.ndarray
+    half_cot: np.ndarray
 
     @property
     def laplacian(self) -> Any:
@@ -45,47 +50,79 @@ def arap_mesh(V: np.ndarray, F: np.ndarray) -> ArapMesh:
     F = np.asarray(F)
     if F.ndim != 2 or F.shape[1] != 3:
         raise ValueError(f"triangles must have shape (m, 3), not {F.shape}")
-    edges = cotan_laplacian(V, F)[0].tocoo()
+    half_cot = 0.5 * cotangents(V[F])
+    edges = laplacian_of_weights(F[:, [1, 2, 0]], F[:, [2, 0, 1]], half_cot, len(V)).tocoo()
     is_edge = edges.row != edges.col
     center, neighbour, weight = edges.row[is_edge], edges.col[is_edge], edges.data[is_edge]
     if not np.isfinite(weight).all():
         bad = center[~np.isfinite(weight)][0]
         raise ValueError(f"a triangle at vertex {bad} has no area or positions that are not finite; repair the mesh")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(center, minlength=len(V)))])
-    return ArapMesh(V, center, neighbour, weight, offsets)
+    return ArapMesh(V, center, neighbour, weight, offsets, F, half_cot)
 
 
-def arap_rhs(P: Any, mesh: ArapMesh, sweeps: int = 4) -> Any:
+def arap_rhs(P: Any, mesh: ArapMesh, sweeps: int = 4, rims: bool = False) -> Any:
     """Right-hand side of the global step: positions that satisfy ``mesh.laplacian @ P_next = arap_rhs(P, mesh)``.
 
     P : (n, 3) deformed positions [m];  mesh : from `arap_mesh`;  sweeps : see `svd3`.
-    Returns b (n, 3) [m], b_i = Σ_j ½ w_ij (R_i + R_j)(v_i − v_j), where the rotation R_i fits the one-ring of
-    vertex i best: v are rest positions, j the neighbours of i, w cotan weights ("spokes").
-    Sorkine & Alexa 2007. Vertices without neighbours have b_i = 0.
+    Returns b (n, 3) [m], b_i = Σ_j ½ w_ij (R_i + R_j)(v_i − v_j), where the rotation R_i fits the edges around vertex i
+    best ("spokes"): v are rest positions, j the neighbours of i, w cotan weights. Sorkine & Alexa 2007.
+    rims : R_i fits all edges of the triangles at i ("spokes and rims"), which keeps the surface smoother; then b sums,
+    over triangles, half_cot R (v_i − v_j) with the mean R of the rotations at its corners. Chao et al. 2010.
+    Vertices without neighbours have b_i = 0.
     """
-    R = _rotations(P, mesh, sweeps)
-    mean = 0.5 * (R[mesh.center] + R[mesh.neighbour])
-    rest = _along_edges(mesh.V, mesh)
-    return _one_ring_sums(np.einsum("epq,eq->ep", mean, mesh.weight[:, None] * rest), mesh)
+    return rhs_of_rotations(polar_rotation(covariances(P, mesh, rims), sweeps), mesh, rims)
 
 
-def arap_energy(P: Any, mesh: ArapMesh, sweeps: int = 4) -> Any:
+def arap_energy(P: Any, mesh: ArapMesh, sweeps: int = 4, rims: bool = False) -> Any:
     """Σ_i Σ_j w_ij |(p_i − p_j) − R_i (v_i − v_j)|² [m²] with the best rotations R_i; see `arap_rhs`.
 
     P : (n, 3) deformed positions [m]. Returns a number, zero for rigid motions of the rest positions. Its
     gradient is 4 (mesh.laplacian @ P − arap_rhs(P, mesh)). Sorkine & Alexa 2007.
+    rims : Σ_i over the sides of all triangles at i, with the weights half_cot; the gradient has 6 instead of 4.
     """
-    R = _rotations(P, mesh, sweeps)
-    turned = np.einsum("epq,eq->ep", R[mesh.center], _along_edges(mesh.V, mesh))
-    gap = _along_edges(P, mesh) - turned
-    return np.sum(mesh.weight * np.sum(gap * gap, axis=1))
+    R = polar_rotation(covariances(P, mesh, rims), sweeps)
+    if not rims:
+        turned = np.einsum("epq,eq->ep", R[mesh.center], _along_edges(mesh.V, mesh))
+        gap = _along_edges(P, mesh) - turned
+        return np.sum(mesh.weight * np.sum(gap * gap, axis=1))
+    turned = np.einsum("mipq,mcq->micp", R[mesh.F], _sides(mesh.V, mesh))  # each side by each corner's rotation
+    gap = _sides(P, mesh)[:, None] - turned
+    return np.sum(mesh.half_cot[:, None] * np.sum(gap * gap, axis=3))
 
 
-def _rotations(P: Any, mesh: ArapMesh, sweeps: int) -> Any:
-    """The rotation (n, 3, 3) at each vertex that takes its rest edges closest to its deformed ones."""
+def covariances(P: Any, mesh: ArapMesh, rims: bool = False) -> Any:
+    """Σ w (deformed edge)(rest edge)ᵀ at each vertex (n, 3, 3): its nearest rotation fits best; see `arap_rhs`."""
+    if rims:
+        S = np.einsum("mcp,mcq->mpq", _sides(P, mesh), mesh.half_cot[:, :, None] * _sides(mesh.V, mesh))
+        return _vertex_sums(S[:, None], mesh)
     rest, deformed = _along_edges(mesh.V, mesh), _along_edges(P, mesh)
-    S = deformed[:, :, None] * (mesh.weight[:, None] * rest)[:, None, :]
-    return polar_rotation(_one_ring_sums(S, mesh), sweeps)
+    return _one_ring_sums(deformed[:, :, None] * (mesh.weight[:, None] * rest)[:, None, :], mesh)
+
+
+def rhs_of_rotations(R: Any, mesh: ArapMesh, rims: bool = False) -> Any:
+    """The right-hand side (n, 3) for rotations R (n, 3, 3) of the vertices; see `arap_rhs`."""
+    if not rims:
+        mean = 0.5 * (R[mesh.center] + R[mesh.neighbour])
+        rest = _along_edges(mesh.V, mesh)
+        return _one_ring_sums(np.einsum("epq,eq->ep", mean, mesh.weight[:, None] * rest), mesh)
+    mean = np.sum(R[mesh.F], axis=1) / 3
+    turned = np.einsum("mpq,mcq->mcp", mean, mesh.half_cot[:, :, None] * _sides(mesh.V, mesh))
+    # the side opposite corner c leads from corner c + 1 to corner c + 2
+    return _vertex_sums(turned[:, [1, 2, 0]] - turned[:, [2, 0, 1]], mesh)
+
+
+def _sides(P: Any, mesh: ArapMesh) -> Any:
+    """The sides of the triangles opposite each corner (m, 3, 3), for positions P (n, 3)."""
+    corners = P[mesh.F]
+    return corners[:, [2, 0, 1]] - corners[:, [1, 2, 0]]
+
+
+def _vertex_sums(values: Any, mesh: ArapMesh) -> Any:
+    """Sums (n, ...) at the vertices of values (m, 3, ...) at the corners of triangles."""
+    total = np.zeros((len(mesh.V), *values.shape[2:]), like=values)
+    np.add.at(total, mesh.F, values)
+    return total
 
 
 def _along_edges(P: Any, mesh: ArapMesh) -> Any:

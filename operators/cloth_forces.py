@@ -36,7 +36,7 @@ def stretch_shear_energy(x: Any, cloth: Cloth) -> Any:
     return 0.5 * (cloth.stretch * np.sum(along * along) + cloth.shear * np.sum(across * across))
 
 
-def cloth_system(x: Any, v: Any, h: Any, cloth: Cloth, definite: bool = False) -> tuple[Any, Any]:
+def cloth_system(x: Any, v: Any, h: Any, cloth: Cloth, definite: bool = False, lower: bool = False) -> tuple[Any, Any]:
     """The linear system A v_next = b of an implicit Euler step of length h [s]; then x_next = x + h v_next.
 
     x, v : (n, 3) positions [m] and velocities [m/s];  cloth : from `cloth`.
@@ -46,6 +46,7 @@ def cloth_system(x: Any, v: Any, h: Any, cloth: Cloth, definite: bool = False) -
     of damping that is not symmetric. Baraff & Witkin 1998.
     definite : leave out of K what compression and shear add to it that is not negative semidefinite: A is positive
     definite at all positions and velocities, the forces are the same.
+    lower : A is the lower triangle alone, of all entries with row ≥ column.
     """
     n = x.shape[0]
     J = _deformation(x, cloth)
@@ -56,8 +57,8 @@ def cloth_system(x: Any, v: Any, h: Any, cloth: Cloth, definite: bool = False) -
     D = -cloth.stretch_damping * SS - cloth.shear_damping * HH
     K = -cloth.stretch * SS - cloth.shear * HH - _curvature(J, along, across, cloth, definite)
     M = cloth.mass * _on_axes(from_triplets(np.arange(n), np.arange(n), np.ones(n), (n, n)))
-    bend = h * (cloth.bend_damping + h * cloth.bending) * _on_axes(cloth.bend)
-    A = M - _assembled(h * (D + h * K), cloth, n) - bend
+    bend = h * (cloth.bend_damping + h * cloth.bending) * _on_axes(cloth.bend, lower)
+    A = M - _assembled(h * (D + h * K), cloth, n, lower) - bend
     # D v are the forces of damping, so that F − D v are the forces without it
     along, across = cloth.stretch * _stretch(J, cloth), cloth.shear * _shear(J, cloth)
     forces = _summed(stretch, shear, along, across, cloth, n) + cloth.bend @ (cloth.bending * x)
@@ -125,17 +126,23 @@ def _curvature(J: Any, along: Any, across: Any, cloth: Cloth, definite: bool) ->
     return total + bilinear[..., None, None] * np.eye(3)
 
 
-def _assembled(blocks: Any, cloth: Cloth, n: int) -> Any:
+def _assembled(blocks: Any, cloth: Cloth, n: int, lower: bool) -> Any:
     """The (3n, 3n) matrix of the blocks (m, 3, 3, 3, 3) of triangles, by corners and their axes."""
     place = 3 * cloth.F[:, :, None] + np.arange(3)
     rows = np.broadcast_to(place[:, :, None, :, None], blocks.shape)
     cols = np.broadcast_to(place[:, None, :, None, :], blocks.shape)
-    return from_triplets(rows, cols, blocks, (3 * n, 3 * n))
+    return _from_triplets(rows, cols, blocks, 3 * n, lower)
 
 
-def _on_axes(matrix: Any) -> Any:
+def _on_axes(matrix: Any, lower: bool = False) -> Any:
     """The matrix (n, n) on each of the three axes: (3n, 3n)."""
     entries = matrix.tocoo()
-    axis, size = np.arange(3), 3 * matrix.shape[0]
-    rows, cols = (3 * index[:, None] + axis for index in (entries.row, entries.col))
-    return from_triplets(rows, cols, np.repeat(entries.data[:, None], 3, axis=1), (size, size))
+    rows, cols = (3 * index[:, None] + np.arange(3) for index in (entries.row, entries.col))
+    values = np.repeat(entries.data[:, None], 3, axis=1)
+    return _from_triplets(rows, cols, values, 3 * matrix.shape[0], lower)
+
+
+def _from_triplets(rows: np.ndarray, cols: np.ndarray, values: Any, size: int, lower: bool) -> Any:
+    """Triplets of a square matrix, or those of its lower triangle, summed."""
+    kept = rows >= cols if lower else ...
+    return from_triplets(rows[kept], cols[kept], values[kept], (size, size))

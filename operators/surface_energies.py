@@ -24,7 +24,7 @@ def dirichlet_energy(u: Numeric, V: Numeric, F: np.ndarray) -> Any:
     """
     corners = u[F].reshape(len(F), 3, -1)
     step = corners[:, [2, 0, 1]] - corners[:, [1, 2, 0]]
-    return 0.25 * np.sum(_cotangents(V[F]) * np.sum(step * step, axis=2))
+    return 0.25 * np.sum(cotangents(V[F]) * np.sum(step * step, axis=2))
 
 
 def squared_mean_curvature(V: Numeric, F: np.ndarray) -> Any:
@@ -35,14 +35,14 @@ def squared_mean_curvature(V: Numeric, F: np.ndarray) -> Any:
     Laplacian, |M⁻¹ L V| = 2 |H|.  Meyer, Desbrun, Schröder & Barr 2003, section 3.5.
     """
     x = V[F]
-    pull = 0.5 * _cotangents(x)[:, :, None] * (x[:, [2, 0, 1]] - x[:, [1, 2, 0]])  # of each edge on its first end
+    pull = 0.5 * cotangents(x)[:, :, None] * (x[:, [2, 0, 1]] - x[:, [1, 2, 0]])  # of each edge on its first end
     integrated = np.zeros_like(V)  # L V, triangle by triangle
     np.add.at(integrated, F, pull[:, [2, 0, 1]] - pull[:, [1, 2, 0]])
     area = np.bincount(F.ravel(), np.repeat(face_areas(V, F) / 3, 3), V.shape[0])
     return 0.25 * np.sum(np.sum(integrated * integrated, axis=1) / area)
 
 
-def _cotangents(x: Any) -> Any:
+def cotangents(x: Any) -> Any:
     """Of the angles at the corners x (m, 3, 3) of triangles: (m, 3)."""
     a, b = x[:, [1, 2, 0]] - x, x[:, [2, 0, 1]] - x
     return np.sum(a * b, axis=2) / np.linalg.norm(np.cross(a, b), axis=2)

@@ -19,7 +19,9 @@ def of_surface(name):
 
 def arap(name):
     V, F = meshes.bumpy(56)
-    return getattr(operators, name), (V * [1, 1.2, 0.9] + 0.1 * np.sin(3 * V[:, ::-1]), operators.arap_mesh(V, F))
+    P = V * [1, 1.2, 0.9] + 0.1 * np.sin(3 * V[:, ::-1])
+    function, *rims = name.split(" with ")
+    return getattr(operators, function), (P, operators.arap_mesh(V, F), 4, bool(rims))
 
 
 def cloth(name):
@@ -49,7 +51,7 @@ CASES = {
     **dict.fromkeys(("cotan_laplacian", "mass_matrix", "dihedral_angles", "edge_lengths", "face_areas"), of_surface),
     **dict.fromkeys(("vertex_normals", "face_normals", "gradient", "divergence"), of_surface),
     "dual_laplacian": lambda name: (operators.dual_laplacian, meshes.tetrahedral_ball(60)),
-    **dict.fromkeys(("arap_rhs", "arap_energy"), arap),
+    **dict.fromkeys(("arap_rhs", "arap_energy", "arap_rhs with rims", "arap_energy with rims"), arap),
     **dict.fromkeys(("cloth_forces", "cloth_system", "stretch_shear_energy"), cloth),
     **dict.fromkeys(("cotan_laplacian_intrinsic", "face_areas_intrinsic"), lengths),
     **dict.fromkeys(("svd3", "polar_rotation"), matrices),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 from geoopt.apps import cloth
 from geoopt.apps.obstacles import Ball, Floor
+from geoopt.apps.solvers import SolverError
 from geoopt.meshes import cloth as grid
 
 STILL_AIR = dict(air=0.0)
@@ -29,14 +32,62 @@ def test_without_obstacles_it_falls_freely():
 
 
 def test_it_comes_to_rest_on_the_ball():
-    simulation = falling(400)
-    measures = run(simulation, 150)
+    """In still air its energy only falls; friction holds it where it landed."""
+    simulation = falling(2000)
+    start = simulation.energy()
+    measures = run(simulation, 75)
     assert np.isfinite(simulation.positions).all()
     ball, floor = simulation.obstacles
     assert ball.gaps(simulation.positions).min() > -1e-3 and floor.gaps(simulation.positions).min() > -1e-3
-    energies = np.array([m["energy"] for m in measures])
-    assert np.diff(energies).max() < 1e-4 * np.ptp(energies)
-    assert measures[-1]["contacts"] > 40 and measures[-1]["stretch"] < 1.3
+    energies = np.array([start, *(m["energy"] for m in measures)])
+    assert np.diff(energies).max() < 1e-8 * np.ptp(energies) and energies[-15] - energies[-1] < 1e-3 * np.ptp(energies)
+    assert measures[-1]["contacts"] > 200 and max(m["stretch"] for m in measures) < 1.3
+    on_top = np.argmax(simulation.positions[:, 2])
+    assert np.linalg.norm(simulation.positions[on_top] - simulation.V[on_top], axis=0) < 0.1  # it hung just above
+
+
+@dataclass(frozen=True)
+class Slope:
+    """All below a plane through the origin that rises along x at an angle."""
+
+    angle: float
+
+    @property
+    def normal(self):
+        return np.array([-np.sin(self.angle), 0, np.cos(self.angle)])
+
+    @property
+    def downhill(self):
+        return np.array([-np.cos(self.angle), 0, -np.sin(self.angle)])
+
+    def gaps(self, x):
+        return x @ self.normal
+
+    def normals(self, x):
+        return np.broadcast_to(self.normal, x.shape)
+
+    def lying(self, vertices):
+        V, F = grid(vertices)
+        c, s = np.cos(self.angle), np.sin(self.angle)
+        return V @ np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]]), F
+
+
+@pytest.mark.parametrize("friction", [0.0, 0.2, 0.5, 0.7, 0.9])
+def test_friction_is_coulombs(friction):
+    """On a slope, cloth stays where friction exceeds the tangent of its angle; else the rest of its weight pulls it."""
+    slope = Slope(np.deg2rad(30))
+    material = cloth.Material(friction=friction, **STILL_AIR)
+    simulation = cloth.build(slope.lying(100), cloth.ClothOptions(obstacles=(slope,), material=material))
+    run(simulation, 30)
+    before = simulation.velocities.mean(axis=0) @ slope.downhill
+    run(simulation, 30)
+    after = simulation.velocities.mean(axis=0) @ slope.downhill
+    if friction < np.tan(slope.angle):
+        found = np.tan(slope.angle) - (after - before) / (9.81 * np.cos(slope.angle))
+        assert np.isclose(found, friction, rtol=0.03, atol=1e-6)
+    else:
+        assert np.linalg.norm(simulation.velocities, axis=1).max() < cloth.CREEP
+        assert np.abs(simulation.positions - simulation.V).max() < 0.1  # it slid as it landed
 
 
 def test_stiffness_does_not_depend_on_the_resolution():
@@ -85,6 +136,17 @@ def test_fast_strains_halve_the_step():
     assert run(simulation, 1)[0]["steps"] == 1
     handle.frame[:3, 3] += [0, 0, 0.3]
     assert run(simulation, 1)[0]["steps"] > 1
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_velocities_that_are_not_finite_are_refused(wrong, monkeypatch):
+    simulation = falling()
+    run(simulation, 2)
+    before = simulation.positions
+    monkeypatch.setattr(simulation._solver, "solve", lambda b: np.full(b.shape, wrong))
+    with pytest.raises(SolverError, match="not finite; is the material extreme"):
+        simulation.step()
+    np.testing.assert_array_equal(simulation.positions, before)
 
 
 def test_every_solver_gives_the_same():

@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 
+from geoopt import devices
 from geoopt.meshes import bumpy
 
 from .conftest import with_unreferenced
@@ -33,7 +34,7 @@ def folder(tmp_path):
 
 
 RUNS = {
-    "arap": ("mesh.off",),
+    "arap": ("mesh.off", "--energy", "spokes-and-rims"),
     "cloth": ("--grid", 8, "--script", "sample"),
 }
 
@@ -68,27 +69,45 @@ def test_without_opengl_the_numbers_are_written(folder, monkeypatch):
     assert [p.name for p in (folder / "run").iterdir()] == ["timings.csv"]
 
 
-ERRORS = {
-    "0 faces": ("arap", "points.off"),
-    "edge (0, 1) belongs to more than two triangles": ("cloth", "book.off"),
-    "component of vertex 45": ("arap", "two.off", "--script", "one.json"),
-    "made for another mesh": ("arap", "mesh.off", "--script", "other.json"),
-    "not finite": ("cloth", "nan.obj"),
-    "none.json": ("cloth", "--grid", 4, "--script", "none.json"),
-    "solver 'magic' is unknown": ("arap", "mesh.off", "--solver", "magic"),
-    "device 'tpu' is unknown": ("cloth", "--grid", 4, "--device", "tpu"),
-    "full exists and is not empty": ("arap", "--out", "full"),
-    "there is no folder": ("cloth", "--out", "no/run"),
-}
+ERRORS = [
+    *[(app, "points.off", "0 faces") for app in RUNS],
+    *[(app, "book.off", "edge (0, 1) belongs to more than two triangles") for app in RUNS],
+    *[(app, "nan.obj", "vertex 1 is not finite") for app in RUNS],
+    *[(app, "mesh.off", "--script", "other.json", "made for another mesh") for app in RUNS],
+    ("arap", "two.off", "--script", "one.json", "component of vertex 45 (42 vertices) has no handle"),
+    ("cloth", "--grid", 4, "--script", "none.json", "none.json"),
+    ("arap", "mesh.off", "--solver", "magic", "solver 'magic' is unknown"),
+    ("arap", "mesh.off", "--energy", "rims", "energy 'rims' is unknown"),
+    ("cloth", "--grid", 4, "--device", "tpu", "device 'tpu' is unknown"),
+    ("arap", "--out", "full", "full exists and is not empty"),
+    ("cloth", "--out", "no/run", "there is no folder"),
+]
 
 
-@pytest.mark.parametrize("message", ERRORS)
-def test_errors_are_one_line_and_write_nothing(folder, message):
+@pytest.mark.parametrize("command", ERRORS, ids=lambda command: " ".join(map(str, command[:-1])))
+def test_errors_are_one_line_and_write_nothing(folder, command):
+    *command, message = command
     before = sorted(folder.rglob("*"))
-    run = geoopt(*ERRORS[message], "--headless", "--frames", 1, cwd=folder)
+    run = geoopt(*command, "--headless", "--frames", 1, cwd=folder)
     assert run.returncode == 2, run.stderr
     assert message in run.stderr and len(run.stderr.strip().splitlines()) == 1
     assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.skipif("cuda" in devices(), reason="there is a GPU")
+@pytest.mark.parametrize("app", RUNS)
+def test_without_a_gpu_the_device_is_refused(folder, app):
+    run = geoopt(app, *RUNS[app], "--headless", "--device", "cuda", "--out", "run", cwd=folder)
+    assert run.returncode == 2 and "device 'cuda' needs" in run.stderr and "cuda-on-host" in run.stderr
+    assert len(run.stderr.strip().splitlines()) == 1 and not (folder / "run").exists()
+
+
+@pytest.mark.parametrize("app", RUNS)
+def test_help_lists_the_options_of_both_apps(folder, app):
+    text = geoopt(app, "--help", cwd=folder).stdout
+    for option in ("--headless", "--frames", "--out", "--record", "--script", "--solver", "--threads", "--device"):
+        assert option in text
+    assert ("--energy" in text) == (app == "arap") and ("--grid" in text) == (app == "cloth") and "--run" not in text
 
 
 def test_without_a_display_the_window_is_refused(folder, monkeypatch):

@@ -66,6 +66,21 @@ def test_files_come_back_as_they_were_written(tmp_path, suffix):
     assert W.dtype == np.float64 and G.dtype == np.int32
 
 
+@pytest.mark.parametrize("suffix", [".obj", ".off", ".msh", ".mesh", ".vtk", ".ply", ".stl", ".OBJ"])
+def test_what_is_saved_can_be_loaded(tmp_path, suffix):
+    V, F = meshes.bumpy(60)
+    meshes.save(tmp_path / f"m{suffix}", V, F)
+    W, G = meshes.load(tmp_path / f"m{suffix}")
+    np.testing.assert_allclose(W[G], V[F], atol=1e-6 if suffix in (".ply", ".stl") else 1e-15)
+    assert suffix == ".stl" or (G == F).all()
+
+
+def test_unknown_formats_are_not_saved(tmp_path):
+    with pytest.raises(geoopt.MeshError, match=r"unknown mesh format '.doc'; use one of .obj"):
+        meshes.save(tmp_path / "m.doc", *meshes.icosphere(12))
+    assert not list(tmp_path.iterdir())
+
+
 def test_stl_has_three_vertices_per_triangle(tmp_path):
     V, F = meshes.icosphere(12)
     trimesh.Trimesh(V, F, process=False).export(tmp_path / "m.stl")

@@ -14,6 +14,8 @@ from geoopt.operators import arap_energy, arap_mesh, arap_rhs, polar_rotation
 
 from .conftest import with_unreferenced
 
+both = pytest.mark.parametrize("rims", [False, True], ids=["spokes", "spokes and rims"])
+
 
 def bent(V):
     return V * [1, 1.2, 0.9] + 0.1 * np.sin(3 * V[:, ::-1])
@@ -27,28 +29,31 @@ def test_the_record_holds_every_edge_twice_by_center(mesh):
     np.testing.assert_allclose(record.laplacian.toarray(), -igl.cotmatrix(V, F).toarray(), atol=1e-12)
 
 
-def test_rigid_motions_have_no_energy_and_rotate_the_rest_edges(mesh):
+@both
+def test_rigid_motions_have_no_energy_and_rotate_the_rest_edges(mesh, rims):
     V, F = mesh
     record = arap_mesh(V, F)
     R = Rotation.from_rotvec([0.3, -2.0, 1.1]).as_matrix()
     P = V @ R.T + [1, 2, 3]
-    assert abs(arap_energy(P, record, 8)) < 1e-20 * max(len(V), 1)
-    np.testing.assert_allclose(arap_rhs(P, record, 8), record.laplacian @ P, atol=1e-11)
+    assert abs(arap_energy(P, record, 8, rims)) < 1e-20 * max(len(V), 1)
+    np.testing.assert_allclose(arap_rhs(P, record, 8, rims), record.laplacian @ P, atol=1e-11)
 
 
-def test_the_gradient_of_the_energy_is_the_residual_of_the_global_step():
+@both
+def test_the_gradient_of_the_energy_is_the_residual_of_the_global_step(rims):
     V, F = bumpy(56)
     record = arap_mesh(V, F)
     P, step = bent(V), 1e-5
-    gradient = 4 * (record.laplacian @ P - arap_rhs(P, record, 8))
+    gradient = (6 if rims else 4) * (record.laplacian @ P - arap_rhs(P, record, 8, rims))
     for i, axis in ((0, 0), (7, 1), (33, 2)):
         D = np.zeros_like(P)
         D[i, axis] = step
-        slope = (arap_energy(P + D, record, 8) - arap_energy(P - D, record, 8)) / (2 * step)
+        slope = (arap_energy(P + D, record, 8, rims) - arap_energy(P - D, record, 8, rims)) / (2 * step)
         assert np.isclose(slope, gradient[i, axis], rtol=1e-6, atol=1e-8)
 
 
-def test_local_and_global_steps_lower_the_energy():
+@both
+def test_local_and_global_steps_lower_the_energy(rims):
     V, F = bumpy(152)
     record = arap_mesh(V, F)
     held = np.arange(len(V)) % 40 == 0
@@ -56,7 +61,7 @@ def test_local_and_global_steps_lower_the_energy():
     P[held] += 0.3 * np.random.default_rng(0).normal(size=(held.sum(), 3))
     L, free = record.laplacian.tocsc(), ~held
     factor = splu(L[free][:, free])
-    rhs, energy = (geoopt.compile(f, V, record, 8) for f in (arap_rhs, arap_energy))
+    rhs, energy = (geoopt.compile(f, V, record, 8, rims) for f in (arap_rhs, arap_energy))
     energies = [energy(P)]
     for _ in range(10):
         P[free] = factor.solve(rhs(P)[free] - L[free][:, held] @ P[held])
@@ -64,16 +69,38 @@ def test_local_and_global_steps_lower_the_energy():
     assert (np.diff(energies) < 1e-9 * energies[0]).all() and energies[-1] < 0.3 * energies[0]
 
 
-def test_vertices_without_neighbours_get_nothing():
+@both
+def test_it_ends_where_libigl_ends(rims):
+    V, F = bumpy(152)
+    record = arap_mesh(V, F)
+    held = np.flatnonzero(np.abs(V[:, 2]) > 0.8)
+    targets = V[held] * [1, 1, 1.4] + [0.2, 0, 0] * np.sign(V[held, 2:])
+    data = igl.ARAPData()
+    data.energy = igl.ARAP_ENERGY_TYPE_SPOKES_AND_RIMS if rims else igl.ARAP_ENERGY_TYPE_SPOKES
+    data.max_iter = 1000
+    igl.arap_precomputation(V, F, 3, held, data)
+    theirs = igl.arap_solve(targets, data, V.copy())
+    free = np.setdiff1d(np.arange(len(V)), held)
+    L, P = record.laplacian.tocsc(), V.copy()
+    P[held] = targets
+    factor, rhs = splu(L[free][:, free]), geoopt.compile(arap_rhs, V, record, rims=rims)
+    for _ in range(1000):
+        P[free] = factor.solve(rhs(P)[free] - L[free][:, held] @ P[held])
+    np.testing.assert_allclose(P, theirs, atol=1e-4)  # their rotations are in single precision
+    assert np.abs(arap_rhs(P, record, 8, rims) - arap_rhs(P, record, 8, not rims)).max() > 1e-2
+
+
+@both
+def test_vertices_without_neighbours_get_nothing(rims):
     V, F = with_unreferenced()
     record = arap_mesh(V, F)
     alone = np.diff(record.offsets) == 0
     assert alone.sum() == 3
-    b = geoopt.compile(arap_rhs, V, record)(bent(V))
+    b = geoopt.compile(arap_rhs, V, record, rims=rims)(bent(V))
     assert (b[alone] == 0).all() and np.isfinite(b).all()
     lonely = arap_mesh(V, np.zeros((0, 3), int))
-    assert (arap_rhs(V, lonely) == 0).all() and arap_energy(V, lonely) == 0
-    assert (geoopt.compile(arap_rhs, V, lonely)(V) == 0).all()
+    assert (arap_rhs(V, lonely, rims=rims) == 0).all() and arap_energy(V, lonely, rims=rims) == 0
+    assert (geoopt.compile(arap_rhs, V, lonely, rims=rims)(V) == 0).all()
 
 
 def test_rotations_are_those_of_libigl_and_lapack():
@@ -97,12 +124,15 @@ def test_rotations_are_those_of_libigl_and_lapack():
     np.testing.assert_allclose(arap_rhs(P, record, 8), want, atol=1e-11)
 
 
-def test_compiled_it_is_the_same(mesh):
+@both
+def test_compiled_it_is_the_same(mesh, rims):
     V, F = mesh
     record, P = arap_mesh(V, F), bent(V) + 0.01 * np.random.default_rng(3).normal(size=V.shape)
-    want = arap_rhs(P, record, 6)
-    np.testing.assert_allclose(geoopt.compile(arap_rhs, V, record, 6)(P), want, rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(geoopt.compile(arap_energy, V, record, 6)(P), arap_energy(P, record, 6), rtol=1e-10)
+    for function in (arap_rhs, arap_energy):
+        want = function(P, record, 6, rims)
+        np.testing.assert_allclose(
+            geoopt.compile(function, V, record, 6, rims)(P), want, rtol=1e-10, atol=1e-10 * np.abs(want).max()
+        )
 
 
 @pytest.mark.parametrize(

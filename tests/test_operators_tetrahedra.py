@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial import ConvexHull, Delaunay, Voronoi
 
 import geoopt
-from geoopt.meshes import load, tetrahedral_ball
+from geoopt.meshes import check, load, tetrahedral_ball
 from geoopt.operators import dual_laplacian
 
 from .conftest import REAL_MESHES
@@ -130,6 +130,16 @@ def test_scaling():
     program = geoopt.compile(dual_laplacian, V, T)
     (L, M), (K, N) = program(V), program(3 * V + 1)
     assert relative(K, 3 * L) < 1e-8 and relative(N, 27 * M) < 1e-8
+
+
+def test_flat_tetrahedra_are_refused_when_asked_and_else_give_what_the_formula_gives():
+    V = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [5, 5, 5]])  # the last one is isolated
+    T = np.array([[0, 1, 2, 4], [0, 1, 2, 3]])
+    with pytest.raises(geoopt.MeshError, match="tetrahedron 1 has zero volume"):
+        check(V, T)
+    L, M = geoopt.compile(dual_laplacian, V, T)(V)
+    assert not np.isfinite(L.toarray()[:4, :4]).all() and np.isfinite(L.toarray()[4:]).all()
+    assert (L.toarray()[5] == 0).all() and M.toarray()[5, 5] == 0
 
 
 def test_counts():

@@ -1,6 +1,8 @@
-"""The windows, driven by mouse events in polyscope's backend without a display."""
+"""The windows, driven by mouse and key events in polyscope's backend without a display."""
 
 from __future__ import annotations
+
+import threading
 
 import numpy as np
 import pytest
@@ -9,7 +11,8 @@ from geoopt.apps import arap, cloth, handles
 from geoopt.apps.arap_window import ArapWindow
 from geoopt.apps.cloth_window import ClothWindow
 from geoopt.apps.picture import PictureError, require_opengl
-from geoopt.meshes import bumpy
+from geoopt.apps.simulation import FRAME
+from geoopt.meshes import bumpy, load
 from geoopt.meshes import cloth as grid
 
 
@@ -75,6 +78,27 @@ def drag(start, end):
     mouse(pressed=False)
 
 
+def key(*names):
+    """Press and release keys, one after the other."""
+    import polyscope.imgui as psim
+
+    for name in names:
+        for is_down in (True, False):
+            psim.GetIO().AddKeyEvent(getattr(psim, f"ImGuiKey_{name}"), is_down)
+            tick(2)
+
+
+def type_(place, text):
+    """Replace what is in a field."""
+    import polyscope.imgui as psim
+
+    press(place)
+    key("End", *["Backspace"] * 40)
+    psim.GetIO().AddInputCharactersUTF8(text)
+    tick(2)
+    key("Enter")
+
+
 def place_of(point):
     """Where a point in space is in the window [pixels]."""
     import polyscope as ps
@@ -123,7 +147,7 @@ def test_clicks_beside_the_surface_and_drags_make_none(opened):
     press((20, 700))
     middle = place_of(simulation.V[nearest_to_camera(simulation.V)])
     drag(middle, np.add(middle, (60, 0)))
-    window.clicks_grab = False
+    window.use_mouse("look")
     press(place_of(simulation.V[nearest_to_camera(simulation.V)]))
     assert simulation.handles == []
 
@@ -149,6 +173,23 @@ def test_the_gizmo_drags_the_surface(opened):
     np.testing.assert_array_equal(simulation.positions[top.vertices], top.targets)
 
 
+def test_the_gizmo_turns_the_surface(opened):
+    simulation = small_arap()
+    simulation.load(handles.SAMPLES / "arap.json")
+    window = opened(ArapWindow, simulation)
+    top = simulation.handles[1]
+    window.choose(top)
+    tick(3)
+    middle, before = np.array(place_of(top.middle)), top.frame.copy()
+    start = middle + 48 * np.array([0.5, 0.87])  # on the outer ring
+    drag(start, start + 40 * np.array([-0.87, 0.5]))
+    R = top.frame[:3, :3]
+    assert np.trace(R) < 2.95 and np.allclose(R @ R.T, np.eye(3), atol=1e-5) and np.linalg.det(R) > 0
+    np.testing.assert_allclose(top.frame[:3, 3], before[:3, 3], atol=1e-5)
+    key("RightArrow")
+    np.testing.assert_array_equal(simulation.positions[top.vertices], top.targets)
+
+
 def test_pictures_show_the_surface_and_how_it_moves(opened, tmp_path):
     simulation = small_arap()
     simulation.load(handles.SAMPLES / "arap.json")
@@ -159,15 +200,18 @@ def test_pictures_show_the_surface_and_how_it_moves(opened, tmp_path):
         window.advance()
     after = pixels(window, tmp_path / "after.png")
     assert (np.abs(after - before).max(axis=2) > 10).mean() > 0.02
-    assert len(window.frames) == 20 and set(window.frames[0].seconds) == {"local step", "solve", "drawing"}
+    assert len(window.frames) == 20 and set(window.frames[0].seconds) == {simulation.compiled, "solve", "drawing"}
 
 
 def test_the_panel_steers_the_deformation(opened):
     simulation = small_arap()
     simulation.load(handles.SAMPLES / "arap.json")
     window = opened(ArapWindow, simulation)
-    press(window.places["local step by NumPy"])
-    assert simulation.is_reference
+    for local_step in (*arap.LOCAL_STEPS[::-1], "NumPy"):
+        press(window.places[local_step])
+        assert simulation.local_step == local_step
+    press(window.places["spokes-and-rims"])
+    assert simulation.energy == "spokes-and-rims"
     press(window.places["step"])
     assert simulation.time > 0 and len(window.frames) == 1
     press(window.places["reset"])
@@ -192,6 +236,120 @@ def test_handles_are_kept_and_loaded(opened, tmp_path):
     tick(2)
     press(window.places["load"])
     assert "none.json" in window.message and len(simulation.handles) == 1
+
+
+def test_keys_steer(opened):
+    simulation = small_arap()
+    simulation.load(handles.SAMPLES / "arap.json")
+    window = opened(ArapWindow, simulation)
+    assert "Space: pause" in window.said[2]
+    key("Space")
+    assert not window.is_paused and simulation.time > 0
+    key("Space")
+    assert window.is_paused
+    time = simulation.time
+    key("RightArrow")
+    assert simulation.time == pytest.approx(time + FRAME)
+    key("R")
+    assert simulation.time == 0
+    key("P")
+    assert window.mouse == "paint"
+    key("P", "Delete")  # none is chosen
+    assert window.mouse == "click" and len(simulation.handles) == 2
+    window.choose(simulation.handles[0])
+    key("Delete")
+    assert [h.name for h in simulation.handles] == ["top"] and window.handle is None
+
+
+def test_keys_that_are_typed_into_a_name_steer_nothing(opened):
+    window = opened(ArapWindow, small_arap())
+    type_(window.places["handles"], "R P.json")
+    key("Space")
+    assert window.path == "R P.json" and not window.is_paused
+    press(window.places["handles"])
+    key("Space", "P")
+    assert not window.is_paused and window.mouse == "click"
+
+
+def test_a_stroke_of_the_brush_makes_a_handle(opened):
+    simulation = arap.build(bumpy(2000))
+    window = opened(ArapWindow, simulation)
+    window.brush = 0.04
+    press(window.places["paint"])
+    import polyscope as ps
+
+    view = ps.get_view_camera_parameters().get_view_mat()
+    tip = nearest_to_camera(simulation.V)
+    middle = place_of(simulation.V[tip])
+    drag(np.subtract(middle, (60, 0)), np.add(middle, (60, 0)))
+    (handle,) = simulation.handles
+    np.testing.assert_array_equal(ps.get_view_camera_parameters().get_view_mat(), view)  # the brush does not turn it
+    places = np.array([place_of(v) for v in simulation.V[handle.vertices]]) - middle
+    assert len(handle.vertices) > 4 and places[:, 0].min() < -30 and places[:, 0].max() > 30
+    assert np.abs(places[:, 1]).max() < 40  # within the brush's radius of the stroke
+    drag(np.subtract(middle, (60, 60)), np.add(middle, (60, -60)))
+    assert len(simulation.handles) == 2  # an anchor beside it, of other vertices
+    press(place_of(simulation.positions[handle.vertices[len(places) // 2]]))
+    assert len(simulation.handles) == 2 and window.handle is handle  # clicks choose
+    press(window.places["click"])
+    drag((30, 600), (90, 620))
+    assert (ps.get_view_camera_parameters().get_view_mat() != view).any()
+
+
+def test_what_is_painted_is_seen_before_it_is_held(opened):
+    simulation = small_arap()
+    window = opened(ArapWindow, simulation)
+    window.use_mouse("paint")
+    mouse(place_of(simulation.V[nearest_to_camera(simulation.V)]))
+    mouse(pressed=True)
+    vertices, _ = window._marks()
+    assert len(vertices) and not simulation.handles
+    mouse(pressed=False)
+    np.testing.assert_array_equal(np.sort(simulation.held), np.sort(vertices))
+
+
+def test_the_mesh_is_saved_and_nothing_is_overwritten_unasked(opened, tmp_path):
+    simulation = small_arap()
+    simulation.load(handles.SAMPLES / "arap.json")
+    window = opened(ArapWindow, simulation)
+    for _ in range(10):
+        key("RightArrow")
+    path = tmp_path / "deformed.obj"
+    type_(window.places["mesh"], str(path))
+    press(window.places["save mesh"])
+    assert window.message == f"written: {path}"
+    V, F = load(path)
+    np.testing.assert_allclose(V, simulation.positions, atol=1e-15)
+    np.testing.assert_array_equal(F, simulation.F)
+    key("R")
+    press(window.places["save mesh"])
+    assert f"{path} exists" in window.message and (load(path)[0] == V).all()
+    press(window.places["overwrite"])
+    press(window.places["save mesh"])
+    assert window.message == f"replaced: {path}" and (load(path)[0] == simulation.V).all()
+    press(window.places["save mesh"])
+    assert "exists" in window.message  # it is allowed once
+    type_(window.places["mesh"], "deformed.doc")
+    press(window.places["save mesh"])
+    assert "unknown mesh format" in window.message
+
+
+def test_new_constraints_are_factored_beside_the_window_which_says_so(opened, monkeypatch):
+    simulation = arap.build(bumpy(300), arap.ArapOptions(background=True))
+    window = opened(ArapWindow, simulation)
+    factored, may_end = simulation._factored, threading.Event()
+    monkeypatch.setattr(simulation, "_factored", lambda held: may_end.wait(60) and factored(held))
+    press(place_of(simulation.V[nearest_to_camera(simulation.V)]))
+    assert "factoring the new constraints ..." in window.said
+    simulation.handles[0].frame[:3, 3] += 1
+    key("RightArrow")
+    np.testing.assert_array_equal(simulation.positions, simulation.V)  # as before the click
+    may_end.set()
+    while simulation.is_refactoring:
+        tick()
+    key("RightArrow")
+    assert "factoring the new constraints ..." not in window.said
+    np.testing.assert_array_equal(simulation.positions[simulation.held], simulation.targets)
 
 
 def test_sliders_change_the_cloth_without_compiling(opened, tmp_path):
