@@ -22,8 +22,9 @@ LAYERS = (
     ("runtime.machine",),
     ("runtime.cache", "codegen"),
     ("codegen.llvm", "codegen.cuda"),
-    ("codegen.llvm_math", "codegen.llvm_rows"),
-    ("codegen.llvm_memory",),
+    ("codegen.llvm_math", "codegen.llvm_rows", "codegen.llvm_projection", "codegen.cuda_projection"),
+    ("codegen.llvm_code",),
+    ("codegen.llvm_memory", "codegen.cuda_numbers"),
     ("rows", "compress", "allocate", "spread"),
     ("grid", "parts"),
     ("schedule", "curvature"),
@@ -57,7 +58,7 @@ LAYERS = (
     ("symbolic", "repetition"),
     ("graph", "hashing", "numeric", "options", "patterns"),
     ("tape",),
-    ("ids", "ops", "errors", "owners"),
+    ("ids", "ops", "block_ops", "errors", "owners"),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}
 
