@@ -13,11 +13,11 @@ from scipy.sparse.csgraph import connected_components
 import geoopt
 from geoopt.apps.handles import Handle
 from geoopt.apps.simulation import Frame, Mesh, Simulation, note
-from geoopt.apps.solvers import Solver, choose
-from geoopt.apps.timing import Stopwatch
 from geoopt.errors import MeshError
 from geoopt.operators import arap_mesh, arap_rhs
 from geoopt.pipeline import Watch
+from geoopt.solvers import Solver, choose
+from geoopt.timing import Stopwatch
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,11 @@ def side(entries: int) -> int:
 
 
 def rounding(size: int, dtype: np.dtype) -> float:
-    """What eigenvalues may be below zero, relative to the sum of the diagonal's magnitudes, and still count as zero."""
-    return 2 * size * float(np.finfo(dtype).eps)
+    """How far eigenvalues may be below zero, relative to the diagonal's magnitudes, and still count as zero.
+
+    Second derivatives come from differences of nearby positions, which have lost a digit or two.
+    """
+    return 64 * size * float(np.finfo(dtype).eps)
 
 
 def _projection(lift: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:

@@ -14,7 +14,7 @@ LAYERS = (
     ("__main__",),
     ("cli",),
     ("__init__",),
-    ("view",),
+    ("view", "minimization"),
     ("pipeline", "derivatives"),
     ("program",),
     ("display", "evaluate", "runtime.cpu", "runtime.cuda", "runtime.cuda_on_host"),
@@ -57,8 +57,8 @@ LAYERS = (
     ("arithmetic", "scalar"),
     ("symbolic", "repetition"),
     ("graph", "hashing", "numeric", "options", "patterns"),
-    ("tape",),
-    ("ids", "ops", "block_ops", "errors", "owners"),
+    ("tape", "solvers"),
+    ("ids", "ops", "block_ops", "errors", "owners", "timing"),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}
 

@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from geoopt.errors import ArgumentError, GeooptError
+from .errors import ArgumentError, GeooptError
 
 
 class SolverError(GeooptError):
