@@ -6,6 +6,7 @@ the numbers that are free, is analysed by the solver.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -15,17 +16,20 @@ import numpy as np
 import scipy.sparse as sp
 from rich.status import Status
 
-from .derivatives import hessian, value_and_gradient
+from .derivatives import gradient, hessian
 from .errors import ArgumentError
 from .options import Options
 from .pipeline import compile
+from .program import Program
 from .solvers import Solver, SolverError, choose
 from .timing import Stopwatch
 
 ARMIJO = 1e-4  # the share of the decrease that the slope promises, that a step must give
 SMALLEST = 2.0**-40  # step
 SHIFT = 1e-10  # added to the diagonal, relative to its mean: Hessians may be singular, as those of free bodies are
-LARGEST_SHIFT = 1e6
+LARGEST_SHIFT, LARGEST_PLAIN_SHIFT = 1e6, 1e-5
+NEAR = 1e-2  # a step that promises a smaller share of the energy is followed by one with the plain Hessian ...
+FARTHER = 0.1  # ... and where that is not positive definite, by this times less
 
 MaxStep = Callable[[np.ndarray, np.ndarray], float]
 
@@ -79,16 +83,16 @@ def newton(
     iterations : at most so many;  solver : of `solvers.SOLVERS`, or "auto";  options : of the compiled programs
     progress : show energy and step while it runs
 
-    Steps are halved until they give a fair part of the decrease that they promise (Armijo). Where the shifted Hessian
-    cannot be factored, or gives no descent, the shift grows. Raises ArgumentError where x0, or the function there, is
-    not finite, ShapeError where it returns no number; where no step decreases the energy, it stops and says so.
+    Steps are halved until they give a fair part of the decrease that they promise (Armijo). Projected Hessians lead
+    downhill from everywhere, but into a minimum only linearly; near it the plain one is taken, if it is positive
+    definite but for a little on its diagonal. Where the projected one cannot be factored, more is put there.
+    Raises ArgumentError where x0, or the function there, is not finite, and ShapeError where it returns no number;
+    where no step decreases the energy, it stops and says so.
     """
-    start = _start(x0)
-    clock = Stopwatch()
-    with clock.part("prepare"):
-        search = _Search(function, start, fixed, project, solver, options, clock)
+    problem = _Problem(function, _start(x0), fixed, solver, options)
     with Status("") if progress else nullcontext() as status:
-        return search.run(max_step, tolerance, iterations, status)
+        search = _Search(problem)
+        return search.run(_Descent(problem, project), max_step, tolerance, iterations, status)
 
 
 def _start(x0: Any) -> np.ndarray:
@@ -103,77 +107,90 @@ def _start(x0: Any) -> np.ndarray:
     return x.astype(float)
 
 
-class _Search:
-    """The compiled programs and the system of one minimisation."""
+class _Problem:
+    """What is minimised: its compiled programs, and which numbers are free, as places in ``x.ravel()``."""
 
-    def __init__(
-        self,
-        function: Callable,
-        x: np.ndarray,
-        fixed: Any,
-        project: str | None,
-        solver: str,
-        options: Options | None,
-        clock: Stopwatch,
-    ):
-        slopes, curvature = value_and_gradient(function), hessian(function, project=project)
-        self.x, self.clock = x, clock
-        self.program = compile(function, x, options=options)
-        self.derivatives = compile(lambda x: (slopes(x)[1], curvature(x)), x, options=options)
+    def __init__(self, function: Callable, x: np.ndarray, fixed: Any, solver: str, options: Options | None):
+        self.function, self.x, self.solver, self.options = function, x, solver, options
+        self.clock = Stopwatch()
         is_free = np.ones(x.shape, bool)
         if fixed is not None:
             is_free[fixed] = False
         self.free = np.flatnonzero(is_free)
-        self.system = _System(self.derivatives(x)[1], self.free, choose("factors", solver)[0], clock)
+
+    def compiled(self, function: Callable) -> Program:
+        with self.clock.part("prepare"):
+            return compile(function, self.x, options=self.options)
+
+    def system(self, project: str | None) -> _System:
+        program = self.compiled(hessian(self.function, project=project))
+        with self.clock.part("prepare"):
+            return _System(program, self.x, self.free, choose("factors", self.solver)[0], self.clock)
+
+
+class _Search:
+    """One minimisation: where it is, and how it has gone."""
+
+    def __init__(self, problem: _Problem):
+        self.x, self.free, self.clock = problem.x, problem.free, problem.clock
+        self.program, self.slopes = problem.compiled(problem.function), problem.compiled(gradient(problem.function))
         self.energies: list[float] = []
         self.norms: list[float] = []
         self.steps: list[float] = []
 
-    def run(self, max_step: MaxStep | None, tolerance: float, iterations: int, status: Status | None) -> Minimum:
-        energy, reason, converged = self._energy(self.x), "", False
+    def run(
+        self,
+        descent: Callable[[np.ndarray, np.ndarray, float], np.ndarray | None],
+        max_step: MaxStep | None,
+        tolerance: float,
+        iterations: int,
+        status: Status | None,
+    ) -> Minimum:
+        """descent : gives a direction from x, the slope there, and what the step before promised, as a share"""
+        energy, share = self._energy(self.x), np.inf
         if not np.isfinite(energy):
             raise ArgumentError(f"newton: the function is {energy} at x0; start where it is finite")
         while True:
-            slope, H = self._slope_and_hessian()
+            slope = self._slope()
             self.energies.append(energy)
             self.norms.append(float(np.linalg.norm(slope)))
             if status is not None:
                 status.update(f"step {len(self.steps)}: energy {energy:.10g}, gradient {self.norms[-1]:.2e}")
-            if converged or not slope.any():
-                return self._minimum(energy, True, reason or "the gradient is zero")
+            if not slope.any():
+                return self._minimum(True, "the gradient is zero")
+            if share <= tolerance:
+                return self._minimum(
+                    True, "the last step promised less than the tolerance" if self.steps else "at once"
+                )
             if len(self.steps) >= iterations:
-                return self._minimum(energy, False, f"{iterations} steps were not enough")
-            found = self.system.descent(H, slope)
+                return self._minimum(False, f"{iterations} steps were not enough")
+            found = descent(self.x, slope, share)
             if found is None:
-                return self._minimum(energy, False, "no direction of descent was found")
+                return self._minimum(False, "no direction of descent was found")
             direction = np.zeros(self.x.shape)
             direction.flat[self.free] = found
-            promised = -0.5 * float(slope @ found)
-            converged = promised <= tolerance * max(abs(energy), self.energies[0] - energy)
-            reason = "the last step promised less than the tolerance"
-            length, after = self._line_search(direction, energy, -2 * promised, max_step)
-            if length == 0:
-                return self._minimum(energy, converged, reason if converged else "no step decreases the energy")
-            self.x, energy = self.x + length * direction, after
+            promised = -float(slope @ found)
+            share = 0.5 * promised / max(abs(energy), self.energies[0] - energy, np.finfo(float).tiny)
+            length, energy = self._line_search(direction, energy, promised, max_step)
+            if not length:
+                return self._minimum(share <= tolerance, "no step decreases the energy")
+            self.x = self.x + length * direction
             self.steps.append(length)
 
     def _energy(self, x: np.ndarray) -> float:
         with self.clock.part("energy"):
             return float(self.program(x))
 
-    def _slope_and_hessian(self) -> tuple[np.ndarray, Any]:
+    def _slope(self) -> np.ndarray:
         with self.clock.part("derivatives"):
-            slope, H = self.derivatives(self.x)
-        slope = slope.ravel()[self.free]
-        if not np.isfinite(slope).all() or not np.isfinite(H.data).all():
-            place = "x0" if not self.steps else f"step {len(self.steps)}"
-            raise ArgumentError(
-                f"newton: the derivatives are not finite at {place}, where the function is; see gradient"
-            )
-        return slope, H
+            slope = self.slopes(self.x).ravel()[self.free]
+        if not np.isfinite(slope).all():
+            place = f"step {len(self.steps)}" if self.steps else "x0"
+            raise ArgumentError(f"newton: derivatives are not finite at {place}, where the function is; see gradient")
+        return slope
 
     def _line_search(
-        self, direction: np.ndarray, energy: float, slope: float, max_step: MaxStep | None
+        self, direction: np.ndarray, energy: float, promised: float, max_step: MaxStep | None
     ) -> tuple[float, float]:
         """The length of the step, and the energy after it; 0 where no step gives a fair decrease."""
         length = 1.0
@@ -183,28 +200,44 @@ class _Search:
         rounding = 4 * np.finfo(float).eps * abs(energy)
         while length > SMALLEST:
             after = self._energy(self.x + length * direction)
-            if after <= energy + ARMIJO * length * slope + rounding:
+            if after <= energy - ARMIJO * length * promised + rounding:
                 return length, after
             length /= 2
         return 0.0, energy
 
-    def _minimum(self, energy: float, converged: bool, reason: str) -> Minimum:
+    def _minimum(self, converged: bool, reason: str) -> Minimum:
         energies, norms, steps = (np.array(values) for values in (self.energies, self.norms, self.steps))
-        return Minimum(self.x, energy, converged, reason, energies, norms, steps, self.clock.seconds)
+        return Minimum(self.x, self.energies[-1], converged, reason, energies, norms, steps, self.clock.seconds)
+
+
+class _Descent:
+    """Newton's directions: by projected Hessians, and near a minimum by plain ones, which are prepared when needed."""
+
+    def __init__(self, problem: _Problem, project: str | None):
+        self.projected, self.near = problem.system(project), NEAR if project else 0.0
+        self.plain = functools.cache(lambda: problem.system(None))
+
+    def __call__(self, x: np.ndarray, slope: np.ndarray, share: float) -> np.ndarray | None:
+        if share < self.near:
+            found = self.plain().direction(x, slope, LARGEST_PLAIN_SHIFT)
+            if found is not None:
+                return found
+            self.near = FARTHER * share
+        return self.projected.direction(x, slope, LARGEST_SHIFT)
 
 
 class _System:
-    """Newton's system of the numbers that are free: places in ``x.ravel()``, of any Hessian with the pattern of H."""
+    """Newton's system of the numbers that are free: places in ``x.ravel()``."""
 
-    def __init__(self, H: Any, free: np.ndarray, solver: Solver, clock: Stopwatch):
-        self.A: Any
-        self.solver, self.clock = solver, clock
+    def __init__(self, program: Program, x: np.ndarray, free: np.ndarray, solver: Solver, clock: Stopwatch):
+        self.program, self.solver, self.clock = program, solver, clock
+        H = program(x)
         # entries are numbered from 1 on; those of the diagonal that H lacks are one more, a zero
         numbers = np.arange(1, H.nnz + 1)
         inner = sp.csr_array((numbers, H.indices, H.indptr), shape=H.shape)[free][:, free]
         lacking = np.flatnonzero(inner.diagonal() == 0)
         zeros = sp.csr_array((np.full(len(lacking), H.nnz + 1), (lacking, lacking)), shape=inner.shape)
-        self.A = sp.csr_array(inner + zeros)
+        self.A: Any = sp.csr_array(inner + zeros)
         self.A.sort_indices()
         self.entries = self.A.data - 1
         self.A.data = self.entries.astype(float)
@@ -213,12 +246,13 @@ class _System:
         if len(free):
             solver.analyse(self.A)
 
-    def descent(self, H: Any, slope: np.ndarray) -> np.ndarray | None:
-        """Newton's direction, by a Hessian with as much on its diagonal as it needs to be factored and to descend."""
-        self.A.data = np.append(H.data, 0.0)[self.entries]
+    def direction(self, x: np.ndarray, slope: np.ndarray, largest_shift: float) -> np.ndarray | None:
+        """By a Hessian with as much on its diagonal as it needs to be positive definite, if that is not too much."""
+        with self.clock.part("derivatives"):
+            self.A.data = np.append(self.program(x).data, 0.0)[self.entries]
         diagonal = self.A.data[self.diagonal]
         shift, scale = SHIFT, np.abs(diagonal).mean() or 1.0
-        while shift <= LARGEST_SHIFT:
+        while shift <= largest_shift:
             self.A.data[self.diagonal] = diagonal + shift * scale
             try:
                 with self.clock.part("factor"):
