@@ -2,13 +2,14 @@
 
 ``void f(ptr %x)`` replaces the n (n + 1) / 2 vectors at x, lower triangles row by row. A matrix A for which A + τ is
 positive definite, with τ the size of rounding errors, stays as it is, to the last bit; where all of a vector are, that
-is all that happens. The others get factor · Σ -λ v vᵀ over their negative eigenvalues λ, found by rotations, pair by
-pair of rows in an order in which neighbours are independent. What a lane gets depends on that lane alone: in one that
-is done rotations are by no angle.
+is all that happens. The others get factor · Σ -λ v vᵀ over their negative eigenvalues λ, found by rotations of
+pairs of rows, in rounds in which they are independent. What a lane gets depends on that lane alone: in one that is done
+rotations are by no angle.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -17,18 +18,20 @@ from ..block_ops import rounding, side
 from .llvm_code import Code
 from .llvm_memory import Vectors
 
+Angle = tuple[str, str]  # cosine and sine
+
 SWEEPS = 30  # at most; seven are many
 
 
-def rotations(size: int) -> list[tuple[int, int]]:
-    """All pairs p < q of rows, such that pairs of one round have no row in common: a round-robin tournament."""
+def rounds(size: int) -> list[list[tuple[int, int]]]:
+    """All pairs p < q of rows, those of one round without a row in common: a round-robin tournament."""
     players = list(range(size + size % 2))
     found = []
     for _ in players[1:]:
         pairs = zip(players[: len(players) // 2], reversed(players), strict=False)
-        found += [(min(p), max(p)) for p in pairs if max(p) < size]
+        found.append([(min(p), max(p)) for p in pairs if max(p) < size])
         players = [players[0], players[-1], *players[1:-1]]
-    return found
+    return found if size > 1 else []
 
 
 def entry(p: int, q: int) -> int:
@@ -44,10 +47,10 @@ class _Projection(Code):
         self.name, self.size, self.factor = name, size, factor
         self.entries = size * (size + 1) // 2
         self.epsilon = float(np.finfo(vectors.dtype).eps)
-        self.pairs = rotations(size)
+        self.half, self.rounds = size // 2, rounds(size)
+        self.row = self.half * (5 + 2 * (self.half - 1) + 2 * (size % 2))  # of the table
         self.a, self.extra = self.room(self.entries), self.room(self.entries)
         self.rows, self.total = self.room(size**2), self.room()
-        self.cosines, self.sines = self.room(size), self.room(size)
 
     def text(self) -> list[str]:
         open_ = self._not(self._is_definite())
@@ -57,8 +60,8 @@ class _Projection(Code):
         with self.loop(0, SWEEPS) as sweep:
             active = self.both(open_, self.compare("ogt", self._rest(), least))
             self.leave(sweep, self.let(f"xor i1 {self.any(active)}, true"))
-            with self.loop(0, len(self.pairs) // max(self.size // 2, 1)) as number:
-                self._round(self.index("mul", number.index, self.size // 2), active)
+            with self.loop(0, len(self.rounds)) as number:
+                self._round(number.index, active)
         self._put_back(open_, scale)
         self.do("br label %done")
         self.label("done")
@@ -129,51 +132,47 @@ class _Projection(Code):
 
     def _rest(self) -> str:
         """The sum of squares off the diagonal."""
-        return self._summed(len(self.pairs), lambda pair: self._square(self.listed(self._row("0", pair), "2")))
+        self.store(self.number(0), self.total)
+        with self.loop(1, self.size) as i:
+            with self.loop(0, i.index) as j:
+                square = self._square(self._at_row(i.index, j.index))
+                self.store(self.fp("fadd", self.load(self.total), square), self.total)
+        return self.load(self.total)
 
     def _table(self) -> str:
-        """Per pair: the entries pp, qq and pq, where rows p and q start, and the entries kp, kq of all other k."""
+        """Per round: for each pair pq the entries pp, qq and pq, and where rows p and q start; for each two pairs pq, rs
+        the entries pr, ps, qr and qs; for each pair, if there is a row k without one, kp and kq."""
         listed: list[int] = []
-        for p, q in self.pairs:
-            listed += [entry(p, p), entry(q, q), entry(p, q), p * self.size, q * self.size]
-            listed += [entry(k, r) for k in range(self.size) if k not in (p, q) for r in (p, q)]
+        for pairs in self.rounds:
+            for p, q in pairs:
+                listed += [entry(p, p), entry(q, q), entry(p, q), p * self.size, q * self.size]
+            for one, other in itertools.combinations(pairs, 2):
+                listed += [entry(p, r) for p in one for r in other]
+            alone = set(range(self.size)).difference(*pairs)
+            listed += [entry(k, p) for k in alone for pair in pairs for p in pair]
         text = ", ".join(f"i32 {k}" for k in listed)
-        return f"@{self.name}.pairs = internal constant [{len(listed)} x i32] [{text}]"
+        return f"@{self.name}.rounds = internal constant [{len(listed)} x i32] [{text}]"
 
-    def _round(self, first: str, active: str) -> None:
-        """Rotations by several pairs: angles first, for they take long, and can be found beside what came before."""
-        with self.loop(0, self.size // 2) as pair:
-            row = self._row(first, pair.index)
-            cosine, sine = self._angle(row, active)
-            self.store(cosine, self.cosines, pair.index)
-            self.store(sine, self.sines, pair.index)
-        for turn in (self._turn_matrix, self._turn_vectors):
-            with self.loop(0, self.size // 2) as pair:
-                angle = self.load(self.cosines, pair.index), self.load(self.sines, pair.index)
-                with self.when(self.any(self.compare("une", angle[1], self.number(0)))):
-                    turn(self._row(first, pair.index), angle)
+    def _round(self, number: str, active: str) -> None:
+        """Rotations by several pairs that do not depend on each other: angles first, then every entry once."""
+        row = self.let(f"getelementptr [{self.row} x i32], ptr @{self.name}.rounds, i64 {number}")
+        entries = iter([self.listed(row, str(k)) for k in range(self.row)])
+        pairs = [[next(entries) for _ in range(5)] for _ in range(self.half)]
+        angles = [self._angle(pp, qq, pq, active) for pp, qq, pq, *_ in pairs]
+        for one, other in itertools.combinations(angles, 2):
+            self._turn_block([next(entries) for _ in range(4)], one, other)
+        for angle in angles if self.size % 2 else ():
+            self._turn(self.a, next(entries), next(entries), angle)
+        for (*_, p, q), angle in zip(pairs, angles, strict=True):
+            with self.loop(0, self.size) as k:
+                self._turn(self.rows, self.index("add", p, k.index), self.index("add", q, k.index), angle)
 
-    def _turn_matrix(self, row: str, angle: tuple[str, str]) -> None:
-        with self.loop(0, self.size - 2) as k:
-            at = self.index("add", self.index("shl", k.index, 1), 5)
-            self._turn(self.a, self.listed(row, at), self.listed(row, self.index("add", at, 1)), *angle)
-
-    def _turn_vectors(self, row: str, angle: tuple[str, str]) -> None:
-        p, q = self.listed(row, "3"), self.listed(row, "4")
-        with self.loop(0, self.size) as k:
-            self._turn(self.rows, self.index("add", p, k.index), self.index("add", q, k.index), *angle)
-
-    def _row(self, first: str, pair: str) -> str:
-        number = self.index("add", first, pair)
-        return self.let(f"getelementptr [{1 + 2 * self.size} x i32], ptr @{self.name}.pairs, i64 {number}")
-
-    def _angle(self, row: str, active: str) -> tuple[str, str]:
+    def _angle(self, pp: str, qq: str, pq: str, active: str) -> Angle:
         """Cosine and sine of the rotation by the smaller angle that makes entry pq zero; it is done to pp, qq and pq.
 
         With d = a_qq - a_pp, b = 2 a_pq, h = √(d² + b²) and x = h + |d| these are x / √(2 h x) and ± b / √(2 h x), and
         ± (h - |d|) / 2 moves from pp to qq; the sign is that of d.
         """
-        pp, qq, pq = (self.listed(row, str(k)) for k in range(3))
         app, aqq, apq = (self.load(self.a, at) for at in (pp, qq, pq))
         d, b = self.fp("fsub", aqq, app), self.fp("fadd", apq, apq)
         small = self.number(1e-2 * self.epsilon)
@@ -192,10 +191,25 @@ class _Projection(Code):
         self.store(self.choose(turns, self.number(0), apq), self.a, pq)
         return cosine, sine
 
-    def _turn(self, array: str, one: str, other: str, cosine: str, sine: str) -> None:
-        x, y = self.load(array, one), self.load(array, other)
-        self.store(self.fp("fsub", self.fp("fmul", cosine, x), self.fp("fmul", sine, y)), array, one)
-        self.store(self.fp("fadd", self.fp("fmul", sine, x), self.fp("fmul", cosine, y)), array, other)
+    def _turned(self, x: str, y: str, angle: Angle) -> tuple[str, str]:
+        cosine, sine = angle
+        return (
+            self.fp("fsub", self.fp("fmul", cosine, x), self.fp("fmul", sine, y)),
+            self.fp("fadd", self.fp("fmul", sine, x), self.fp("fmul", cosine, y)),
+        )
+
+    def _turn(self, array: str, one: str, other: str, angle: Angle) -> None:
+        x, y = self._turned(self.load(array, one), self.load(array, other), angle)
+        self.store(x, array, one)
+        self.store(y, array, other)
+
+    def _turn_block(self, places: list[str], rows: Angle, columns: Angle) -> None:
+        """Entries pr, ps, qr and qs, by the angles of pq and of rs."""
+        pr, ps, qr, qs = (self.load(self.a, at) for at in places)
+        (pr, qr), (ps, qs) = self._turned(pr, qr, rows), self._turned(ps, qs, rows)
+        values = [*self._turned(pr, ps, columns), *self._turned(qr, qs, columns)]
+        for value, at in zip(values, places, strict=True):
+            self.store(value, self.a, at)
 
     # -- the result -------------------------------------------------------------------------------------
 
