@@ -140,8 +140,8 @@ class _Projection(Code):
         return self.load(self.total)
 
     def _table(self) -> str:
-        """Per round: for each pair pq the entries pp, qq and pq, and where rows p and q start; for each two pairs pq, rs
-        the entries pr, ps, qr and qs; for each pair, if there is a row k without one, kp and kq."""
+        """Per round: for each pair pq the entries pp, qq, pq, and where rows p and q start; for each two pairs pq and
+        rs the entries pr, ps, qr, qs; for each pair, if there is a row k without one, kp and kq."""
         listed: list[int] = []
         for pairs in self.rounds:
             for p, q in pairs:
