@@ -11,6 +11,10 @@ from math import isqrt
 
 import numpy as np
 
+# of the eigen-solvers of all backends
+SWEEPS = 30  # over all pairs of rows, at most; seven are many
+NEGLIGIBLE = 0.01  # entries off the diagonal, in units of the last place of the sum of all
+
 
 def side(entries: int) -> int:
     """The number of rows of a symmetric matrix of which the lower triangle has so many entries."""

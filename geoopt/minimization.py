@@ -156,12 +156,12 @@ class _Search:
             self.norms.append(float(np.linalg.norm(slope)))
             if status is not None:
                 status.update(f"step {len(self.steps)}: energy {energy:.10g}, gradient {self.norms[-1]:.2e}")
+            if not np.isfinite(slope).all():
+                return self._minimum(False, "derivatives are not finite where the last step ended")
             if not slope.any():
                 return self._minimum(True, "the gradient is zero")
             if share <= tolerance:
-                return self._minimum(
-                    True, "the last step promised less than the tolerance" if self.steps else "at once"
-                )
+                return self._minimum(True, "the last step promised less than the tolerance")
             if len(self.steps) >= iterations:
                 return self._minimum(False, f"{iterations} steps were not enough")
             found = descent(self.x, slope, share)
@@ -184,9 +184,8 @@ class _Search:
     def _slope(self) -> np.ndarray:
         with self.clock.part("derivatives"):
             slope = self.slopes(self.x).ravel()[self.free]
-        if not np.isfinite(slope).all():
-            place = f"step {len(self.steps)}" if self.steps else "x0"
-            raise ArgumentError(f"newton: derivatives are not finite at {place}, where the function is; see gradient")
+        if not self.steps and not np.isfinite(slope).all():
+            raise ArgumentError("newton: derivatives are not finite at x0, where the function is; see geoopt.gradient")
         return slope
 
     def _line_search(
@@ -200,7 +199,7 @@ class _Search:
         rounding = 4 * np.finfo(float).eps * abs(energy)
         while length > SMALLEST:
             after = self._energy(self.x + length * direction)
-            if after <= energy - ARMIJO * length * promised + rounding:
+            if np.isfinite(after) and after <= energy - ARMIJO * length * promised + rounding:
                 return length, after
             length /= 2
         return 0.0, energy

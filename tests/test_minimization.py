@@ -171,6 +171,12 @@ def test_an_energy_without_a_minimum_is_said_to_go_on():
     assert not found.converged and found.iterations == 20
 
 
+def test_kinks_in_the_way_end_the_search():
+    """From sqrt(x²) with minimum at 0, where its derivative is NaN."""
+    found = geoopt.newton(lambda x: np.sum(np.sqrt(x * x)) + np.sum(x * x), np.ones(2))
+    assert np.abs(found.x).max() < 1 and np.isfinite(found.energies).all()
+
+
 def test_hessians_keep_their_pattern():
     x = V + 0.2 * RNG.normal(size=V.shape)
     found = geoopt.newton(springs, x, options=geoopt.Options(threads=2))

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 import geoopt
 from geoopt.block_ops import BLOCK_OPS
-from geoopt.codegen import cuda_projection, llvm_projection
+from geoopt.codegen import TARGETS, cuda_projection, llvm_projection
 from geoopt.evaluate import evaluate
 from geoopt.meshes import cloth, tetrahedral_ball
 from geoopt.operators import bending_energy, neo_hookean_energy, symmetric_dirichlet_energy
+from geoopt.runtime import nvrtc
+from geoopt.spread import spread
 
-from .conftest import differences, needs_cuda_on_host
+from .conftest import differences, needs, needs_cuda_on_host
 
 LIFT = {"psd": lambda w: np.maximum(w, 0), "abs": np.abs}
 DEVICES = ["cpu", pytest.param("cuda-on-host", marks=needs_cuda_on_host)]
@@ -212,6 +214,18 @@ def test_other_words_and_larger_elements_are_refused():
     A = np.ones((2, 13, 13))
     with pytest.raises(geoopt.UnsupportedError, match="13 numbers"):
         projected(A)
+
+
+@needs(nvrtc.library)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["double", "float"])
+def test_the_text_compiles_for_a_gpu(dtype):
+    found = {}
+    energy, x = ENERGIES["hinges"]
+    hessian = geoopt.hessian(energy, project="abs")
+    geoopt.compile(hessian, x, device="cpu", watch=found.__setitem__)
+    text = TARGETS["cuda"](spread(found["place"]), np.dtype(dtype))
+    ptx = nvrtc.compiled(text).ptx
+    assert "abs78(w" in text and (".f64" in ptx) == (dtype == np.float64)
 
 
 def test_every_backend_has_every_operation():

@@ -6,10 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..block_ops import rounding, side
+from ..block_ops import NEGLIGIBLE, SWEEPS, rounding, side
 from .cuda_numbers import TYPES, literal
-
-SWEEPS = 30  # at most; seven are many
 
 TEXT = """\
 __device__ void {name}({scalar}* x) {{
@@ -81,7 +79,7 @@ def _projection(factor: float) -> Callable[[str, int, np.dtype], str]:
             "shift": rounding(size, dtype),
             "tiny": float(np.finfo(dtype).tiny),
             "epsilon": epsilon,
-            "small": 0.01 * epsilon,
+            "small": NEGLIGIBLE * epsilon,
             "factor": factor,
         }
         texts = {key: literal(value, dtype) for key, value in numbers.items()}

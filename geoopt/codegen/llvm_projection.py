@@ -14,13 +14,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..block_ops import rounding, side
+from ..block_ops import NEGLIGIBLE, SWEEPS, rounding, side
 from .llvm_code import Code
 from .llvm_memory import Vectors
 
 Angle = tuple[str, str]  # cosine and sine
-
-SWEEPS = 30  # at most; seven are many
 
 
 def rounds(size: int) -> list[list[tuple[int, int]]]:
@@ -175,7 +173,7 @@ class _Projection(Code):
         """
         app, aqq, apq = (self.load(self.a, at) for at in (pp, qq, pq))
         d, b = self.fp("fsub", aqq, app), self.fp("fadd", apq, apq)
-        small = self.number(1e-2 * self.epsilon)
+        small = self.number(NEGLIGIBLE * self.epsilon)
         turns = self.both(active, self.compare("ogt", self.call("fabs", b), small))
         square = self.fp("fadd", self.fp("fmul", d, d), self.fp("fmul", b, b))
         h = self.call("sqrt", square)
