@@ -13,12 +13,12 @@ from scipy.sparse.csgraph import connected_components
 import geoopt
 from geoopt.apps.handles import Handle
 from geoopt.apps.simulation import Frame, Mesh, Simulation, note
-from geoopt.apps.solvers import Solver, choose
-from geoopt.apps.timing import Stopwatch
 from geoopt.errors import ArgumentError, MeshError
 from geoopt.operators import arap_mesh, arap_rhs
 from geoopt.operators.arap import covariances, rhs_of_rotations
 from geoopt.pipeline import Watch
+from geoopt.solvers import Solver, choose
+from geoopt.timing import Stopwatch
 
 ENERGIES = ("spokes", "spokes-and-rims")
 LOCAL_STEPS = ("geoopt", "NumPy", "libigl")  # who fits the rotations and sums the right-hand side

@@ -10,11 +10,11 @@ import numpy as np
 import geoopt
 from geoopt.apps.obstacles import Obstacle, below, nearest
 from geoopt.apps.simulation import FRAME, Frame, Mesh, Simulation, note
-from geoopt.apps.solvers import SolverError, choose, diagonal_blocks
-from geoopt.apps.timing import Stopwatch
 from geoopt.operators import Cloth, cloth, cloth_system, edges, stretch_shear_energy
 from geoopt.pipeline import Watch
+from geoopt.solvers import SolverError, choose, diagonal_blocks
 from geoopt.sparse import from_triplets
+from geoopt.timing import Stopwatch
 
 HEAVY = 1e6  # how many times heavier a vertex is along directions in which its velocity is given
 LARGEST_JUMP = 0.05  # by how much the stretch of an edge may grow in a step

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+CHECKERS = 40  # squares along a map
+
 
 class PictureError(Exception):
     """No picture could be rendered; the message says what is missing."""
@@ -20,6 +22,17 @@ def render(V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: Pa
     Raises PictureError where OpenGL/EGL is missing.
     """
     _in_own_process(_render, (V, F, values, name, str(path)), timeout)
+
+
+def render_layout(
+    V: np.ndarray, F: np.ndarray, x: np.ndarray, values: np.ndarray, flat: Path, checkered: Path, timeout: float = 120
+) -> None:
+    """Write two pictures of a map of a mesh to the plane: its triangles there, and the mesh as a checkerboard.
+
+    x : (n, 2) positions in the plane;  values : (m,) that colour the triangles there
+    Raises PictureError where OpenGL/EGL is missing.
+    """
+    _in_own_process(_render_layout, (V, F, x, values, str(flat), str(checkered)), timeout)
 
 
 def require_opengl(timeout: float = 120) -> None:
@@ -73,6 +86,25 @@ def _render(V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: s
     surface = ps.register_surface_mesh("mesh", V, F, smooth_shade=True)
     low, high = np.quantile(values, [0.02, 0.98])
     surface.add_scalar_quantity(name, values, enabled=True, cmap="viridis", vminmax=(float(low), float(high)))
+    _shoot(ps, V, np.array([0.45, 0.35, 0.8]), path)
+
+
+def _render_layout(V: np.ndarray, F: np.ndarray, x: np.ndarray, values: np.ndarray, flat: str, checkered: str) -> None:
+    ps = start()
+    surface = ps.register_surface_mesh("mesh", V, F, smooth_shade=True)
+    size = float(np.ptp(x, axis=0).max() / CHECKERS)
+    kind = {"defined_on": "vertices", "viz_style": "checker", "checker_size": size}
+    surface.add_parameterization_quantity("map", x, enabled=True, **kind)
+    _shoot(ps, V, np.array([0.45, 0.35, 0.8]), checkered)
+    surface.remove()
+    plane = np.column_stack([x, np.zeros(len(x))])
+    surface = ps.register_surface_mesh("plane", plane, F, material="flat", edge_width=0.2)
+    surface.add_scalar_quantity("values", values, defined_on="faces", enabled=True, cmap="coolwarm", vminmax=(-2, 2))
+    _shoot(ps, plane, np.array([0.0, 0.0, 0.95]), flat)
+
+
+def _shoot(ps: Any, V: np.ndarray, direction: np.ndarray, path: str) -> None:
+    """A picture of all that there is, from a direction."""
     centre, extent = (V.max(axis=0) + V.min(axis=0)) / 2, np.linalg.norm(np.ptp(V, axis=0))
-    ps.look_at(centre + extent * np.array([0.45, 0.35, 0.8]), centre)
+    ps.look_at(centre + extent * direction, centre)
     ps.screenshot(path, transparent_bg=False)

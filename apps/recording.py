@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from geoopt.apps.simulation import FRAME, Frame
-from geoopt.apps.timing import Stopwatch
 from geoopt.errors import ArgumentError
+from geoopt.timing import Stopwatch
 
 
 class Recording:

@@ -11,11 +11,11 @@ import numpy as np
 import geoopt
 from geoopt.apps import handles as files
 from geoopt.apps.handles import Handle
-from geoopt.apps.solvers import Solver
 from geoopt.apps.timing import alternate
 from geoopt.errors import ArgumentError, MeshError
 from geoopt.meshes import check, save
 from geoopt.operators import interior_edges
+from geoopt.solvers import Solver
 
 Mesh = tuple[np.ndarray, np.ndarray]
 FRAME = 1 / 30  # [s]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,19 +22,6 @@ class Timing:
     def times_faster_than(self, other: Timing) -> float:
         """The median of the ratios within each round."""
         return float(np.median(other.rounds / self.rounds))
-
-
-@dataclass
-class Stopwatch:
-    """Adds up the seconds of the parts of some work."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def part(self, name: str) -> Iterator[None]:
-        start = time.perf_counter()
-        yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
 def alternate(candidates: dict[str, Callable[[], object]], rounds: int = 10, budget: float = 0.05) -> dict[str, Timing]:

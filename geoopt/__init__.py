@@ -16,6 +16,8 @@ from .errors import MeshError as MeshError
 from .errors import ShapeError as ShapeError
 from .errors import TracingError as TracingError
 from .errors import UnsupportedError as UnsupportedError
+from .minimization import Minimum as Minimum
+from .minimization import newton as newton
 from .numeric import Numeric as Numeric
 from .numeric import select as select
 from .options import Options as Options

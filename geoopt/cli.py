@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .apps.demo import Result
     from .apps.recording import Recording
     from .apps.simulation import Simulation
+    from .minimization import Minimum
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 operator = typer.Typer(no_args_is_help=True)
@@ -171,6 +172,49 @@ def _show(run: Run, mesh: tuple, build, script: Path | None, make_window, record
         launch.headless(simulation, make_window, recording, run.frames, console)
     else:
         launch.in_window(simulation, make_window, recording, console)
+
+
+@app.command()
+def parametrize(
+    mesh: Annotated[Path | None, typer.Argument(help="A mesh that is a disk; without it one is generated.")] = None,
+    vertices: Annotated[int, typer.Option(help="Size of the generated mesh.")] = 20_000,
+    out: Annotated[Path, typer.Option(help="The folder for layout.png and checkerboard.png.")] = Path("layout"),
+    threads: Threads = 1,
+    force: Force = False,
+) -> None:
+    """Lay a disk flat with little distortion, by Newton's method, and draw it."""
+    _refuse_existing([out], force)
+    from .apps import parametrize as job
+
+    V, F, name = (*job.open_surface(vertices), "generated surface") if mesh is None else _mesh(mesh, 0)
+    console = Console()
+    _say_mesh(console, name, V, F)
+    layout = job.parametrize(V, F, threads, progress=console.is_terminal)
+    console.print(_newton_table(layout.minimum))
+    console.print(f"flipped triangles: {int((job.double_areas(layout.end, F) <= 0).sum())}")
+    from .apps.picture import PictureError, render_layout
+
+    out.mkdir(exist_ok=True)
+    try:
+        render_layout(V, F, layout.end, layout.growth(V, F), out / "layout.png", out / "checkerboard.png")
+    except PictureError as missing:
+        console.print(f"no pictures: {missing}", markup=False)
+        return
+    console.print(
+        f"drawn to {out / 'layout.png'} (blue: smaller, red: larger), {out / 'checkerboard.png'}", markup=False
+    )
+
+
+def _newton_table(found: Minimum) -> Table:
+    table = Table(title=f"{'converged' if found.converged else 'stopped'}: {found.reason}")
+    for heading in ("step", "energy", "gradient", "length"):
+        table.add_column(heading, justify="right")
+    for i, (energy, norm) in enumerate(zip(found.energies, found.gradient_norms, strict=True)):
+        length = f"{found.steps[i]:.3f}" if i < found.iterations else ""
+        table.add_row(str(i), f"{energy:.10g}", f"{norm:.1e}", length)
+    parts = (f"{part} {seconds:.2f} s" for part, seconds in found.seconds.items())
+    table.caption = ", ".join(parts)
+    return table
 
 
 def _load(simulation: Simulation, script: Path | None) -> None:

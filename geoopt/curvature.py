@@ -36,9 +36,14 @@ def sparse_jacobian(traced: Traced, arguments: tuple[Node, ...]) -> SparseMatrix
     return _Second(traced, arguments).jacobian(output.reshape((output.size,)), np.arange(output.size), output.size)
 
 
-def sparse_hessian(traced: Traced, arguments: tuple[Node, ...], is_lower: bool) -> SparseMatrix:
-    """Second derivatives of the output, one number, by the entries of some variables; or the lower triangle."""
-    return _Second(traced, arguments).hessian(is_lower)
+def sparse_hessian(
+    traced: Traced, arguments: tuple[Node, ...], is_lower: bool, project: str | None = None
+) -> SparseMatrix:
+    """Second derivatives of the output, one number, by the entries of some variables; or the lower triangle.
+
+    project : the operation of `BLOCK_OPS` that the second derivatives of every element go through, if any
+    """
+    return _Second(traced, arguments).hessian(is_lower, project)
 
 
 class _Second:
@@ -81,10 +86,10 @@ class _Second:
 
     # -- Hessians ---------------------------------------------------------------------------------------
 
-    def hessian(self, is_lower: bool) -> SparseMatrix:
+    def hessian(self, is_lower: bool, project: str | None) -> SparseMatrix:
         sums = self._lagrangian()
         found = elements(self.graph, self.levels, sums)
-        rows, cols, values = self._joined(t for e in found for t in e.curvatures(sums))
+        rows, cols, values = self._joined(t for e in found for t in e.curvatures(sums, project))
         shape = (self.entries, self.entries)
         lower = self._matrix(rows, cols, values, shape, rows < self.entries)
         if (rows >= self.entries).any():

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .block_ops import BLOCK_OPS
 from .combine import with_combined_sums, without_joins
 from .errors import InternalError
 from .graph import Graph, Node, Traced
@@ -161,12 +162,14 @@ def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> d
             loops.get(t) for t in inner if t not in stored
         )
         nested = node.index in in_sums and loops[node.index]
+        is_block = node.op in BLOCK_OPS  # evaluated once per element, and never inside of another's loop
+        loops[node.index] |= is_block
         is_comparison = node.gives_bool  # memory holds floats only
         if node.index in in_sums:
             often = _is_read_back(options, often, jump, cost)
         often = often or (node.op == "join" and jump >= options.t_ref) or (node.index in tagged and jump > 0)
         often = often or (blocks is not None and jump > 0 and blocks.pays(node, stored, jump, cost))
-        if (often or nested) and not is_comparison:
+        if (often or nested or is_block) and not is_comparison:
             stored[node.index] = math.inf if loops[node.index] else cost
     return stored
 

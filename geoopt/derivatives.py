@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from .arithmetic import as_symbolic
+from .block_ops import BLOCK_OPS
 from .curvature import sparse_hessian, sparse_jacobian
 from .errors import ArgumentError, ShapeError
 from .evaluate import evaluate
@@ -60,11 +61,14 @@ def value_and_gradient(function: Callable, wrt: Wrt = 0) -> Callable:
     return _derivative(function, "value and gradient", wrt, derived)
 
 
-def hessian(function: Callable, wrt: Wrt = 0, triangle: str = "full") -> Callable:
+def hessian(function: Callable, wrt: Wrt = 0, triangle: str = "full", project: str | None = None) -> Callable:
     """The function that returns the second derivatives of a number as a sparse matrix of fixed pattern.
 
     function, wrt : as for `gradient`
     triangle : "full", or "lower" for the entries on and below the diagonal only
+    project : "psd" makes the Hessian positive semidefinite, as Newton's method wants it: in the second derivatives of
+        every element, up to 12 × 12, negative eigenvalues become zero. "abs" takes their absolute values. An element
+        without eigenvalues that are negative by more than rounding errors stays as it is, to the last bit.
     Returns a function of the same arguments. Its result has a row and a column for each entry of the argument, in the
     order of ``x.ravel()``, one argument after the other; a ``csr_array`` of floats. Entries are stored wherever the
     structure of the function allows a second derivative that is not zero.
@@ -76,10 +80,12 @@ def hessian(function: Callable, wrt: Wrt = 0, triangle: str = "full") -> Callabl
     """
     if triangle not in ("full", "lower"):
         raise ArgumentError(f'hessian(triangle={triangle!r}): choose "full" or "lower"')
+    if project not in (None, *BLOCK_OPS):
+        raise ArgumentError(f"hessian(project={project!r}): choose None, {', '.join(map(repr, BLOCK_OPS))}")
 
     def derived(call: _Call) -> Any:
         traced = call.inner(function, "one number")
-        return _inlined_matrix(traced, sparse_hessian(traced.traced, traced.arguments, triangle == "lower"))
+        return _inlined_matrix(traced, sparse_hessian(traced.traced, traced.arguments, triangle == "lower", project))
 
     return _derivative(function, "hessian", wrt, derived)
 

@@ -16,6 +16,7 @@ import numpy as np
 from .arithmetic import apply, as_symbolic
 from .chain import known
 from .decompose import decompose
+from .errors import UnsupportedError
 from .graph import Graph, Node, Traced
 from .group import group
 from .harvest import harvest
@@ -27,6 +28,7 @@ from .symbolic import Symbolic, symbolic
 from .template import Expression, Template, bottom_up, rewritten
 from .template_derivatives import gradient, hessian
 
+MOST_PROJECTED = 12  # rows of a block: the four corners of a tetrahedron or a hinge
 _IN_PLACE = Options(without=frozenset({"global"}))
 
 
@@ -103,14 +105,35 @@ class Element:
                 for leaf, values in zip(found, columns, strict=True):
                     yield from _known_entries(rows, self.numbers[leaf], values)
 
-    def curvatures(self, sums: list[Sum]) -> Iterator[Triplets]:
-        """Second derivatives of the weighted sum of all values by the level variables: the lower triangle."""
+    def curvatures(self, sums: list[Sum], project: str | None = None) -> Iterator[Triplets]:
+        """Second derivatives of the weighted sum of all values by the level variables: the lower triangle.
+
+        project : the operation of `BLOCK_OPS` that an element's second derivatives go through, if any
+        """
         found = hessian(self.kernel.template, self._weighted(sums), self.variables)
-        for (k, leaf), values in zip(found, self.put_back(found.values()), strict=True):
+        columns = dict(zip(found, self.put_back(found.values()), strict=True))
+        for (k, leaf), values in (columns if project is None else self._projected(project, columns)).items():
             one, other = self.numbers[k], self.numbers[leaf]
             yield from _known_entries(np.maximum(one, other), np.minimum(one, other), values)
             if k != leaf and (one == other).any():  # two leaves that are one variable in some elements
                 yield from _known_entries(np.where(one == other, one, -1), other, values)
+
+    def _projected(self, project: str, columns: dict[tuple[int, int], Symbolic]) -> dict[tuple[int, int], Symbolic]:
+        """Each set of variables that belong together, projected; columns by pairs of them."""
+        zero = as_symbolic(self.graph, np.zeros(self.kernel.size))
+        found = {}
+        for together in _together(self.variables, columns):
+            if len(together) > MOST_PROJECTED:
+                raise UnsupportedError(
+                    f"an element depends on {len(together)} numbers; hessian(project={project!r}) takes"
+                    f" {MOST_PROJECTED} at most",
+                    "write the energy as a sum over smaller elements, or add a multiple of the identity instead",
+                )
+            pairs = [(k, leaf) for i, k in enumerate(together) for leaf in together[: i + 1]]
+            lanes = tuple(columns.get(pair, zero).ids for pair in pairs)
+            block = symbolic(self.graph, self.graph.apply_block(project, lanes).ids)
+            found |= {pair: block[:, lane] for lane, pair in enumerate(pairs)}
+        return found
 
     def _weighted(self, sums: list[Sum]) -> Expression:
         """The sum of all values, each with its weight; values of one weight are summed first."""
@@ -175,6 +198,17 @@ def _known_entries(rows: np.ndarray, cols: np.ndarray, values: Symbolic) -> Iter
         yield Triplets(rows[inside], cols[inside], values[np.flatnonzero(inside)])
 
 
+def _together(variables: list[int], pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """Variables that some pairs connect, in the given order; those of no pair are left out."""
+    of = {v: {v} for pair in pairs for v in pair}
+    for one, other in pairs:
+        if of[one] is not of[other]:
+            of[one] |= of[other]
+            of |= dict.fromkeys(of[other], of[one])
+    sets = {id(together): together for together in of.values()}
+    return [[v for v in variables if v in together] for together in sets.values()]
+
+
 def elements(graph: Graph, levels: Levels, sums: list[Sum]) -> list[Element]:
     """The elements behind some sums; what reads the same level variables is one element."""
     nodes = [_as_variable(n) for n in graph.nodes]
@@ -182,10 +216,10 @@ def elements(graph: Graph, levels: Levels, sums: list[Sum]) -> list[Element]:
     outputs = tuple(s.terms for s in sums)
     variables = tuple(n for n in reachable(Traced(cut_off, (), outputs)) if n.op == "variable")
     kernels = harvest(group(decompose(Traced(cut_off, variables, outputs), _IN_PLACE))).kernels
-    return [Element(graph, levels, kernel, len(variables)) for kernel in _together(levels, kernels)]
+    return [Element(graph, levels, kernel, len(variables)) for kernel in _joined(levels, kernels)]
 
 
-def _together(levels: Levels, kernels: tuple[Kernel, ...]) -> list[Kernel]:
+def _joined(levels: Levels, kernels: tuple[Kernel, ...]) -> list[Kernel]:
     """Kernels joined whose members read the same level variables, or some of those that the others read."""
     read = [{leaf.ids.key for leaf in k.leaves if leaf.ids is not None and levels.has(leaf.ids)} for k in kernels]
     joined: list[tuple[set, list[Kernel]]] = []

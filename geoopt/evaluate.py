@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .block_ops import BLOCK_OPS
 from .decompose import Cut
 from .errors import InternalError
 from .graph import Graph, Node, Traced
@@ -54,6 +55,8 @@ def _apply(node: Node, operands: list[np.ndarray]) -> np.ndarray:
         return np.bincount(np.repeat(np.arange(len(lengths)), lengths), operands[0], len(lengths))
     if node.op == "join":
         return operands[0]
+    if node.op in BLOCK_OPS:
+        return BLOCK_OPS[node.op](np.stack(operands, axis=1))
     with np.errstate(all="ignore"):
         return OPS[node.op].numpy(*operands)
 

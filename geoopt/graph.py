@@ -1,9 +1,9 @@
 """The expression graph: long nodes, each a run of scalars made by one operation.
 
-Besides the rows of `ops.OPS` five operations exist only here: ``variable`` (an argument of the program),
-``constant`` (numbers known while tracing), ``segment_sum`` (sums of consecutive operands, with CSR offsets),
-``join`` (its operand, which comes from several nodes) and, until `lift` has run, ``scalars`` (a tape of numbers made
-one by one).
+Besides the rows of `ops.OPS` and `block_ops.BLOCK_OPS` five operations exist only here: ``variable`` (an argument of
+the program), ``constant`` (numbers known while tracing), ``segment_sum`` (sums of consecutive operands, with CSR
+offsets), ``join`` (its operand, which comes from several nodes) and, until `lift` has run, ``scalars`` (a tape of
+numbers made one by one).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .block_ops import BLOCK_OPS
 from .errors import InternalError
 from .ids import Ids
 from .ops import OPS
@@ -139,6 +140,10 @@ class Graph:
             keys.sort(key=repr)
         return self._append((op, *keys), op, operands, operands[0].shape)
 
+    def apply_block(self, op: str, lanes: tuple[Ids, ...]) -> Node:
+        """An operation of `BLOCK_OPS` on elements of which each lane is a column (m,): a node (m, lanes)."""
+        return self._append((op, *(o.key for o in lanes)), op, lanes, (*lanes[0].shape, len(lanes)))
+
     def segment_sum(self, summands: Ids, offsets: np.ndarray) -> Node:
         offsets = offsets.astype(np.int32 if summands.size < 2**31 else np.int64, copy=False)
         key = ("segment_sum", summands.key, hash(offsets.tobytes()))
@@ -213,7 +218,8 @@ class Graph:
             for operand in node.operands:
                 if operand.size and operand.highest >= node.first:
                     raise InternalError("trace", f"node {node.index} ({node.op}) reads a later scalar")
-                if node.op != "segment_sum" and operand.shape != node.shape:
+                wanted = node.shape[:1] if node.op in BLOCK_OPS else node.shape
+                if node.op != "segment_sum" and operand.shape != wanted:
                     raise InternalError("trace", f"node {node.index} ({node.op}) has an operand of another shape")
 
     def __str__(self) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .block_ops import BLOCK_OPS
 from .errors import InternalError
 from .graph import Node
 from .group import Group, Groups, Place
@@ -120,8 +121,20 @@ class _Walk:
             return (yield node.operands[0].compose(local), loop)
         if node.op == "segment_sum":
             return (yield from self._sum(node, local, loop))
+        if node.op in BLOCK_OPS:
+            return (yield from self._lane(node, local, loop))
         operands = self._arranged(node.op, [o.compose(local).canonical() for o in node.operands])
         return (yield from self._applied(node.op, operands, loop))
+
+    def _lane(self, node: Node, local: Ids, loop: int | None) -> Visit:
+        """One lane of a block operation, which takes all lanes of the element."""
+        entries = local.to_array()
+        elements, lanes = np.divmod(entries, node.lanes)
+        if (lanes != lanes[:1]).any():
+            raise InternalError("harvest", f"members join different lanes of {node.op}")
+        column = Ids.explicit(elements).canonical()
+        block = yield from self._applied(node.op, [o.compose(column).canonical() for o in node.operands], loop)
+        return self.template.make("lane", (block,), int(lanes[0]))
 
     def _applied(self, op: str, operands: list[Ids], loop: int | None) -> Visit:
         args = []

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .block_ops import BLOCK_OPS
 from .graph import Graph, Node, Traced
 from .ids import Ids
 
@@ -37,6 +38,8 @@ class Rebuild:
             self.keep(node, self.graph.segment_sum(operands[0], node.offsets))
         elif node.op == "join":
             self.keep(node, self.graph.join(operands[0]))
+        elif node.op in BLOCK_OPS:
+            self.keep(node, self.graph.apply_block(node.op, operands))
         else:
             self.keep(node, self.graph.apply(node.op, operands))
 

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .arithmetic import apply, as_symbolic
+from .block_ops import BLOCK_OPS
 from .chain import Adjoint, known, passed_on, total
+from .errors import UnsupportedError
 from .graph import Graph, Node
 from .ids import Ids
 from .patterns import sorting
@@ -173,11 +175,16 @@ def of_segments(values: Symbolic, segments: np.ndarray) -> Symbolic:
 
 
 def dependent(graph: Graph, on: set[int]) -> set[int]:
-    """The nodes that depend on some nodes, and those."""
+    """The nodes that depend on some nodes, and those. UnsupportedError where block operations are among them."""
     active = set(on)
     for node in graph.nodes:
         if any(t.index in active for operand in node.operands for t in graph.nodes_of(operand)):
             active.add(node.index)
+            if node.op in BLOCK_OPS:
+                raise UnsupportedError(
+                    f"the derivative of a projected Hessian (project={node.op!r}) is not known",
+                    "differentiate first and project last, or hessian(..., project=None)",
+                )
     return active
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .block_ops import BLOCK_OPS
 from .decompose import Cut
 from .graph import Graph, Node
 from .hashing import combined, digest, hashes_of_counts
@@ -107,8 +108,11 @@ class Structure:
             return hashes_of_counts(digest("sum", node.index), kinds, self.sum_shape(counts))
         if node.op == "join":
             return self.of_view(node.operands[0], level)
-        op = OPS[node.op]
         parts = [self.of_view(o, level) for o in node.operands]
+        if node.op in BLOCK_OPS:
+            block = combined(digest("block", node.op), parts, False)
+            return np.stack([combined(digest("lane", lane), [block], False) for lane in range(node.lanes)], axis=-1)
+        op = OPS[node.op]
         return combined(digest("op", node.op), parts, op.is_commutative)
 
     def terms_of_sum(self, node: Node, terms: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .block_ops import BLOCK_OPS
 from .ops import OPS
 
 TERMS = 4  # what a loop counts as, whose number of terms the template does not know: few, but worth to leave
@@ -17,7 +18,8 @@ class Expression:
     """A node of a template; interned by its `Template`, so equal expressions are the same object.
 
     op : a row of `ops.OPS`, or ``leaf`` (``value`` is the leaf's number), ``constant`` (``value`` is a
-        float), ``sum`` (``value`` is the loop; the argument is evaluated once per term).
+        float), ``sum`` (``value`` is the loop; the argument is evaluated once per term), a name in
+        `block_ops.BLOCK_OPS` (the arguments are the lanes of an element) or ``lane`` (number ``value`` of a block).
     """
 
     op: str
@@ -100,9 +102,15 @@ def text(e: Expression, names: Callable[[int], str] = lambda i: f"x{i}") -> str:
         return names(int(e.value))  # type: ignore[arg-type]
     if e.op == "constant":
         return f"{e.value:.17g}"
-    if e.op == "sum":
-        return f"sum{e.value}({text(e.args[0], names)})"
-    return OPS[e.op].text.format(*(text(a, names) for a in e.args))
+    return _text(e, [text(a, names) for a in e.args])
+
+
+def _text(e: Expression, args: list[str]) -> str:
+    """What an expression does with arguments that have names."""
+    if e.op in OPS:
+        return OPS[e.op].text.format(*args)
+    name = {"sum": "sum{0}({1})", "lane": "{1}[{0}]"}.get(e.op, "{2}({1})")
+    return name.format(e.value, ", ".join(args), e.op)
 
 
 def listing(roots: list[Expression], leaf_name: Callable[[int], str] = lambda i: f"x{i}") -> str:
@@ -115,14 +123,8 @@ def listing(roots: list[Expression], leaf_name: Callable[[int], str] = lambda i:
     names: dict[int, str] = {}
     lines = []
     for e in order:
-        args = [names[id(a)] for a in e.args]
-        if e.op in OPS:
-            line = OPS[e.op].text.format(*args)
-        elif e.op == "sum":
-            line = f"sum{e.value}({args[0]})"
-        else:
-            line = text(e, leaf_name)
-        if uses.get(id(e), 0) > 1 and e.op in OPS:
+        line = _text(e, [names[id(a)] for a in e.args]) if e.args else text(e, leaf_name)
+        if uses.get(id(e), 0) > 1 and e.args and e.op not in ("sum", "lane"):
             names[id(e)] = f"r{len(lines)}"
             lines.append(f"{names[id(e)]} = {line}")
         else:
@@ -151,6 +153,10 @@ def evaluate_template(
                 done[key] = np.asarray(e.value, float)
             elif e.op == "sum":
                 done[key] = sums(e.value, visit(e.args[0], int(e.value)))  # type: ignore[arg-type]
+            elif e.op == "lane":
+                done[key] = visit(e.args[0], loop)[:, int(e.value)]  # type: ignore[arg-type]
+            elif e.op in BLOCK_OPS:
+                done[key] = BLOCK_OPS[e.op](np.stack(np.broadcast_arrays(*(visit(a, loop) for a in e.args)), axis=-1))
             else:
                 done[key] = OPS[e.op].numpy(*(visit(a, loop) for a in e.args))
         return done[key]

@@ -10,10 +10,10 @@ import pytest
 
 from geoopt.apps import arap
 from geoopt.apps.handles import Track
-from geoopt.apps.solvers import SOLVERS
 from geoopt.errors import ArgumentError, MeshError
 from geoopt.meshes import bumpy
 from geoopt.operators import arap_energy
+from geoopt.solvers import SOLVERS
 
 from .conftest import two_triangles, with_unreferenced
 

@@ -9,7 +9,7 @@ import pytest
 
 from geoopt.apps import cloth
 from geoopt.apps.obstacles import Ball, Floor
-from geoopt.apps.solvers import SolverError
+from geoopt.solvers import SolverError
 from geoopt.meshes import cloth as grid
 
 STILL_AIR = dict(air=0.0)

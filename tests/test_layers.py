@@ -14,7 +14,7 @@ LAYERS = (
     ("__main__",),
     ("cli",),
     ("__init__",),
-    ("view",),
+    ("view", "minimization"),
     ("pipeline", "derivatives"),
     ("program",),
     ("display", "evaluate", "runtime.cpu", "runtime.cuda", "runtime.cuda_on_host"),
@@ -23,7 +23,9 @@ LAYERS = (
     ("runtime.cache", "codegen"),
     ("codegen.llvm", "codegen.cuda"),
     ("codegen.llvm_math", "codegen.llvm_rows", "codegen.llvm_scatter"),
-    ("codegen.llvm_memory",),
+    ("codegen.llvm_projection", "codegen.cuda_projection"),
+    ("codegen.llvm_code",),
+    ("codegen.llvm_memory", "codegen.cuda_numbers"),
     ("rows", "compress", "allocate", "spread"),
     ("grid", "parts"),
     ("schedule", "curvature"),
@@ -56,8 +58,8 @@ LAYERS = (
     ("arithmetic", "scalar"),
     ("symbolic", "repetition"),
     ("graph", "hashing", "numeric", "options", "patterns"),
-    ("tape",),
-    ("ids", "ops", "errors", "owners"),
+    ("tape", "solvers"),
+    ("ids", "ops", "block_ops", "errors", "owners", "timing"),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}
 

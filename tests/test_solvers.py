@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from geoopt.apps import solvers
-from geoopt.apps.solvers import SOLVERS, SolverError, choose
+from geoopt import solvers
 from geoopt.errors import ArgumentError
 from geoopt.meshes import cloth as grid
 from geoopt.operators import cloth, cloth_system
+from geoopt.solvers import SOLVERS, SolverError, choose
 
 RNG = np.random.default_rng(0)
 

@@ -15,33 +15,23 @@ from ..grid import BLOCK, Grid
 from ..ops import OPS
 from ..plan import STRIP, Access, Joint
 from ..template import Expression, bottom_up
-
-TYPES = {
-    "float64": "double",
-    "float32": "float",
-    "int64": "long long",
-    "int32": "int",
-    "int16": "short",
-    "int8": "signed char",
-    "uint64": "unsigned long long",
-    "uint32": "unsigned int",
-    "uint16": "unsigned short",
-    "uint8": "unsigned char",
-}
+from .cuda_numbers import TYPES, literal
+from .cuda_projection import ROUTINES
 
 
 def emit(grid: Grid, dtype: np.dtype) -> str:
     """The text of a module with the functions ``k0, k1, ...`` of numbers of one type."""
-    functions = (_Function(grid, number, np.dtype(dtype)).text() for number in range(len(grid.plan.kernels)))
-    return "\n".join(functions)
+    routines: dict[str, None] = {}
+    kernels = [_Function(grid, number, np.dtype(dtype), routines).text() for number in range(len(grid.plan.kernels))]
+    return "\n".join([*routines, *kernels])
 
 
 class _Function:
-    """One kernel's text. ``names`` : what has a name, innermost loop first."""
+    """One kernel's text. names : what has a name, innermost loop first;  routines : what kernels call"""
 
-    def __init__(self, grid: Grid, number: int, dtype: np.dtype):
+    def __init__(self, grid: Grid, number: int, dtype: np.dtype, routines: dict[str, None]):
         self.plan, self.kernel, self.terms = grid.plan, grid.plan.kernels[number], grid.terms[number]
-        self.number, self.buffers, self.dtype = number, grid.buffers(number), dtype
+        self.number, self.buffers, self.dtype, self.routines = number, grid.buffers(number), dtype, routines
         self.scalar, self.index = TYPES[dtype.name], _index_type(grid)
         self.loops_of = self.kernel.loops_of()
         self.joints = self.kernel.joints()
@@ -83,17 +73,29 @@ class _Function:
     def _define(self, e: Expression) -> None:
         """Give an expression a name; what it is made of has one."""
         if e.op == "constant":
-            self.names[id(e)] = _literal(float(e.value), self.dtype)  # type: ignore[arg-type]
+            self.names[id(e)] = literal(float(e.value), self.dtype)  # type: ignore[arg-type]
         elif e.op == "leaf":
             access = self.kernel.reads[int(e.value)]  # type: ignore[arg-type]
             self._let(id(e), f"x{e.value}", self._place(access), self.scalar)
         elif e.op == "sum":
             self._loop(self.joint_of[id(e)])
+        elif e.op == "lane":
+            self.names[id(e)] = f"{self.names[id(e.args[0])]}[{e.value}]"
+        elif e.op in ROUTINES:
+            self._block(e)
         else:
             kind = "bool" if OPS[e.op].gives_bool else self.scalar
             c = OPS[e.op].c
             c = c[1:-1] if c.startswith("(") else c  # brackets are for expressions inside others
             self._let(id(e), self._new("r"), c.format(*(self.names[id(a)] for a in e.args)), kind)
+
+    def _block(self, e: Expression) -> None:
+        """The lanes of a block operation, computed in place."""
+        name, block = f"{e.op}{len(e.args)}", self._new("w")
+        self.routines[ROUTINES[e.op](name, len(e.args), self.dtype)] = None
+        self._line(f"{self.scalar} {block}[] = {{{', '.join(self.names[id(a)] for a in e.args)}}};")
+        self._line(f"{name}({block});")
+        self.names[id(e)] = block
 
     def _new(self, letter: str) -> str:
         self._fresh += 1
@@ -155,14 +157,3 @@ def _index_type(grid: Grid) -> str:
     plan = grid.plan
     sizes = [*plan.variable_sizes, *plan.output_sizes, plan.workspace_size]
     return TYPES["int32" if max([*sizes, *map(len, plan.tables)]) < 2**31 - STRIP else "int64"]
-
-
-def _literal(value: float, dtype: np.dtype) -> str:
-    """The shortest text that stands for exactly this number."""
-    with np.errstate(over="ignore"):
-        number = dtype.type(value)
-    suffix = "f" if dtype == np.float32 else ""
-    if not np.isfinite(number):
-        top = {"nan": "0.0", "inf": "1.0", "-inf": "-1.0"}[str(number)]
-        return f"({top}{suffix} / 0.0{suffix})"
-    return f"({number!s}{suffix})" if np.signbit(number) else f"{number!s}{suffix}"

@@ -6,20 +6,14 @@ buffers. The vector loop runs while whole vectors remain; a masked copy of its b
 
 from __future__ import annotations
 
-import struct
-
-import numpy as np
-
 from ..ops import OPS
 from ..plan import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT, STRIP, Joint, Plan, PlannedKernel
 from ..template import Expression, bottom_up
 from .llvm_math import Functions
-from .llvm_memory import Vectors, zeros
+from .llvm_memory import FLAGS, Vectors, zeros
+from .llvm_projection import ROUTINES
 from .llvm_rows import Rows
 from .llvm_scatter import Additions
-
-# NaN in gives NaN out, so neither nnan nor ninf; nor reassoc, which makes y of (x + y) - x, also where x is NaN
-FLAGS = "contract arcp nsz afn"
 
 
 def emit(plan: Plan, vectors: Vectors) -> str:
@@ -40,7 +34,8 @@ class _Function:
         bodies = self._body("f"), self._body("t")
         whole, rest = (body.lines(block) for body, block in zip(bodies, ("body", "tail"), strict=True))
         lines = [f"define void @{name}(ptr noalias %buffers, ptr noalias %task) {{", "entry:"]
-        lines += [*self._entry(), *bodies[0].allocations(), *bodies[0].kept_allocation()]
+        lines += [*self._entry(), *(line for body in bodies for line in body.allocations())]
+        lines += bodies[0].kept_allocation()
         lines += [
             "  br label %head",
             "head:",
@@ -160,16 +155,32 @@ class _Body(Functions, Rows, Additions):
 
     def _compute(self, e: Expression, loops: frozenset[int]) -> str:
         if e.op == "constant":
-            return f"splat ({self.v.scalar} {_literal(float(e.value), self.v.dtype)})"  # type: ignore[arg-type]
+            return self.v.number(float(e.value))  # type: ignore[arg-type]
         if e.op == "leaf":
             return self.leaf(int(e.value))  # type: ignore[arg-type]
         if e.op == "sum":
             self._loop(self.joint_of[id(e)])
             return self.values[self._key(e)]
         args = [self.value(a) for a in e.args]
+        if e.op == "lane":
+            return self.let(f"load {self.v.vector}, ptr {self._lane(args[0], e.value, loops)}", loops)
+        if e.op in ROUTINES:
+            return self._block(e.op, args, loops)
         if OPS[e.op].libm:
             return self.call(OPS[e.op], args, loops)
         return self.let(self._operation(e.op, args), loops)
+
+    def _block(self, op: str, args: list[str], loops: frozenset[int]) -> str:
+        """The address of the lanes of a block operation, computed in place."""
+        room, name = self.room(len(args)), f"{op}{len(args)}"
+        for k, value in enumerate(args):
+            self.do(f"store {self.v.vector} {value}, ptr {self._lane(room, k, loops)}", loops)
+        self.declarations.update(dict.fromkeys(ROUTINES[op](name, len(args), self.v)))
+        self.do(f"call void @{name}(ptr {room})", loops)
+        return room
+
+    def _lane(self, room: str, lane: float | int | None, loops: frozenset[int]) -> str:
+        return self.let(f"getelementptr {self.v.vector}, ptr {room}, i64 {lane}", loops)
 
     def _operation(self, op: str, args: list[str]) -> str:
         v = self.v
@@ -266,9 +277,3 @@ class _Body(Functions, Rows, Additions):
         at = self.let(f"getelementptr {kind}, ptr %c{table}, i64 %i")
         counts = self.let(f"load <{lanes} x {kind}>, ptr {at}, align 1")
         return counts if kind == "i32" else self.let(f"zext <{lanes} x {kind}> {counts} to <{lanes} x i32>")
-
-
-def _literal(value: float, dtype: np.dtype) -> str:
-    """LLVM's exact hexadecimal form, in the bits of a double for either type."""
-    rounded = float(np.asarray(value).astype(dtype))
-    return f"0x{struct.unpack('>Q', struct.pack('>d', rounded))[0]:016X}"

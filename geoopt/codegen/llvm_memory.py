@@ -6,6 +6,7 @@ three times faster than gather instructions on the processors measured.
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,9 @@ import numpy as np
 from ..plan import ROW_TERMS, Access, Plan, PlannedKernel
 
 ROW = 4  # neighbours read together
-FOLLOWED = 16  # columns
+FOLLOWED = 16  # columns that hardware fetches ahead by itself
+# NaN in gives NaN out, so neither nnan nor ninf; nor reassoc, which makes y of (x + y) - x, also where x is NaN
+FLAGS = "contract arcp nsz afn"
 AHEAD = 96  # members between a prefetch and its use: a memory latency's worth of work
 
 
@@ -47,6 +50,15 @@ class Vectors:
     def vector(self) -> str:
         return f"<{self.lanes} x {self.scalar}>"
 
+    @property
+    def mask(self) -> str:
+        return f"<{self.lanes} x i1>"
+
+    def number(self, value: float) -> str:
+        """A constant in all lanes, in LLVM's exact hexadecimal form: the bits of a double for either type."""
+        rounded = float(np.asarray(value).astype(self.dtype))
+        return f"splat ({self.scalar} 0x{struct.unpack('>Q', struct.pack('>d', rounded))[0]:016X})"
+
 
 class Memory:
     """Statements that read and write one vector of members; ``outer`` collects them.
@@ -67,6 +79,7 @@ class Memory:
         tables = enumerate(plan.tables, plan.workspace + 1)
         self.index_types = {i: (f"i{8 * t.itemsize}", "zext" if t.dtype.kind == "u" else "sext") for i, t in tables}
         self._fresh = 0
+        self._rooms: list[str] = []
         self.rows = _rows(kernel.reads, vectors.lanes)
 
     # -- statements -----------------------------------------------------------------------------------
@@ -87,6 +100,16 @@ class Memory:
 
     def declare(self, text: str) -> None:
         self.declarations[f"declare {text}"] = None
+
+    def room(self, vectors: int) -> str:
+        """The address of some vectors on the stack."""
+        name = f"%{self.prefix}room{len(self._rooms)}"
+        self._rooms.append(f"  {name} = alloca [{vectors} x {self.v.vector}], align 64")
+        return name
+
+    def allocations(self) -> list[str]:
+        """Statements for the function's entry."""
+        return self._rooms
 
     def mask(self) -> None:
         """%tm: which lanes of the last vector are members; lane numbers are clamped to the last member."""

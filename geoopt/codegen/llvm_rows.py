@@ -17,17 +17,13 @@ class Rows(Memory):
         self.tiles: dict[Access, str] = {}
         self.term = ""  # its number in the current loop
 
-    def allocations(self) -> list[str]:
-        """Statements for the function's entry."""
-        kind = f"[{ROW_TERMS} x {self.v.vector}]"
-        return [f"  {tile} = alloca {kind}, align 64" for tile in self.tiles.values()]
-
     def write_term(self, access: Access, value: str) -> None:
         """One term of every member, inside its loop."""
         loops = loop_of(access)
         if self.is_full:
-            tile = self.tiles.setdefault(access, f"%{self.prefix}tile{len(self.tiles)}")
-            at = self.let(f"getelementptr {self.v.vector}, ptr {tile}, i64 {self.term}", loops)
+            if access not in self.tiles:
+                self.tiles[access] = self.room(ROW_TERMS)
+            at = self.let(f"getelementptr {self.v.vector}, ptr {self.tiles[access]}, i64 {self.term}", loops)
             self.do(f"store {self.v.vector} {value}, ptr {at}", loops)
             return
         entries, written = [], "poison"

@@ -29,6 +29,7 @@ SHIM = """\
 #include <math.h>
 #include <utility>
 #define __global__
+#define __device__ static
 #define __launch_bounds__(threads)
 struct Index { unsigned x; };
 static thread_local Index blockIdx, threadIdx, blockDim;

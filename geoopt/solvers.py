@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from geoopt.errors import ArgumentError, GeooptError
+from .errors import ArgumentError, GeooptError
 
 
 class SolverError(GeooptError):
@@ -62,6 +62,8 @@ class SuperLU(Solver):
             self._lu = splu(columns, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0, options={"SymmetricMode": True})
         except RuntimeError as error:
             raise SolverError(f"{self.name}: {error}") from error
+        if not (self._lu.U.diagonal() > 0).all():  # pivots are those on the diagonal
+            raise SolverError(f"{self.name}: the matrix is not positive definite")
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         return self._lu.solve(b)

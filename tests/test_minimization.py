@@ -1,0 +1,185 @@
+"""Newton's method: exact on quadratics, as good as SciPy's elsewhere; what it cannot start from is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse as sp
+
+import geoopt
+from geoopt.meshes import cloth, icosphere
+from geoopt.operators import edges, spring_energy, symmetric_dirichlet_energy
+from geoopt.solvers import SOLVERS
+
+RNG = np.random.default_rng(0)
+V, F = icosphere(42)
+E = edges(F)
+REST = np.linalg.norm(V[E[:, 0]] - V[E[:, 1]], axis=1)
+
+
+def rosenbrock(x):
+    """A chain of its valleys."""
+    return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+def springs(x):
+    return spring_energy(x, E, REST, 3.0)
+
+
+def lengths(x):
+    return np.linalg.norm(x[E[:, 0]] - x[E[:, 1]], axis=1)
+
+
+@pytest.mark.parametrize("solver", [n for n, kind in SOLVERS.items() if kind.is_installed and n != "cg"])
+def test_a_quadratic_takes_one_step(solver):
+    c = RNG.normal(size=(7, 3))
+
+    def energy(x):
+        return np.sum((x - c) ** 2) + np.sum((x[1:] - x[:-1]) ** 2)
+
+    found = geoopt.newton(energy, 10 * RNG.normal(size=(7, 3)), solver=solver)
+    assert found.converged and found.iterations <= 2 and found.steps[0] == 1
+    assert found.gradient_norms[1] < 1e-6 * found.gradient_norms[0]
+    want = np.linalg.solve(np.eye(7) + np.diff(np.eye(7), axis=0).T @ np.diff(np.eye(7), axis=0), c)
+    np.testing.assert_allclose(found.x, want, atol=1e-9)
+
+
+@pytest.mark.parametrize("project", ["psd", "abs"])
+def test_rosenbrock_chains_end_at_one(project):
+    found = geoopt.newton(rosenbrock, np.linspace(-1.5, 1.2, 20), project=project)
+    assert found.converged and found.energy < 1e-12
+    np.testing.assert_allclose(found.x, 1, atol=1e-6)
+
+
+def test_springs_find_a_rest_state():
+    """Free bodies have singular Hessians; rest states are minima of energy 0 up to a motion."""
+    found = geoopt.newton(springs, V + 0.2 * RNG.normal(size=V.shape))
+    assert found.converged and found.energy < 1e-10
+    np.testing.assert_allclose(lengths(found.x), REST, atol=1e-5)
+
+
+def test_agrees_with_scipy():
+    """On a convex energy, which has one minimum."""
+    held, free = [0, 5, 9], np.setdiff1d(np.arange(len(V)), [0, 5, 9])
+
+    def energy(x):
+        return np.sum(lengths(x) ** 4) + np.sum(np.sqrt(1 + np.sum((x - 3 * V) ** 2, axis=1)))
+
+    compiled = geoopt.compile(geoopt.value_and_gradient(energy), V)
+
+    def on_free(y):
+        x = V.copy()
+        x[free] = y.reshape(-1, 3)
+        value, slope = compiled(x)
+        return float(value), slope[free].ravel()
+
+    found = geoopt.newton(energy, V, fixed=held)
+    exact = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-9}
+    want = scipy.optimize.minimize(on_free, V[free].ravel(), jac=True, method="L-BFGS-B", options=exact)
+    assert found.converged and found.energy == pytest.approx(want.fun, rel=1e-9)
+    np.testing.assert_allclose(found.x[free].ravel(), want.x, atol=1e-4)
+    np.testing.assert_array_equal(found.x[held], V[held])
+
+
+@pytest.mark.parametrize("fixed", [np.arange(42) < 3, np.arange(3), slice(0, 3), (slice(0, 3), [0, 1, 2])], ids=str)
+def test_what_is_fixed_stays(fixed):
+    found = geoopt.newton(springs, 1.3 * V, fixed=fixed)
+    assert found.converged
+    np.testing.assert_array_equal(found.x[:3], 1.3 * V[:3])
+    assert np.abs(found.x[3:] - 1.3 * V[3:]).min() > 0
+
+
+def test_one_coordinate_can_be_fixed():
+    mask = np.zeros(V.shape, bool)
+    mask[:, 2] = True
+    found = geoopt.newton(springs, V * [1.1, 1.2, 1.0], fixed=mask)
+    np.testing.assert_array_equal(found.x[:, 2], V[:, 2])
+
+
+def test_nothing_free_is_nothing_to_do():
+    found = geoopt.newton(springs, 2 * V, fixed=slice(None))
+    assert found.converged and found.iterations == 0
+
+
+def test_the_report_is_of_the_way():
+    found = geoopt.newton(rosenbrock, np.full(5, -1.0), progress=True)
+    n = found.iterations
+    assert len(found.energies) == len(found.gradient_norms) == n + 1 and len(found.steps) == n
+    assert (np.diff(found.energies) <= 1e-12).all() and found.energies[-1] == found.energy
+    assert found.energy == pytest.approx(rosenbrock(found.x), abs=1e-15)
+    assert ((found.steps > 0) & (found.steps <= 1)).all() and (found.steps < 1).any()
+    assert {"prepare", "energy", "derivatives", "factor", "solve"} <= found.seconds.keys()
+
+
+def test_few_steps_are_said_to_be_few():
+    found = geoopt.newton(rosenbrock, np.full(5, -1.0), iterations=3)
+    assert not found.converged and found.iterations == 3 and "3 steps" in found.reason
+
+
+def test_steps_end_where_max_step_says():
+    seen = []
+
+    def longest(x, d):
+        seen.append(x.copy())
+        return 0.1
+
+    found = geoopt.newton(lambda x: np.sum(x * x), np.ones(4), max_step=longest, iterations=5)
+    np.testing.assert_allclose(found.steps, 0.1)
+    np.testing.assert_allclose([x[0] for x in seen], 0.9 ** np.arange(5))
+
+
+def test_triangles_do_not_flip():
+    W, G = cloth(100)
+    x = W[:, :2] * [1.0, 0.3] + 0.002 * RNG.normal(size=(len(W), 2))
+    found = geoopt.newton(lambda x: symmetric_dirichlet_energy(x, W, G), x)
+    assert found.converged
+    a, b, c = (found.x[G[:, i]] for i in range(3))
+    area = np.linalg.norm(np.cross(W[G[:, 1]] - W[G[:, 0]], W[G[:, 2]] - W[G[:, 0]]), axis=1).sum() / 2
+    assert found.energy == pytest.approx(4 * area)
+    assert (np.linalg.det(np.stack([b - a, c - a], axis=1)) > 0).all()
+
+
+def test_unused_numbers_stay():
+    x = np.arange(5.0)
+    found = geoopt.newton(lambda x: (x[1] - 3) ** 2 + x[3] ** 4, x)
+    np.testing.assert_allclose(found.x, [0, 3, 2, 0, 4], atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    "function, x0, error, message",
+    [
+        (rosenbrock, np.arange(3), geoopt.ArgumentError, "dtype int64"),
+        (rosenbrock, np.array([1.0, np.nan]), geoopt.ArgumentError, r"x0\[1\] is nan"),
+        (lambda x: np.sum(np.log(x)), np.array([1.0, -1.0]), geoopt.ArgumentError, "function is nan at x0"),
+        (lambda x: np.sum(np.sqrt(x)), np.zeros(2), geoopt.ArgumentError, "derivatives are not finite at x0"),
+        (lambda x: x * x, np.ones(3), geoopt.ShapeError, "needs one number"),
+        (lambda x: float(np.shape(x)[0]), np.ones(3), None, ""),
+    ],
+    ids=["integers", "nan in x0", "energy", "derivatives", "array", "constant"],
+)
+def test_what_it_cannot_start_from_is_refused(function, x0, error, message):
+    if error is None:
+        assert geoopt.newton(function, x0).iterations == 0
+        return
+    with pytest.raises(error, match=message):
+        geoopt.newton(function, x0)
+
+
+def test_an_energy_without_a_minimum_is_said_to_go_on():
+    found = geoopt.newton(lambda x: np.sum(np.exp(-x)), np.zeros(3), iterations=20, tolerance=0.0)
+    assert not found.converged and found.iterations == 20
+
+
+def test_kinks_in_the_way_end_the_search():
+    """From sqrt(x²) with minimum at 0, where its derivative is NaN."""
+    found = geoopt.newton(lambda x: np.sum(np.sqrt(x * x)) + np.sum(x * x), np.ones(2))
+    assert np.abs(found.x).max() < 1 and np.isfinite(found.energies).all()
+
+
+def test_hessians_keep_their_pattern():
+    x = V + 0.2 * RNG.normal(size=V.shape)
+    found = geoopt.newton(springs, x, options=geoopt.Options(threads=2))
+    again = geoopt.newton(springs, x)
+    np.testing.assert_array_equal(found.x, again.x)
+    assert sp.issparse(geoopt.hessian(springs, project="psd")(x))
