@@ -1,4 +1,4 @@
-"""libigl's Python bindings."""
+"""libigl's Python bindings. What it writes for the assembly runs on one thread."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import igl
 import numpy as np
+
+DTYPES = ("float64",)
 
 
 def cotan(V: np.ndarray, F: np.ndarray) -> Callable:
