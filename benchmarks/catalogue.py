@@ -14,6 +14,12 @@ BENCHMARKS = (
     "dual_laplacian",
     "arap",
     "cloth_system",
+    "cloth_hessian",
+    "symmetric_dirichlet",
+    "ablation",
+    "preparation",
+    "scaling",
+    "limits",
 )  # in the order of the report
 
 

@@ -28,7 +28,10 @@ from geoopt.apps.timing import alternate
 from geoopt.pipeline import peak_bytes
 
 ROOT = Path(__file__).parents[1]
-LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "libigl", "gpytoolbox", "jax", "warp-lang", "taichi", "mkl")
+LIBRARIES = (
+    "numpy", "scipy", "numba", "llvmlite", "libigl", "gpytoolbox", "jax", "warp-lang", "taichi", "mkl", "cupy-cuda12x",
+    "cupy-cuda13x",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

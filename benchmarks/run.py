@@ -131,7 +131,7 @@ def peer_candidates(work: Work, benchmark: Benchmark, setting: Setting) -> tuple
 def _of_peer(name: str, work: Work, setting: Setting) -> Iterator[Candidate]:
     prepare = preparation(name, work.key, setting.dtype)
     if prepare is None:
-        raise MissingPeer(f"{PEERS[name].title} is left out: it has no {work.key!r} in {setting.dtype.__name__}")
+        raise MissingPeer(f"{PEERS[name].title} is left out: it has no {work.key!r} in {np.dtype(setting.dtype)}")
     limit = switch(name)
     for threads in setting.threads if limit else (1,):
         within = partial(limit, threads) if limit else nullcontext

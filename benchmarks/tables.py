@@ -42,7 +42,7 @@ COMPARED: tuple[Column, ...] = (
     ("threads", lambda e: str(e["threads"])),
     ("ms", lambda e: milliseconds(e["seconds"][1])),
     ("quartiles", _spread),
-    ("times the first's", _ratio),
+    ("ratio", _ratio),
     ("prepared, s", lambda e: f"{e['prepared_seconds']:.2f}"),
     ("first call, s", lambda e: f"{e['first_call_seconds']:.2f}"),
     ("fresh process", _fresh),
@@ -64,7 +64,7 @@ def show(line: Line, benchmark: Benchmark) -> None:
     """Print a line as a table, and who was left out and why."""
     table = Table(title=title(line))
     for heading, _ in columns(benchmark):
-        table.add_column(heading, justify="right" if heading else "left")
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=not heading)
     for entry in line["entries"]:
         table.add_row(*(text(entry) for _, text in columns(benchmark)))
     console = Console(width=max(Console().width, WIDTH))

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import re
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from benchmarks import __main__ as command
-from benchmarks import fresh, method, peers, run, tables
+from benchmarks import fresh, method, peers, run, scaling, tables
 from benchmarks.catalogue import BENCHMARKS, benchmark_of, commands
 from benchmarks.method import Candidate
 from benchmarks.records import Setting
+from benchmarks.report import write
 
 # -- the method -------------------------------------------------------------------------------------------
 
@@ -87,16 +90,24 @@ def test_the_machine_is_described():
 
 
 TINY = {"vertices": 150, "rounds": 1, "threads": (1, 2)}
+FEW = {
+    "ablation": ("cotan",),
+    "limits": ("cotan",),
+    "scaling": ("cotan", "sparse_powers"),
+}  # enough here
+FRESH = {
+    "stages": {"trace": 0.5, "place": 0.25, "assemble": 0.25}, "seconds": 1.0, "first_call_seconds": 1.0,
+    "peak_bytes": 10**8, "code_bytes": 10**4, "kernels": 3,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_a_benchmark_runs_and_its_peers_agree(name, monkeypatch):
-    monkeypatch.setattr(fresh, "preparation", lambda *_: {"seconds": 1.0, "first_call_seconds": 1.0, "peak_bytes": 1})
+    monkeypatch.setattr(fresh, "preparation", lambda *_: FRESH)
     benchmark = benchmark_of(name)
-    lines = list((benchmark.measure or run.compare)(name, benchmark, Setting(**TINY)))
+    lines = list((benchmark.measure or run.compare)(name, benchmark, Setting(**TINY, works=FEW.get(name, ()))))
     assert lines
     for line in lines:
-        assert all("has no" not in reason for reason in line.get("left_out", {}).values())
         tables.show(line, benchmark)
         assert tables.markdown(line, benchmark).count("\n") == len(line["entries"]) + 1
 
@@ -130,7 +141,7 @@ def invoke(*words):
 
 
 def test_a_mesh_file_needs_nothing_but_its_path(tmp_path, monkeypatch):
-    monkeypatch.setattr(fresh, "preparation", lambda *_: {"seconds": 1.0, "first_call_seconds": 1.0, "peak_bytes": 1})
+    monkeypatch.setattr(fresh, "preparation", lambda *_: FRESH)
     mesh = tmp_path / "square.off"
     mesh.write_text("OFF\n4 2 0\n0 0 0\n1 0 0\n1 1 0\n0 1 0\n3 0 1 2\n3 0 2 3\n")
     out = tmp_path / "cotan.jsonl"
@@ -170,3 +181,89 @@ def test_a_peer_that_is_missing_is_left_out_with_a_reason_unless_it_was_asked_fo
     assert "pip install libigl" in left_out["libigl"] and any(c.peer == "numba" for c in found)
     with pytest.raises(peers.MissingPeer, match=r"libigl is left out: .* \(pip install libigl\)"):
         run.peer_candidates(work, benchmark_of("cotan"), Setting(peers=("libigl",)))
+
+
+# -- results ----------------------------------------------------------------------------------------------------
+
+
+def entry(name, peer, threads, seconds, first):
+    quartiles = [0.9 * seconds, seconds, 1.1 * seconds]
+    ratio = [q / first for q in quartiles]
+    times = {"prepared_seconds": 0.1, "first_call_seconds": 0.2}
+    return {"name": name, "peer": peer, "threads": threads, "seconds": quartiles, "ratio": ratio, "rounds": 10, **times}
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Two measurements of the same, the second of which is lost against Numba on two threads."""
+    setting = Setting(vertices=200, command="python -m benchmarks cotan --vertices 200")
+    benchmark = benchmark_of("cotan")
+    line = run.about("cotan", "L and M", benchmark, run.mesh_of(benchmark, setting), setting)
+    line["machine"]["load"] = 0.0
+    for numba in (3e-3, 1e-3):
+        entries = [
+            entry("geoopt", "geoopt", 1, 4e-3, 4e-3),
+            entry("geoopt", "geoopt", 2, 2e-3, 4e-3),
+            entry("Numba by hand", "numba", 2, numba, 4e-3),
+            entry("C++ with Eigen", "eigen", 1, 30e-3, 4e-3),
+        ]
+        run.append(
+            {**line, "vertices": 200_000, "entries": entries, "left_out": {"jax": "why"}}, tmp_path / "cotan.jsonl"
+        )
+    return tmp_path
+
+
+def test_the_report_says_first_where_peers_win(results):
+    out = results / "report" / "REPORT.md"
+    write(results, out)
+    text = out.read_text()
+    assert text.count("L and M: bumpy, 200,000 vertices") == 2  # where peers win, and the table
+    assert "**Numba by hand** on 2 threads takes 0.50 of geoopt's time (1 against 2 ms)" in text
+    assert text.index("Where peers are faster") < text.index("## Cotan Laplacian")
+    assert "| cotan, L and M | 200,000 | float64 | 7.5 | 7.3 |" in text  # ours and the paper's speedup
+    assert "`python -m benchmarks cotan --vertices 200`" in text and "- why" in text and "busy" not in text
+    for picture in re.findall(r"\]\((.*?)\)", text):
+        assert (out.parent / picture).stat().st_size > 1000
+
+
+def test_the_report_of_committed_results_renders(tmp_path):
+    if not list(command.RESULTS.glob("*.jsonl")):
+        pytest.skip("no results are committed yet")
+    write(command.RESULTS, tmp_path / "REPORT.md")
+
+
+def test_a_busy_machine_is_said(results):
+    lines = list(tables.lines(results))
+    lines[-1]["machine"]["load"] = 100.0
+    run.append(lines[-1], results / "cotan.jsonl")
+    write(results, results / "REPORT.md")
+    assert "1 of 1 measurements began while the machine was busy" in (results / "REPORT.md").read_text()
+
+
+def test_a_report_of_nothing_says_what_to_run(tmp_path):
+    with pytest.raises(ValueError, match="python -m benchmarks all"):
+        write(tmp_path, tmp_path / "REPORT.md")
+
+
+def test_a_full_run_leaves_out_what_this_commit_has_results_of(results, monkeypatch):
+    started = []
+    monkeypatch.setattr(method, "commit", lambda: "c")
+    monkeypatch.setattr(command, "commands", lambda which: [["cotan", "--vertices", "200"], ["arap"]])
+    monkeypatch.setattr(
+        command.subprocess, "run", lambda words: started.append(words[3]) or SimpleNamespace(returncode=0)
+    )
+    for line in tables.lines(results):
+        run.append({**line, "machine": {**line["machine"], "commit": "c"}}, results / "cotan.jsonl")
+    assert invoke("all", "--out", results).exit_code == 0 and started == ["arap"]
+    assert invoke("all", "--again", "--out", results).exit_code == 0 and started == ["arap", "cotan", "arap"]
+
+
+def test_exponents_are_the_slopes_of_large_meshes():
+    entries = [
+        {"vertices": n, "seconds": [0, 1e-9 * n, 0], "fresh": {"seconds": 1e-6 * n**1.5, "peak_bytes": 2.0 * n**0.5}}
+        for n in (1_000, 10_000, 100_000)
+    ]
+    assert scaling.exponents(entries) == (
+        "from 10,000 vertices on, run time grows as n^1.00, preparation grows as n^1.50, peak memory grows as n^0.50"
+    )
+    assert scaling.sizes(100_000) == [1000, 3162, 10000, 31623, 100000] and scaling.sizes(10) == [10]

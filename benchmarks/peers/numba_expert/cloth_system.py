@@ -228,6 +228,12 @@ def cloth_system(x: np.ndarray, v: np.ndarray, h: float, cloth) -> Callable:
     return run
 
 
+def cloth_hessian(x: np.ndarray, cloth) -> Callable:
+    """What the system of a step of length 1 is when nothing moves."""
+    run, still = cloth_system(x, x, 1.0, cloth), np.zeros_like(x)
+    return lambda x: run(x, still, 1.0)[0]
+
+
 def _with_diagonal(bend: sp.csr_array) -> sp.csr_array:
     """The same matrix with an entry for every diagonal place."""
     n, entries = bend.shape[0], bend.tocoo()

@@ -1,0 +1,151 @@
+"""The machine's measured rates, what they allow each program and kernel at best, and how far from it these are."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numba
+import numpy as np
+
+import geoopt
+from geoopt.display import size
+from geoopt.plan import KERNEL
+
+from . import method, run
+from .catalogue import benchmark_of
+from .records import Benchmark, Column, Entry, Line, Setting
+from .tables import milliseconds
+
+LARGE = 1 << 24  # numbers that no cache holds
+NEAR = 1 << 12  # a gather with locality stays within so many numbers of where it is
+WORKS = {"cotan": "L and M", "dual_laplacian": "L and M", "arap": "b", "cloth_system": "A and b", "sparse_powers": "A²"}
+
+
+@numba.njit(fastmath=True, cache=True)
+def _gather(a, index, out):
+    for i in range(len(index)):
+        out[i] = a[index[i]]
+
+
+def rates(rounds: int) -> dict[str, float]:
+    """Of one core: bytes copied per second (read and written), seconds per gathered double, operations per second."""
+    a, b = np.ones(LARGE), np.ones(LARGE)  # not zeros: their pages may all be one
+    generator = np.random.default_rng(0)
+    index = np.arange(0, LARGE, 4)
+    near = ((index + generator.integers(0, NEAR, len(index))) % LARGE).astype(np.int32)
+    far = generator.integers(0, LARGE, len(index)).astype(np.int32)
+    out = np.ones(len(index))
+    return {
+        "copy": 2 * a.nbytes / _seconds(lambda: np.copyto(b, a), rounds),
+        "gather_near": _seconds(lambda: _gather(a, near, out), rounds) / len(index),
+        "gather_far": _seconds(lambda: _gather(a, far, out), rounds) / len(index),
+        "operations": _operations(rounds),
+    }
+
+
+def _seconds(call: Callable[[], object], rounds: int) -> float:
+    candidate = method.Candidate("", "", 1, call)
+    return method.compared([candidate], rounds)[0]["seconds"][1]
+
+
+def _operations(rounds: int, degree: int = 64, chains: int = 8) -> float:
+    """Operations per second of polynomials, several at once, on numbers that are in the nearest cache."""
+    coefficients = np.random.default_rng(0).uniform(0.5, 1.0, (degree, chains))
+
+    def polynomials(x: Any) -> Any:
+        values = [x * c for c in coefficients[0]]
+        for row in coefficients[1:]:
+            values = [v * x + c for v, c in zip(values, row, strict=True)]
+        total = values[0]
+        for v in values[1:]:
+            total = total + v
+        return total
+
+    x = np.linspace(0.1, 0.9, 1 << 14)
+    program = geoopt.compile(polynomials, x)
+    return len(x) * chains * 2 * degree / _seconds(lambda: program(x), rounds)
+
+
+def measure(name: str, benchmark: Benchmark, setting: Setting) -> Iterator[Line]:
+    """A line for each program: the whole, then its kernels one by one."""
+    found = rates(setting.rounds)
+    for of, work in WORKS.items():
+        theirs = benchmark_of(of)
+        if setting.works and of not in setting.works:
+            continue
+        if setting.mesh and theirs.mesh == "tetrahedral_ball" and not setting.works:
+            continue  # a surface of the user's
+        at = replace(setting, mesh=setting.mesh or theirs.mesh, works=(work,))
+        mesh = run.mesh_of(theirs, at)
+        [make] = run.chosen_works(theirs, mesh, at).values()
+        line = run.about(name, f"{of}, {work}", theirs, mesh, at)
+        yield {**line, "rates": found, "entries": entries(make(), found, at), "remarks": [_said(found)]}
+
+
+def entries(work: Any, found: dict[str, float], setting: Setting) -> list[Entry]:
+    """The program and each kernel alone: seconds, and the least that its bytes and its operations take."""
+    program = geoopt.compile(work.function, *work.arguments, dtype=setting.dtype)
+    report = program.report()
+    whole = method.Candidate("program", "geoopt", 1, lambda: program(*work.inputs))
+    kernels = [_alone(program, work.inputs, k) for k in range(len(report["kernels"]))]
+    timings = method.compared([whole, *kernels], setting.rounds)
+    operations = [k["operations"] * max(k["members"], k["terms"]) for k in report["kernels"]]
+    volumes = [k["read_bytes"] + k["written_bytes"] + k["column_bytes"] for k in report["kernels"]]
+    least = report["input_bytes"] + report["output_bytes"]
+    return [
+        {
+            **timing,
+            "bytes": volume,
+            "operations": count,
+            "by_bytes": volume / found["copy"],
+            "by_operations": count / found["operations"],
+        }
+        for timing, volume, count in zip(timings, [least, *volumes], [sum(operations), *operations], strict=True)
+    ]
+
+
+def _alone(program: geoopt.Program, inputs: tuple, kernel: int) -> method.Candidate:
+    """One kernel's tasks, on whatever the other kernels left in memory."""
+    program(*inputs)
+    part = copy.copy(program)
+    part.machine = copy.copy(program.machine)
+    schedule: Any = program.machine._schedule  # type: ignore[attr-defined]
+    tasks = schedule.tasks[schedule.tasks[:, KERNEL] == kernel]
+    part.machine._schedule = replace(schedule, plan=replace(schedule.plan, tasks=tasks))  # type: ignore[attr-defined]
+    return method.Candidate(f"kernel {kernel}", "geoopt", 1, lambda: part(*inputs))
+
+
+def _said(found: dict[str, float]) -> str:
+    return (
+        f"one core: copies {found['copy'] / 1e9:.1f} GB/s, gathers a double in {1e9 * found['gather_near']:.1f} ns "
+        f"nearby and {1e9 * found['gather_far']:.1f} ns anywhere, {found['operations'] / 1e9:.0f} GFlop/s"
+    )
+
+
+def _share(entry: Entry) -> str:
+    return f"{max(entry['by_bytes'], entry['by_operations']) / entry['seconds'][1]:.0%}"
+
+
+COLUMNS: tuple[Column, ...] = (
+    ("", lambda e: e["name"]),
+    ("ms", lambda e: milliseconds(e["seconds"][1])),
+    ("bytes", lambda e: size(e["bytes"])),
+    ("million operations", lambda e: f"{e['operations'] / 1e6:.1f}"),
+    ("least by bytes, ms", lambda e: milliseconds(e["by_bytes"])),
+    ("least by operations, ms", lambda e: milliseconds(e["by_operations"])),
+    ("share of the limit", _share),
+)
+
+BENCHMARK = Benchmark(
+    title="Limits: what the machine allows, and how far each kernel is from it",
+    paper="not in the paper",
+    works=lambda mesh, dtype: {},
+    reference="",
+    full=("--vertices 100000",),
+    small=("--vertices 5000 --rounds 5",),
+    measure=measure,
+    columns=COLUMNS,
+)
