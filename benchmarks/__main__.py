@@ -33,6 +33,7 @@ Threads = Annotated[str, typer.Option(help="Numbers of threads, with commas.")]
 DType = Annotated[str, typer.Option(help="float64 or float32.")]
 DeviceName = Annotated[str, typer.Option(help="Of geoopt: cpu, cuda or cuda-on-host.")]
 Rounds = Annotated[int, typer.Option(min=1, help="Rounds of timing.")]
+Lanes = Annotated[int, typer.Option(help="Width of geoopt's vectors in numbers; 0: the host's.")]
 Works = Annotated[list[str] | None, typer.Option("--work", help="One of the benchmark's works; repeat for several.")]
 Out = Annotated[
     Path | None, typer.Option(help="The results file to append to; default: benchmarks/results/NAME.jsonl.")
@@ -52,12 +53,13 @@ def _command(name: str) -> None:
         dtype: DType = "float64",
         device: DeviceName = "cpu",
         rounds: Rounds = 10,
+        lanes: Lanes = 0,
         works: Works = None,
         out: Out = None,
     ) -> None:
         setting = Setting(
             mesh, vertices, None if peers is None else tuple(filter(None, peers.split(","))), _numbers(threads),
-            _dtype(dtype), device, rounds, tuple(works or ()), _typed(),
+            _dtype(dtype), device, rounds, lanes, tuple(works or ()), _typed(),
         )  # fmt: skip
         for line in (benchmark.measure or run.compare)(name, benchmark, setting):
             run.append(line, out or RESULTS / f"{name}.jsonl")

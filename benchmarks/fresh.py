@@ -41,7 +41,7 @@ def _prepared(work, settings: dict, setting: Setting) -> dict[str, Any]:
     from .records import options
 
     before = method.peak()
-    how = options(settings, setting.threads[0])
+    how = options(settings, setting.threads[0], setting)
     compile = lambda: geoopt.compile(work.function, *work.arguments, options=how, dtype=setting.dtype)  # noqa: E731
     program, seconds = method.timed(compile)
     _, first = method.timed(lambda: program(*work.inputs))

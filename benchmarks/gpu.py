@@ -31,7 +31,6 @@ RESULTS = Path(__file__).parent / "results"
 BATCH = 10  # calls between two events: the GPU does not wait for Python, unless a call takes it longer
 TOLERANCE = 1e-12
 
-
 # by name: benchmark, its work, and its share of the vertices
 CASES = {
     "cotan": ("cotan", "L and M", 1.0),
@@ -74,8 +73,10 @@ def measured(name: str, vertices: int, device: str, dtype: Any, rounds: int) -> 
     """Prepare, check against the CPU, and time one operator. Seconds of one call."""
     benchmark, title, share = CASES[name]
     setting = Setting(vertices=int(share * vertices), works=(title,))
-    [make] = run.chosen_works(benchmark_of(benchmark), run.mesh_of(benchmark_of(benchmark), setting), setting).values()
-    function, arguments, inputs = (work := make()).function, work.arguments, work.inputs
+    theirs = benchmark_of(benchmark)
+    [make] = run.chosen_works(theirs, run.mesh_of(theirs, setting), setting).values()
+    work = make()
+    function, arguments, inputs = work.function, work.arguments, work.inputs
     found: dict[str, Any] = {}
     program = geoopt.compile(function, *arguments, device=device, dtype=dtype, watch=found.__setitem__)
     want = geoopt.compile(function, *arguments, dtype=dtype)(*inputs)

@@ -1,4 +1,7 @@
-"""The machine's measured rates, what they allow each program and kernel at best, and how far from it these are."""
+"""The machine's measured rates, what they allow each program and kernel at best, and how far from it these are.
+
+The rates are those of memory: small programs, whose data stays in a cache, can exceed them.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,18 @@ from geoopt.display import size
 from geoopt.plan import KERNEL
 
 from . import method, run
-from .catalogue import benchmark_of
 from .records import Benchmark, Column, Entry, Line, Setting
 from .tables import milliseconds
 
 LARGE = 1 << 24  # numbers that no cache holds
 NEAR = 1 << 12  # a gather with locality stays within so many numbers of where it is
-WORKS = {"cotan": "L and M", "dual_laplacian": "L and M", "arap": "b", "cloth_system": "A and b", "sparse_powers": "A²"}
+WORKS = {
+    "cotan": ("cotan", "L and M"),
+    "dual Laplacian": ("dual_laplacian", "L and M"),
+    "ARAP": ("arap", "b"),
+    "cloth": ("cloth_system", "A and b"),
+    "L²": ("sparse_powers", "A²"),
+}
 
 
 @numba.njit(fastmath=True, cache=True)
@@ -72,16 +80,10 @@ def _operations(rounds: int, degree: int = 64, chains: int = 8) -> float:
 def measure(name: str, benchmark: Benchmark, setting: Setting) -> Iterator[Line]:
     """A line for each program: the whole, then its kernels one by one."""
     found = rates(setting.rounds)
-    for of, work in WORKS.items():
-        theirs = benchmark_of(of)
-        if setting.works and of not in setting.works:
-            continue
-        if setting.mesh and theirs.mesh == "tetrahedral_ball" and not setting.works:
-            continue  # a surface of the user's
-        at = replace(setting, mesh=setting.mesh or theirs.mesh, works=(work,))
+    for case, _, theirs, at in run.cases(WORKS, setting):
         mesh = run.mesh_of(theirs, at)
         [make] = run.chosen_works(theirs, mesh, at).values()
-        line = run.about(name, f"{of}, {work}", theirs, mesh, at)
+        line = run.about(name, case, theirs, mesh, at)
         yield {**line, "rates": found, "entries": entries(make(), found, at), "remarks": [_said(found)]}
 
 

@@ -48,7 +48,8 @@ class Setting:
     """What the user asked for. None and empty: the benchmark's own.
 
     mesh : a file, or the name of a generator in `geoopt.meshes`
-    peers, works : names;  threads : numbers of threads;  only_preparation : prepare and print, time nothing
+    lanes : width of geoopt's vectors, 0 for the host's;  peers, works : names;  threads : numbers of threads
+    command : how the same is run again
     """
 
     mesh: str | None = None
@@ -58,6 +59,7 @@ class Setting:
     dtype: type = np.float64
     device: str = "cpu"
     rounds: int = 10
+    lanes: int = 0
     works: tuple[str, ...] = ()
     command: str = ""
 
@@ -92,6 +94,6 @@ class Benchmark:
     columns: tuple[Column, ...] | None = None
 
 
-def options(settings: dict[str, Any], threads: int) -> geoopt.Options:
-    """The options of a variant; its own number of threads goes first."""
-    return geoopt.Options(**{"threads": threads, **settings})
+def options(variant: dict[str, Any], threads: int, setting: Setting) -> geoopt.Options:
+    """The options of a variant, which go before what the user asked for."""
+    return geoopt.Options(**{"threads": threads, "lanes": setting.lanes, **variant})

@@ -47,7 +47,7 @@ def latest(results: Path) -> dict[str, list[Line]]:
     """By benchmark, the last line of each work on each mesh, in the order in which they were first measured."""
     found: dict[str, dict[tuple, Line]] = defaultdict(dict)
     for line in tables.lines(results):
-        key = tuple(line[k] for k in ("work", "mesh", "vertices", "dtype", "device"))
+        key = tuple(line[k] for k in ("work", "mesh", "vertices", "dtype", "device", "lanes"))
         found[line["benchmark"]][key] = line
     return defaultdict(list, {name: list(lines.values()) for name, lines in found.items()})
 

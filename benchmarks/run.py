@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from geoopt import meshes
 from geoopt.errors import ArgumentError, MeshError
 
 from . import fresh, method
+from .catalogue import benchmark_of
 from .method import Candidate, timed
 from .peers import PEERS, MissingPeer, preparation, saying_what_is_missing, switch
 from .records import Benchmark, Line, Mesh, Setting, Work, options
@@ -42,6 +44,10 @@ def compare(name: str, benchmark: Benchmark, setting: Setting) -> Iterator[Line]
         yield {**about(name, title, benchmark, mesh, setting), "entries": entries, "left_out": left_out}
 
 
+class WrongElementsError(ArgumentError):
+    """A mesh of triangles where tetrahedra are needed, or the other way round."""
+
+
 # -- what is measured -------------------------------------------------------------------------------------
 
 
@@ -58,7 +64,7 @@ def mesh_of(benchmark: Benchmark, setting: Setting) -> Mesh:
     corners = 4 if benchmark.mesh == "tetrahedral_ball" else 3
     if F.shape[1] != corners:
         kinds = {3: "triangles", 4: "tetrahedra"}
-        raise ArgumentError(f"{name}: has {kinds[F.shape[1]]}; this benchmark needs {kinds[corners]}")
+        raise WrongElementsError(f"{name}: has {kinds[F.shape[1]]}; this benchmark needs {kinds[corners]}")
     return V, F
 
 
@@ -77,6 +83,31 @@ def _tetrahedra_of_text(path: Path) -> Mesh:
     return V, T
 
 
+def cases(known: dict[str, tuple[str, str]], setting: Setting) -> Iterator[tuple[str, str, Benchmark, Setting]]:
+    """Works of other benchmarks: names, their benchmarks and what to ask of them. Those that were asked for; else all
+    that the user's mesh fits.
+
+    known : benchmark and work by the names that are asked for
+    """
+    for name in setting.works:
+        if name not in known:
+            raise ArgumentError(f"work {name!r} is unknown; choose from {', '.join(map(repr, known))}")
+    for name in setting.works or known:
+        of, work = known[name]
+        theirs = benchmark_of(of)
+        at = replace(setting, mesh=setting.mesh or theirs.mesh, works=(work,))
+        if not setting.mesh or setting.works or _fits(theirs, at):
+            yield name, of, theirs, at
+
+
+def _fits(benchmark: Benchmark, setting: Setting) -> bool:
+    try:
+        mesh_of(benchmark, setting)
+    except WrongElementsError:
+        return False
+    return True
+
+
 def chosen_works(benchmark: Benchmark, mesh: Mesh, setting: Setting) -> dict[str, Callable[[], Work]]:
     """The works that were asked for, all if none was."""
     works = benchmark.works(mesh, setting.dtype)
@@ -88,7 +119,7 @@ def chosen_works(benchmark: Benchmark, mesh: Mesh, setting: Setting) -> dict[str
 
 def geoopt_candidate(work: Work, name: str, settings: dict, threads: int, setting: Setting) -> Candidate:
     """The compiled program. Its results are dropped, so that their memory is used again."""
-    how = options(settings, threads)
+    how = options(settings, threads, setting)
     compile = partial(geoopt.compile, work.function, *work.arguments, options=how)
     program, prepared = timed(lambda: compile(device=setting.device, dtype=setting.dtype))
     inputs, wait = _on_device(work.inputs, setting.device)
@@ -188,6 +219,7 @@ def about(name: str, title: str, benchmark: Benchmark, mesh: Mesh, setting: Sett
         "elements": len(mesh[1]),
         "dtype": np.dtype(setting.dtype).name,
         "device": setting.device,
+        "lanes": setting.lanes,
         "command": setting.command,
         "machine": method.machine(),
     }

@@ -2,54 +2,41 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from geoopt.display import size
-from geoopt.errors import ArgumentError
 
-from . import fresh, method, run
-from .catalogue import benchmark_of
+from . import fresh, limits, method, run
 from .records import Benchmark, Column, Entry, Line, Mesh, Setting
 from .tables import milliseconds
 
 LEAST, STEPS = 1_000, 2  # vertices of the smallest mesh; sizes per factor of ten
 FITTED = 10_000  # from so many vertices on, exponents are fitted
-# of other benchmarks, each up to so many vertices
-WORKS = {
-    "cotan": ("L and M", 2_000_000),
-    "arap": ("b", 1_000_000),
-    "cloth_system": ("A and b", 200_000),
-    "dual_laplacian": ("L and M", 200_000),
-    "sparse_powers": ("A²", 500_000),
-}
+MOST = {"cotan": 2_000_000, "dual Laplacian": 200_000, "ARAP": 1_000_000, "cloth": 200_000, "L²": 500_000}
 
 
 def measure(name: str, benchmark: Benchmark, setting: Setting) -> Iterator[Line]:
-    """A line for each work, an entry for each size."""
-    if setting.mesh not in (None, *run.GENERATORS):
-        raise ArgumentError(f"{setting.mesh}: meshes of many sizes are generated here; give --vertices, the largest")
-    for of in setting.works or WORKS:
-        if of not in WORKS:
-            raise ArgumentError(f"work {of!r} is unknown; choose from {', '.join(map(repr, WORKS))}")
-        work, most = WORKS[of]
-        theirs = benchmark_of(of)
+    """A line for each work, an entry for each size; a mesh file has one size."""
+    for case, of, theirs, at in run.cases(limits.WORKS, setting):
+        is_file = at.mesh not in run.GENERATORS
         meshes, entries = [], []
-        for vertices in sizes(min(setting.vertices or most, most)):
-            at = replace(setting, mesh=setting.mesh or theirs.mesh, vertices=vertices, works=(work,))
+        for vertices in [None] if is_file else sizes(min(setting.vertices or MOST[case], MOST[case])):
+            at = replace(at, vertices=vertices)
             meshes.append(run.mesh_of(theirs, at))
-            entries.append(_entry(of, work, theirs, meshes[-1], at))
-        line = run.about(name, f"{of}, {work}", theirs, meshes[-1], at)
+            entries.append(_entry(of, theirs, meshes[-1], at))
+        line = run.about(name, case, theirs, meshes[-1], at)
         yield {**line, "entries": entries, "remarks": [exponents(entries)]}
 
 
-def _entry(of: str, work: str, theirs: Benchmark, mesh: Mesh, setting: Setting) -> Entry:
+def _entry(of: str, theirs: Benchmark, mesh: Mesh, setting: Setting) -> Entry:
     [make] = run.chosen_works(theirs, mesh, setting).values()
     candidate = run.geoopt_candidate(make(), "geoopt", {}, setting.threads[0], setting)
     [timing] = method.compared([candidate], setting.rounds)
-    return {**timing, "vertices": len(mesh[0]), "fresh": fresh.preparation(of, work, setting)}
+    return {**timing, "vertices": len(mesh[0]), "fresh": fresh.preparation(of, setting.works[0], setting)}
 
 
 def sizes(most: int) -> list[int]:
@@ -89,7 +76,7 @@ BENCHMARK = Benchmark(
     paper="not in the paper",
     works=lambda mesh, dtype: {},
     reference="",
-    full=tuple(f"--work {name}" for name in WORKS),
+    full=tuple(f"--work {shlex.quote(name)}" for name in MOST),
     small=("--vertices 20000 --rounds 5 --work cotan",),
     measure=measure,
     columns=COLUMNS,

@@ -57,7 +57,11 @@ def columns(benchmark: Benchmark) -> tuple[Column, ...]:
 def title(line: Line) -> str:
     """What was measured, in a line."""
     where = f"{line['mesh']}, {line['vertices']:,} vertices, {line['elements']:,} elements, {line['dtype']}"
-    return f"{line['work']}: {where}" + ("" if line["device"] == "cpu" else f", {line['device']}")
+    how = [
+        *([line["device"]] if line["device"] != "cpu" else []),
+        *([f"{line['lanes']} lanes"] if line["lanes"] else []),
+    ]
+    return ", ".join([f"{line['work']}: {where}", *how])
 
 
 def show(line: Line, benchmark: Benchmark) -> None:

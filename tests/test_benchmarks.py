@@ -93,7 +93,7 @@ TINY = {"vertices": 150, "rounds": 1, "threads": (1, 2)}
 FEW = {
     "ablation": ("cotan",),
     "limits": ("cotan",),
-    "scaling": ("cotan", "sparse_powers"),
+    "scaling": ("cotan", "L²"),
 }  # enough here
 FRESH = {
     "stages": {"trace": 0.5, "place": 0.25, "assemble": 0.25}, "seconds": 1.0, "first_call_seconds": 1.0,

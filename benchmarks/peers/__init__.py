@@ -8,7 +8,8 @@ Of the whole peer, where they are needed:
 ``threads(n)``   a context in which it uses at most n threads; without it, it has one thread
 ``DTYPES``       the types it computes in, without it both
 
-What is missing (a library, a compiler) it says by an ImportError when it is imported or when it prepares.
+What is missing (a library, a compiler) it says by an ImportError when it is imported or when it prepares; of data that
+it cannot take, by `UnfitError`.
 """
 
 from __future__ import annotations
@@ -51,6 +52,10 @@ class MissingPeer(Exception):
     """A peer that cannot run here; the message says why and what to do."""
 
 
+class UnfitError(ValueError):
+    """Data that a peer cannot take."""
+
+
 def loaded(name: str) -> ModuleType:
     """The module of a peer; ArgumentError for an unknown name, MissingPeer where it cannot run."""
     if name not in PEERS:
@@ -67,6 +72,8 @@ def saying_what_is_missing(name: str) -> Iterator[None]:
     except ImportError as error:
         peer = PEERS[name]
         raise MissingPeer(f"{peer.title} is left out: {error} ({peer.install})") from error
+    except UnfitError as error:
+        raise MissingPeer(f"{PEERS[name].title} is left out: {error}") from error
 
 
 def preparation(name: str, key: str, dtype: type) -> Callable | None:

@@ -30,3 +30,7 @@ def sparse(function, *matrices) -> Callable:
 def cloth_hessian(x, cloth) -> Callable:
     """The one that was derived by hand."""
     return lambda x: operators.cloth_system(x, 0 * x, 1.0, cloth)[0]
+
+
+def rotations(S) -> Callable:
+    return operators.polar_rotation

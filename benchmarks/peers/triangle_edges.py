@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from . import UnfitError
+
 
 @dataclass(frozen=True)
 class TriangleEdges:
@@ -32,7 +34,7 @@ class TriangleEdges:
 
 
 def triangle_edges(F: np.ndarray, n: int) -> TriangleEdges:
-    """The structure of triangles (m, 3) of n vertices. ValueError where an edge has more than two triangles."""
+    """The structure of triangles (m, 3) of n vertices. UnfitError where an edge has more than two triangles."""
     m = len(F)
     F = np.ascontiguousarray(F, np.int32)
     ends = np.sort(np.concatenate([F[:, [1, 2]], F[:, [2, 0]], F[:, [0, 1]]]), axis=1)
@@ -42,7 +44,7 @@ def triangle_edges(F: np.ndarray, n: int) -> TriangleEdges:
     start = np.flatnonzero(np.diff(key[order], prepend=-1))
     count = np.diff(np.append(start, 3 * m))
     if (count > 2).any():
-        raise ValueError("an edge belongs to more than two triangles; these peers need a manifold")
+        raise UnfitError("an edge belongs to more than two triangles")
     corners = np.full((len(start), 2), 3 * m, np.int32)
     corners[:, 0] = corner[order[start]]
     corners[count == 2, 1] = corner[order[start[count == 2] + 1]]

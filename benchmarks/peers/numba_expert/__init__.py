@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import numba
 
 from .arap import arap as arap
+from .arap import rotations as rotations
 from .cloth_system import cloth_hessian as cloth_hessian
 from .cloth_system import cloth_system as cloth_system
 from .cotan import cotan as cotan

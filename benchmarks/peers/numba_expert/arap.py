@@ -182,3 +182,29 @@ def arap(P: np.ndarray, mesh, sweeps: int = 4) -> Callable:
         return out
 
     return run
+
+
+@numba.njit(**PARALLEL)
+def _closest(matrices, sweeps, R):
+    n = len(matrices)
+    for block in numba.prange((n + LANES - 1) // LANES):
+        S, W = np.zeros(9 * LANES, R.dtype), np.empty(13 * LANES, R.dtype)
+        first = block * LANES
+        count = min(LANES, n - first)
+        for t in range(count):
+            for k in range(9):
+                S[k * LANES + t] = matrices[first + t, k]
+        _rotations(S, W, sweeps)
+        for t in range(count):
+            for k in range(9):
+                R[first + t, k] = S[k * LANES + t]
+
+
+def rotations(S: np.ndarray, sweeps: int = 4) -> Callable:
+    R = np.empty((len(S), 9), S.dtype)
+
+    def run(S: np.ndarray) -> np.ndarray:
+        _closest(S.reshape(-1, 9), sweeps, R)
+        return R.reshape(-1, 3, 3)
+
+    return run
