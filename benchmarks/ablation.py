@@ -51,7 +51,7 @@ BENCHMARK = Benchmark(
         "--vertices 200000 --dtype float32 --work cotan",
         "--vertices 50000 --dtype float32 --work L³",
     ),
-    small=("--vertices 2000 --dtype float32 --rounds 3",),
+    small=("--vertices 2000 --dtype float32 --rounds 3 --work cotan --work L³",),
     variants={"geoopt": {"threads": 1}, **ONE_BY_ONE, **LEFT_OUT},
 )
 assert geoopt.Options(**ONE_BY_ONE["group"])

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import scipy.sparse as sp
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -72,7 +71,7 @@ def main(
 def measured(name: str, vertices: int, device: str, dtype: Any, rounds: int) -> dict[str, Any]:
     """Prepare, check against the CPU, and time one operator. Seconds of one call."""
     benchmark, title, share = CASES[name]
-    setting = Setting(vertices=int(share * vertices), works=(title,))
+    setting = Setting(vertices=int(share * vertices), works=(title,), dtype=dtype)
     theirs = benchmark_of(benchmark)
     [make] = run.chosen_works(theirs, run.mesh_of(theirs, setting), setting).values()
     work = make()
@@ -80,8 +79,8 @@ def measured(name: str, vertices: int, device: str, dtype: Any, rounds: int) -> 
     found: dict[str, Any] = {}
     program = geoopt.compile(function, *arguments, device=device, dtype=dtype, watch=found.__setitem__)
     want = geoopt.compile(function, *arguments, dtype=dtype)(*inputs)
-    here = [_on_device(x, device, dtype) for x in inputs]
-    difference = _difference(program(*here), want)
+    here, _ = run.on_device(inputs, device)
+    difference = run.difference(run.parts(program(*here)), run.parts(want))
     if not difference < TOLERANCE * np.finfo(dtype).eps / np.finfo(float).eps:
         raise SystemExit(f"{name}, {dtype.__name__}: differs from the CPU by {difference:.1e}; nothing was timed")
     row = {
@@ -158,29 +157,6 @@ def copy_bandwidth(device: str, rounds: int, size: int = 1 << 27) -> float:
         size = 1 << 22
     source, target = xp.zeros(size), xp.zeros(size)
     return 2 * source.nbytes / seconds(lambda: xp.copyto(target, source), device, rounds)
-
-
-# -- arrays ---------------------------------------------------------------------------------------------
-
-
-def _on_device(value: Any, device: str, dtype: Any) -> Any:
-    if device != "cuda" or isinstance(value, float):
-        return value.astype(dtype) if isinstance(value, (np.ndarray, sp.csr_array)) else value
-    import cupy
-    from cupyx.scipy.sparse import csr_array
-
-    return csr_array(value.astype(dtype)) if sp.issparse(value) else cupy.asarray(value, dtype)
-
-
-def _difference(got: Any, want: Any) -> float:
-    """The largest difference of any value, relative to the largest value of its array."""
-    pairs = zip(got, want, strict=True) if isinstance(want, tuple) else [(got, want)]
-    return max(float(abs(_values(g) - _values(w)).max() / abs(_values(w)).max()) for g, w in pairs)
-
-
-def _values(result: Any) -> np.ndarray:
-    array = result if isinstance(result, np.ndarray) or not hasattr(result, "indptr") else result.data
-    return array if isinstance(array, np.ndarray) else array.get()
 
 
 # -- reporting ------------------------------------------------------------------------------------------

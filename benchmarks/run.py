@@ -122,7 +122,7 @@ def geoopt_candidate(work: Work, name: str, settings: dict, threads: int, settin
     how = options(settings, threads, setting)
     compile = partial(geoopt.compile, work.function, *work.arguments, options=how)
     program, prepared = timed(lambda: compile(device=setting.device, dtype=setting.dtype))
-    inputs, wait = _on_device(work.inputs, setting.device)
+    inputs, wait = on_device(work.inputs, setting.device)
 
     def call() -> Any:
         result = program(*inputs)
@@ -135,7 +135,7 @@ def geoopt_candidate(work: Work, name: str, settings: dict, threads: int, settin
     return Candidate(name, "geoopt", how.worker_count, call, nullcontext, prepared, first, notes)
 
 
-def _on_device(inputs: tuple, device: str) -> tuple[tuple, Callable[[], None]]:
+def on_device(inputs: tuple, device: str) -> tuple[tuple, Callable[[], None]]:
     """Inputs where the device reads them in place, and what waits for its work."""
     if device != "cuda":
         return inputs, lambda: None
@@ -151,7 +151,11 @@ def peer_candidates(work: Work, benchmark: Benchmark, setting: Setting) -> tuple
     found, left_out = [], {}
     for name in benchmark.peers if setting.peers is None else setting.peers:
         try:
-            found += list(_of_peer(name, work, setting))
+            prepare = preparation(name, work.key, setting.dtype)
+            if prepare:
+                found += list(_of_peer(name, prepare, work, setting))
+            elif setting.peers is not None:
+                raise MissingPeer(f"{PEERS[name].title} has no {work.key!r}")
         except MissingPeer as missing:
             if setting.peers is not None:
                 raise
@@ -159,10 +163,7 @@ def peer_candidates(work: Work, benchmark: Benchmark, setting: Setting) -> tuple
     return found, left_out
 
 
-def _of_peer(name: str, work: Work, setting: Setting) -> Iterator[Candidate]:
-    prepare = preparation(name, work.key, setting.dtype)
-    if prepare is None:
-        raise MissingPeer(f"{PEERS[name].title} is left out: it has no {work.key!r} in {np.dtype(setting.dtype)}")
+def _of_peer(name: str, prepare: Callable, work: Work, setting: Setting) -> Iterator[Candidate]:
     limit = switch(name)
     for threads in setting.threads if limit else (1,):
         within = partial(limit, threads) if limit else nullcontext
@@ -179,10 +180,10 @@ def _of_peer(name: str, work: Work, setting: Setting) -> Iterator[Candidate]:
 def check(candidates: list[Candidate], work: Work, setting: Setting) -> None:
     """Who computes something else than the first candidate is no peer: nothing is timed then."""
     usual = work.tolerance if setting.dtype == np.float64 else work.single
-    want = _parts(candidates[0].call())
+    want = parts(candidates[0].call())
     for candidate in candidates[1:]:
         with candidate.within():
-            off = difference(_parts(candidate.call()), want)
+            off = difference(parts(candidate.call()), want)
         tolerance = max(usual, work.approximate.get(candidate.peer, 0.0))
         if not off < tolerance:
             raise ArgumentError(
@@ -198,7 +199,7 @@ def difference(got: list, want: list) -> float:
     return max(float(abs(g - w).max() / (abs(w).max() or 1)) for g, w in zip(got, want, strict=True))
 
 
-def _parts(result: Any) -> list:
+def parts(result: Any) -> list:
     """Arrays and matrices of a result, from whatever device, in double precision."""
     parts = result if isinstance(result, (tuple, list)) else [result]
     here = [p.get() if hasattr(p, "get") else p for p in parts]

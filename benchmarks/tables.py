@@ -57,11 +57,9 @@ def columns(benchmark: Benchmark) -> tuple[Column, ...]:
 def title(line: Line) -> str:
     """What was measured, in a line."""
     where = f"{line['mesh']}, {line['vertices']:,} vertices, {line['elements']:,} elements, {line['dtype']}"
-    how = [
-        *([line["device"]] if line["device"] != "cpu" else []),
-        *([f"{line['lanes']} lanes"] if line["lanes"] else []),
-    ]
-    return ", ".join([f"{line['work']}: {where}", *how])
+    device = "" if line["device"] == "cpu" else f", {line['device']}"
+    lanes = f", {line['lanes']} lanes" if line["lanes"] else ""
+    return f"{line['work']}: {where}{device}{lanes}"
 
 
 def show(line: Line, benchmark: Benchmark) -> None:

@@ -77,11 +77,13 @@ def saying_what_is_missing(name: str) -> Iterator[None]:
 
 
 def preparation(name: str, key: str, dtype: type) -> Callable | None:
-    """The peer's function that prepares some work; None where it does not do that."""
+    """The peer's function that prepares some work; None where it does not do that work."""
     module = loaded(name)
-    if np.dtype(dtype).name not in getattr(module, "DTYPES", ("float64", "float32")):
-        return None
-    return getattr(module, key, None)
+    prepare = getattr(module, key, None)
+    types = getattr(module, "DTYPES", ("float64", "float32"))
+    if prepare and np.dtype(dtype).name not in types:
+        raise MissingPeer(f"{PEERS[name].title} is left out: it computes in {', '.join(types)} only")
+    return prepare
 
 
 def switch(name: str) -> Callable[[int], AbstractContextManager] | None:
