@@ -61,9 +61,11 @@ def _command(name: str) -> None:
             mesh, vertices, None if peers is None else tuple(filter(None, peers.split(","))), _numbers(threads),
             _dtype(dtype), device, rounds, lanes, tuple(works or ()), _typed(),
         )  # fmt: skip
+        lines = []
         for line in (benchmark.measure or run.compare)(name, benchmark, setting):
-            run.append(line, out or RESULTS / f"{name}.jsonl")
             tables.show(line, benchmark)
+            lines.append(line)
+        run.append(lines, out or RESULTS / f"{name}.jsonl")  # all or none: then `all` knows what there is
 
 
 def _typed() -> str:
@@ -102,10 +104,10 @@ def everything(
     out: Annotated[Path, typer.Option(help="The folder of the results.")] = RESULTS,
 ) -> None:
     """Run every benchmark, each in a process of its own; what this commit has results of is not run again."""
-    console, failed = Console(), []
+    console, commit, failed = Console(), method.commit(), []
     done = set() if again else {(line["command"], line["machine"]["commit"]) for line in tables.lines(out)}
     for words in commands("small" if small else "full"):
-        if ("python -m benchmarks " + shlex.join(words), method.commit()) in done:
+        if ("python -m benchmarks " + shlex.join(words), commit) in done:
             console.print(f"{shlex.join(words)}: there", style="dim")
             continue
         console.rule(shlex.join(words))

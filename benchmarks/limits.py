@@ -1,6 +1,7 @@
 """The machine's measured rates, what they allow each program and kernel at best, and how far from it these are.
 
-The rates are those of memory: small programs, whose data stays in a cache, can exceed them.
+Rates are lower quartiles of times. What a program or a kernel moves is beside a copy of as many bytes, which are in a
+cache or not as the program's are from one call to the next.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from .records import Benchmark, Column, Entry, Line, Setting
 from .tables import milliseconds
 
 LARGE = 1 << 24  # numbers that no cache holds
+COPIED = [1 << k for k in range(12, 25, 2)]
 NEAR = 1 << 12  # a gather with locality stays within so many numbers of where it is
 WORKS = {
     "cotan": ("cotan", "L and M"),
@@ -38,56 +40,65 @@ def _gather(a, index, out):
         out[i] = a[index[i]]
 
 
-def rates(rounds: int) -> dict[str, float]:
-    """Of one core: bytes copied per second (read and written), seconds per gathered double, operations per second."""
-    a, b = np.ones(LARGE), np.ones(LARGE)  # not zeros: their pages may all be one
+def rates(rounds: int) -> dict[str, Any]:
+    """Of one core: how fast it copies (bytes read and written, and how many of them per second), seconds per gathered
+    double, operations per second.
+    """
+    a = np.ones(LARGE)  # not zeros: their pages may all be one
     generator = np.random.default_rng(0)
     index = np.arange(0, LARGE, 4)
     near = ((index + generator.integers(0, NEAR, len(index))) % LARGE).astype(np.int32)
     far = generator.integers(0, LARGE, len(index)).astype(np.int32)
     out = np.ones(len(index))
     return {
-        "copy": 2 * a.nbytes / _seconds(lambda: np.copyto(b, a), rounds),
+        "copies": [_copy(count, rounds) for count in COPIED],
         "gather_near": _seconds(lambda: _gather(a, near, out), rounds) / len(index),
         "gather_far": _seconds(lambda: _gather(a, far, out), rounds) / len(index),
         "operations": _operations(rounds),
     }
 
 
+def _copy(count: int, rounds: int) -> tuple[int, float]:
+    a, b = np.ones(count), np.ones(count)
+    return 2 * a.nbytes, 2 * a.nbytes / _seconds(lambda: np.copyto(b, a), rounds)
+
+
+def moving(volume: int, found: dict[str, Any]) -> float:
+    """The seconds that copying takes whose reads and writes are about so many bytes together."""
+    sizes, speeds = np.array(found["copies"]).T
+    return volume / float(np.interp(np.log(volume + 1), np.log(sizes), speeds))
+
+
 def _seconds(call: Callable[[], object], rounds: int) -> float:
-    candidate = method.Candidate("", "", 1, call)
-    return method.compared([candidate], rounds)[0]["seconds"][1]
+    return method.compared([method.Candidate("", "", 1, call)], rounds)[0]["seconds"][0]
 
 
-def _operations(rounds: int, degree: int = 64, chains: int = 8) -> float:
-    """Operations per second of polynomials, several at once, on numbers that are in the nearest cache."""
-    coefficients = np.random.default_rng(0).uniform(0.5, 1.0, (degree, chains))
+def _operations(rounds: int, degrees: tuple[int, int] = (6, 12), shape: tuple[int, int] = (8, 1 << 12)) -> float:
+    """Operations per second, from what polynomials of a higher degree take longer: calls and memory do not count.
 
-    def polynomials(x: Any) -> Any:
-        values = [x * c for c in coefficients[0]]
-        for row in coefficients[1:]:
-            values = [v * x + c for v, c in zip(values, row, strict=True)]
-        total = values[0]
-        for v in values[1:]:
-            total = total + v
-        return total
-
-    x = np.linspace(0.1, 0.9, 1 << 14)
-    program = geoopt.compile(polynomials, x)
-    return len(x) * chains * 2 * degree / _seconds(lambda: program(x), rounds)
+    Their coefficients fit into registers.
+    """
+    x = np.random.default_rng(0).uniform(0.4, 0.6, shape)
+    taken = []
+    for degree in degrees:
+        coefficients = np.random.default_rng(1).uniform(0.5, 1.0, degree + 1)
+        program = geoopt.compile(lambda x, c=coefficients: sum(np.polyval(c, row) for row in x), x)
+        taken.append(_seconds(lambda program=program: program(x), rounds))
+    return 2 * x.size * (degrees[1] - degrees[0]) / max(taken[1] - taken[0], 1e-9)
 
 
 def measure(name: str, benchmark: Benchmark, setting: Setting) -> Iterator[Line]:
     """A line for each program: the whole, then its kernels one by one."""
     found = rates(setting.rounds)
     for case, _, theirs, at in run.cases(WORKS, setting):
-        mesh = run.mesh_of(theirs, at)
+        mesh, watch = run.mesh_of(theirs, at), method.Watch()
         [make] = run.chosen_works(theirs, mesh, at).values()
-        line = run.about(name, case, theirs, mesh, at)
-        yield {**line, "rates": found, "entries": entries(make(), found, at), "remarks": [_said(found)]}
+        measured = entries(make(), found, at)
+        line = run.about(name, case, theirs, mesh, at, watch)
+        yield {**line, "rates": found, "entries": measured, "remarks": [_said(found)]}
 
 
-def entries(work: Any, found: dict[str, float], setting: Setting) -> list[Entry]:
+def entries(work: Any, found: dict[str, Any], setting: Setting) -> list[Entry]:
     """The program and each kernel alone: seconds, and the least that its bytes and its operations take."""
     program = geoopt.compile(work.function, *work.arguments, dtype=setting.dtype)
     report = program.report()
@@ -102,7 +113,7 @@ def entries(work: Any, found: dict[str, float], setting: Setting) -> list[Entry]
             **timing,
             "bytes": volume,
             "operations": count,
-            "by_bytes": volume / found["copy"],
+            "by_bytes": moving(volume, found),
             "by_operations": count / found["operations"],
         }
         for timing, volume, count in zip(timings, [least, *volumes], [sum(operations), *operations], strict=True)
@@ -120,10 +131,11 @@ def _alone(program: geoopt.Program, inputs: tuple, kernel: int) -> method.Candid
     return method.Candidate(f"kernel {kernel}", "geoopt", 1, lambda: part(*inputs))
 
 
-def _said(found: dict[str, float]) -> str:
+def _said(found: dict[str, Any]) -> str:
+    copied, near, far = found["copies"][-1][1] / 1e9, 1e9 * found["gather_near"], 1e9 * found["gather_far"]
     return (
-        f"one core: copies {found['copy'] / 1e9:.1f} GB/s, gathers a double in {1e9 * found['gather_near']:.1f} ns "
-        f"nearby and {1e9 * found['gather_far']:.1f} ns anywhere, {found['operations'] / 1e9:.0f} GFlop/s"
+        f"one core: copies {copied:.1f} GB/s in memory, gathers a double in {near:.1f} ns nearby and {far:.1f} ns "
+        f"anywhere, {found['operations'] / 1e9:.0f} GFlop/s"
     )
 
 

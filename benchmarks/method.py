@@ -27,6 +27,7 @@ import numpy as np
 from geoopt.apps.timing import alternate
 from geoopt.pipeline import peak_bytes
 
+OUTPUT = (":!benchmarks/results", ":!benchmarks/plots", ":!*.md")  # what measuring and reporting change
 ROOT = Path(__file__).parents[1]
 LIBRARIES = (
     "numpy", "scipy", "numba", "llvmlite", "libigl", "gpytoolbox", "jax", "warp-lang", "taichi", "mkl", "cupy-cuda12x",
@@ -111,7 +112,7 @@ def peak() -> int:
 
 
 def machine() -> dict[str, Any]:
-    """What numbers depend on: processor, cores, caches, memory, versions, the commit, and what else was running."""
+    """What numbers depend on: processor, cores, caches, memory, versions, the commit."""
     return {
         "processor": processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
@@ -120,8 +121,36 @@ def machine() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "versions": {"python": platform.python_version(), **_versions()},
         "commit": commit(),
-        "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
     }
+
+
+class Watch:
+    """Looks how busy others keep the machine from now on."""
+
+    def __init__(self) -> None:
+        self.start, self.busy, self.own = time.monotonic(), _busy_seconds(), _own_seconds()
+
+    def others(self) -> float | None:
+        """Cores that other processes have used on average since; None where the system does not tell."""
+        busy = _busy_seconds()
+        if busy is None or self.busy is None:
+            return None
+        used = busy - self.busy - (_own_seconds() - self.own)
+        return round(max(used, 0.0) / max(time.monotonic() - self.start, 1e-9), 2)
+
+
+def _busy_seconds() -> float | None:
+    """What all cores have worked since the machine started."""
+    try:
+        user, nice, system, _, _, *interrupts = map(int, Path("/proc/stat").read_text().splitlines()[0].split()[1:9])
+    except (OSError, ValueError):
+        return None
+    return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
+
+
+def _own_seconds() -> float:
+    """What this process and those that it has waited for have worked."""
+    return sum(os.times()[:4])
 
 
 def commit() -> str:
@@ -129,7 +158,7 @@ def commit() -> str:
     git = lambda *words: subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)  # noqa: E731
     try:
         head = git("rev-parse", "--short=10", "HEAD")
-        changed = git("status", "--porcelain", "--untracked-files=no", "--", ":!benchmarks/results", ":!*.md").stdout
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", *OUTPUT).stdout
     except OSError:
         return ""
     return head.stdout.strip() + ("+" if changed.strip() else "")

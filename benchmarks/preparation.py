@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from geoopt.display import size
 
-from . import fresh, paper, run
+from . import fresh, method, paper, run
 from .records import Benchmark, Column, Entry, Line, Setting
 
 # by name as in the paper: benchmark and its work; and the paper's sizes that fit here
@@ -36,10 +36,11 @@ SIZES = {
 def measure(name: str, benchmark: Benchmark, setting: Setting) -> Iterator[Line]:
     """A line for each case at one size."""
     for case, of, theirs, at in run.cases(CASES, setting):
+        watch = method.Watch()
         found = {"name": case, **fresh.preparation(of, at.works[0], at)}
         known = paper.PREPARATION.get((case, setting.vertices or 0))
         mesh = run.mesh_of(theirs, at)
-        yield {**run.about(name, case, theirs, mesh, at), "entries": [{**found, "paper": known}]}
+        yield {**run.about(name, case, theirs, mesh, at, watch), "entries": [{**found, "paper": known}]}
 
 
 def _trace(entry: Entry) -> str:

@@ -27,7 +27,7 @@ The reference assembles with Eigen, as research code does. The paper's ran on th
 matrices on eight threads), ours on this one.
 
 """
-BUSY = 0.5  # load per core from which on a machine was not idle
+BUSY = 0.1  # cores used by others from which on a machine was not idle
 
 
 def write(results: Path, out: Path) -> None:
@@ -58,11 +58,11 @@ def _machines(found: dict[str, list[Line]]) -> Iterator[str]:
     described = {_described(line["machine"]) for line in lines}
     commits = sorted({line["machine"]["commit"] or "unknown" for line in lines})
     yield "\n".join(f"- {text}" for text in sorted(described)) + f"\n- commits: {', '.join(commits)}"
-    busy = [line for line in lines if (line["machine"]["load"] or 0) > BUSY * line["machine"]["cores"]]
+    busy = [line for line in lines if (line["others"] or 0) > BUSY]
     if busy:
         yield (
-            f"**{len(busy)} of {len(lines)} measurements began while the machine was busy** (load above {BUSY} per "
-            "core): their times are too long, those on several threads most of all."
+            f"**In {len(busy)} of {len(lines)} measurements other processes were at work**, on more than {BUSY} of a "
+            "core: their times are too long, those on several threads most of all."
         )
 
 

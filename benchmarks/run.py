@@ -30,6 +30,8 @@ def compare(name: str, benchmark: Benchmark, setting: Setting) -> Iterator[Line]
     """Lines of the results: geoopt and every peer on each of the benchmark's works."""
     mesh = mesh_of(benchmark, setting)
     for title, make in chosen_works(benchmark, mesh, setting).items():
+        # before this process needs memory
+        alone = {"fresh": fresh.preparation(name, title, setting)} if setting.device == "cpu" else {}
         work = make()
         ours = [
             geoopt_candidate(work, variant, settings, threads, setting)
@@ -38,10 +40,13 @@ def compare(name: str, benchmark: Benchmark, setting: Setting) -> Iterator[Line]
         ]
         others, left_out = peer_candidates(work, benchmark, setting)
         check([*ours, *others], work, setting)
+        watch = method.Watch()
         entries = method.compared([*ours, *others], setting.rounds)
-        if setting.device == "cpu":
-            entries[0] |= {"fresh": fresh.preparation(name, title, setting)}
-        yield {**about(name, title, benchmark, mesh, setting), "entries": entries, "left_out": left_out}
+        yield {
+            **about(name, title, benchmark, mesh, setting, watch),
+            "entries": [entries[0] | alone, *entries[1:]],
+            "left_out": left_out,
+        }
 
 
 class WrongElementsError(ArgumentError):
@@ -200,17 +205,17 @@ def difference(got: list, want: list) -> float:
 
 
 def parts(result: Any) -> list:
-    """Arrays and matrices of a result, from whatever device, in double precision."""
+    """Arrays and matrices of a result, from whatever device."""
     parts = result if isinstance(result, (tuple, list)) else [result]
     here = [p.get() if hasattr(p, "get") else p for p in parts]
-    return [sp.csr_array(p, dtype=float) if sp.issparse(p) else np.array(p, float) for p in here]
+    return [sp.csr_array(p) if sp.issparse(p) else np.array(p) for p in here]
 
 
 # -- lines ------------------------------------------------------------------------------------------------
 
 
-def about(name: str, title: str, benchmark: Benchmark, mesh: Mesh, setting: Setting) -> Line:
-    """What a line says besides its entries."""
+def about(name: str, title: str, benchmark: Benchmark, mesh: Mesh, setting: Setting, watch: method.Watch) -> Line:
+    """What a line says besides its entries. others : cores that others used meanwhile"""
     file = setting.mesh or benchmark.mesh
     return {
         "benchmark": name,
@@ -223,11 +228,12 @@ def about(name: str, title: str, benchmark: Benchmark, mesh: Mesh, setting: Sett
         "lanes": setting.lanes,
         "command": setting.command,
         "machine": method.machine(),
+        "others": watch.others(),
     }
 
 
-def append(line: Line, path: Path) -> None:
-    """Add a line to a results file."""
+def append(lines: list[Line], path: Path) -> None:
+    """Add lines to a results file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
-        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        file.write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))

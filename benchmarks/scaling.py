@@ -23,12 +23,12 @@ def measure(name: str, benchmark: Benchmark, setting: Setting) -> Iterator[Line]
     """A line for each work, an entry for each size; a mesh file has one size."""
     for case, of, theirs, at in run.cases(limits.WORKS, setting):
         is_file = at.mesh not in run.GENERATORS
-        meshes, entries = [], []
+        watch, meshes, entries = method.Watch(), [], []
         for vertices in [None] if is_file else sizes(min(setting.vertices or MOST[case], MOST[case])):
             at = replace(at, vertices=vertices)
             meshes.append(run.mesh_of(theirs, at))
             entries.append(_entry(of, theirs, meshes[-1], at))
-        line = run.about(name, case, theirs, meshes[-1], at)
+        line = run.about(name, case, theirs, meshes[-1], at, watch)
         yield {**line, "entries": entries, "remarks": [exponents(entries)]}
 
 
