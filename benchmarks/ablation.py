@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-import geoopt
-from geoopt.meshes import cloth as flat_cloth
 from geoopt.options import FAMILIES, SWITCHES
 
-from . import cloth_hessian, cotan, sparse_powers
-from .records import Benchmark, Mesh
+from . import cloth_hessian, cotan, paper, run, sparse_powers
+from .records import Benchmark, Line, Mesh, Setting
+from .tables import COMPARED
 
 SIMPLIFY = frozenset(FAMILIES)
 ONE_BY_ONE = {
@@ -31,12 +32,19 @@ LEFT_OUT = {
 
 
 def works(mesh: Mesh, dtype: type) -> dict:
-    cloth = cloth_hessian.works(flat_cloth(len(mesh[0])) if mesh[1].shape[1] == 3 else mesh, dtype)
+    cloth = cloth_hessian.works(mesh, dtype)
     return {
         **{f"cloth Hessian, {name}": make for name, make in cloth.items()},
         "cotan": cotan.works(mesh, dtype)["L and M"],
         "L³": sparse_powers.works(mesh, dtype)["A³"],
     }
+
+
+def measure(name: str, benchmark: Benchmark, setting: Setting) -> Iterator[Line]:
+    """What comparisons give, with the paper's times."""
+    for line in run.compare(name, benchmark, setting):
+        theirs = paper.ABLATION.get(line["work"], {})
+        yield {**line, "entries": [{**e, "paper_ms": theirs.get(e["name"])} for e in line["entries"]]}
 
 
 CLOTH = " ".join(f"--work 'cloth Hessian, {name}'" for name in cloth_hessian.works((np.zeros((0, 3)), None), float))
@@ -47,11 +55,12 @@ BENCHMARK = Benchmark(
     peers=("eigen",),
     vertices=20_000,
     full=(
-        f"--vertices 20000 --dtype float32 {CLOTH}",
+        f"cloth --vertices 20000 --dtype float32 {CLOTH}",
         "--vertices 200000 --dtype float32 --work cotan",
         "--vertices 50000 --dtype float32 --work L³",
     ),
     small=("--vertices 2000 --dtype float32 --rounds 3 --work cotan --work L³",),
-    variants={"geoopt": {"threads": 1}, **ONE_BY_ONE, **LEFT_OUT},
+    variants={name: {"threads": 1, **how} for name, how in {"geoopt": {}, **ONE_BY_ONE, **LEFT_OUT}.items()},
+    measure=measure,
+    columns=(*COMPARED, ("the paper, ms", lambda e: str(e["paper_ms"] or ""))),
 )
-assert geoopt.Options(**ONE_BY_ONE["group"])

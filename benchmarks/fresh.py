@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from geoopt.pipeline import peak_bytes
+
 from . import method
 from .records import Setting
 
@@ -22,11 +24,10 @@ def preparation(name: str, work: str, setting: Setting) -> dict[str, Any]:
 def main(text: str) -> None:
     """Prepare the one work of a setting, and call it once."""
     from . import run
-    from .catalogue import BENCHMARKS, benchmark_of
+    from .catalogue import benchmark_of
 
     words = json.loads(text)
     name = words.pop("name")
-    assert name in BENCHMARKS
     words |= {k: tuple(words[k]) for k in ("works", "threads")} | {"dtype": getattr(np, words["dtype"])}
     setting = Setting(**words)
     benchmark = benchmark_of(name)
@@ -40,7 +41,7 @@ def _prepared(work, settings: dict, setting: Setting) -> dict[str, Any]:
 
     from .records import options
 
-    before = method.peak()
+    before = peak_bytes()
     how = options(settings, setting.threads[0], setting)
     compile = lambda: geoopt.compile(work.function, *work.arguments, options=how, dtype=setting.dtype)  # noqa: E731
     program, seconds = method.timed(compile)
@@ -50,7 +51,7 @@ def _prepared(work, settings: dict, setting: Setting) -> dict[str, Any]:
         "stages": report["seconds"],
         "seconds": seconds,
         "first_call_seconds": first,
-        "peak_bytes": method.peak(),
+        "peak_bytes": peak_bytes(),
         "peak_bytes_before": before,
         "code_bytes": report["code_bytes"],
         "column_bytes": report["column_bytes"],

@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 
 from geoopt.apps.timing import alternate
-from geoopt.pipeline import peak_bytes
 
 OUTPUT = (":!benchmarks/results", ":!benchmarks/plots", ":!*.md")  # what measuring and reporting change
 ROOT = Path(__file__).parents[1]
@@ -101,11 +100,6 @@ def fresh(module: str, *words: str) -> dict[str, Any]:
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr.strip()}")
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def peak() -> int:
-    """Peak memory of this process so far, in bytes."""
-    return peak_bytes()
 
 
 # -- the machine ------------------------------------------------------------------------------------------

@@ -36,29 +36,49 @@ PREPARATION = {
 }
 
 # one thread: how many times faster than the reference implementation, which assembles with Eigen, the paper's programs
-# are, by benchmark, work and vertices
+# are, by benchmark, work, dtype and vertices
 SPEEDUPS = {
-    ("sparse_random", "(αA + B)ᵀ(βBᵀ + C)"): {100_000: 35.1, 500_000: 13.684},
-    ("sparse_random", "A B C"): {100_000: 23.19, 500_000: 19.42},
-    ("sparse_random", "(A + B)(A B + C)"): {100_000: 31.89, 500_000: 19.48},
-    ("sparse_powers", "A²"): {50_000: 36 / 0.62},  # eight threads
-    ("sparse_powers", "A³"): {50_000: 106 / 3.98},
-    ("sparse_powers", "A⁴"): {50_000: 193 / 13.0},
-    ("sparse_powers", "L M Lᵀ + K"): {500_000: 1036 / 156},
-    ("cotan", "L and M"): {200_000: 7.32659, 500_000: 6.80367, 1_000_000: 7.32659},
-    ("dual_laplacian", "L and M"): {7_000: 57 / 11.9, 20_000: 205 / 37.8, 100_000: 1277 / 307.4},
-    ("arap", "b"): {300_000: 431.49 / 136.1},
-    ("cloth_hessian", "assembled, by hand"): {20_000: 14.8, 50_000: 16.8321, 100_000: 19.877},
-    ("cloth_hessian", "assembled, by differentiation"): {20_000: 13.5192, 50_000: 15.4486, 100_000: 19.5472},
-    ("cloth_system", "A and b"): {20_000: 5.7261 / 0.709, 50_000: 4.13307 / 0.666227, 100_000: 3.47251 / 0.709482},
-    ("ablation", "cloth Hessian, assembled, by hand"): {20_000: 200 / 5.8},
-    ("ablation", "cloth Hessian, assembled, by differentiation"): {20_000: 200 / 6.4},
-    ("ablation", "cotan"): {200_000: 105 / 13},
-    ("ablation", "L³"): {50_000: 145 / 11},
+    ("sparse_random", "(αA + B)ᵀ(βBᵀ + C)", "float32"): {100_000: 35.1, 500_000: 13.684},
+    ("sparse_random", "A B C", "float32"): {100_000: 23.19, 500_000: 19.42},
+    ("sparse_random", "(A + B)(A B + C)", "float32"): {100_000: 31.89, 500_000: 19.48},
+    ("sparse_powers", "A²", "float64"): {50_000: 36 / 0.62},  # these four on eight threads
+    ("sparse_powers", "A³", "float64"): {50_000: 106 / 3.98},
+    ("sparse_powers", "A⁴", "float64"): {50_000: 193 / 13.0},
+    ("sparse_powers", "L M Lᵀ + K", "float64"): {500_000: 1036 / 156},
+    ("cotan", "L and M", "float32"): {200_000: 8.1, 500_000: 6.68027, 1_000_000: 6.55781},
+    ("cotan", "L and M", "float64"): {200_000: 7.32659, 500_000: 6.80367, 1_000_000: 7.32659},
+    ("dual_laplacian", "L and M", "float64"): {7_000: 57 / 11.9, 20_000: 205 / 37.8, 100_000: 1277 / 307.4},
+    ("arap", "b", "float64"): {300_000: 431.49 / 136.1},
+    ("cloth_hessian", "assembled, by hand", "float64"): {20_000: 14.8, 50_000: 16.8321, 100_000: 19.877},
+    ("cloth_hessian", "assembled, by differentiation", "float64"): {20_000: 13.5192, 50_000: 15.4486, 100_000: 19.5472},
+    ("cloth_system", "A and b", "float64"): {
+        20_000: 5.7261 / 0.709,
+        50_000: 4.13307 / 0.666227,
+        100_000: 3.47251 / 0.709482,
+    },
+}
+
+# milliseconds on the paper's Intel machine, float32, by the variants of our benchmark
+_COLUMNS = (
+    "group", "+ blocks (the paper: tagging)", "+ local decomposition", "+ global decomposition", "+ simplification",
+    "+ memory", "+ vectors", "+ threads",
+)  # fmt: skip
+
+
+def _ablated(reference: float, *milliseconds: float | None) -> dict[str, float | None]:
+    return {"C++ with Eigen": reference, **dict(zip(_COLUMNS, milliseconds, strict=True))}
+
+
+ABLATION = {
+    "cloth Hessian, assembled, by hand": _ablated(200, 50, 18, 7.5, 7.5, 7.5, 7.1, 5.8, 1.4),
+    "cloth Hessian, assembled, by differentiation": _ablated(200, None, 24, 10, 10, 9.0, 8.8, 6.4, 1.4),
+    "cloth Hessian, blocks, by differentiation": _ablated(136, None, 18, 4.9, 4.9, 4.2, 3.9, 0.96, 0.18),
+    "cotan": _ablated(105, 31, None, 31, 15, 14, 13, 13, 3.2),
+    "L³": _ablated(145, 29, None, 28, 12, 12, 12, 11, 4.3),
 }
 
 
-def speedup(benchmark: str, work: str, vertices: int) -> float | None:
+def speedup(benchmark: str, work: str, dtype: str, vertices: int) -> float | None:
     """The paper's, at about the same size (generated meshes have a few vertices more or less)."""
-    known = SPEEDUPS.get((benchmark, work), {})
+    known = SPEEDUPS.get((benchmark, work, dtype), {})
     return next((s for n, s in known.items() if abs(n - vertices) < 0.05 * n), None)

@@ -27,15 +27,23 @@ def plot(name: str, lines: list[Line], path: Path) -> bool:
     return True
 
 
-def _bars(axes, groups: Sequence[str], series: dict[str, list[float]]) -> None:
-    """Bars side by side, one of each series for each group; NaN where there is none."""
+def _bars(axes, groups: Sequence[str], series: dict[tuple[str, str], list[float]]) -> None:
+    """Bars side by side, one of each series for each group; NaN where there is none.
+
+    series : values by name, which has the colour, and what follows the name: the first of a name is the lightest
+    """
     width = 0.8 / max(len(series), 1)
     place = np.arange(len(groups))
-    for k, (label, values) in enumerate(series.items()):
-        axes.bar(place + (k - (len(series) - 1) / 2) * width, values, width, label=label)
+    names = list(dict.fromkeys(name for name, _ in series))
+    seen: set[str] = set()
+    for k, ((name, after), values) in enumerate(series.items()):
+        shade = 1.0 if name in seen or sum(n == name for n, _ in series) == 1 else 0.5
+        at = place + (k - (len(series) - 1) / 2) * width
+        axes.bar(at, values, width, label=f"{name}{after}", color=f"C{names.index(name)}", alpha=shade)
+        seen.add(name)
     axes.set_xticks(place, groups, fontsize=8, rotation=20 if len(groups) > 4 else 0)
     axes.set_yscale("log")
-    axes.legend(fontsize=7, ncols=2)
+    axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
 
 
 def _bars_of_times(axes, lines: list[Line]) -> None:
@@ -45,8 +53,8 @@ def _bars_of_times(axes, lines: list[Line]) -> None:
     axes.set_ylabel("ms")
 
 
-def _label(entry: Entry) -> str:
-    return f"{entry['name']}, {entry['threads']} thread{'s' * (entry['threads'] > 1)}"
+def _label(entry: Entry) -> tuple[str, str]:
+    return entry["name"], f", {entry['threads']} thread{'s' * (entry['threads'] > 1)}"
 
 
 def _where(line: Line) -> str:
@@ -74,7 +82,7 @@ def _preparation(axes, lines: list[Line]) -> None:
     theirs = [e["paper"]["seconds"] if e["paper"] else np.nan for e in entries]
     ours = [e["seconds"] + e["first_call_seconds"] for e in entries]
     places = [f"{line['work']}\n{_short(line['vertices'])}" for line in lines]
-    _bars(axes, places, {"geoopt": ours, "the paper": theirs})
+    _bars(axes, places, {("geoopt", ""): ours, ("the paper", ""): theirs})
     axes.set_ylabel("prepared, s")
     axes.tick_params(axis="x", rotation=60)
 
@@ -93,9 +101,9 @@ def _scaling(axes, lines: list[Line]) -> None:
 def _limits(axes, lines: list[Line]) -> None:
     wholes = [line["entries"][0] for line in lines]
     series = {
-        "measured": [1e3 * e["seconds"][1] for e in wholes],
-        "least by bytes": [1e3 * e["by_bytes"] for e in wholes],
-        "least by operations": [1e3 * e["by_operations"] for e in wholes],
+        ("measured", ""): [1e3 * e["seconds"][1] for e in wholes],
+        ("least by bytes", ""): [1e3 * e["by_bytes"] for e in wholes],
+        ("least by operations", ""): [1e3 * e["by_operations"] for e in wholes],
     }
     _bars(axes, [_where(line) for line in lines], series)
     axes.set_ylabel("ms")

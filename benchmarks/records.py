@@ -74,7 +74,8 @@ class Benchmark:
     title : what is measured;  paper : its counterpart
     mesh : a generator in `geoopt.meshes`;  works : by name, of a mesh and a dtype
     peers : names in `peers.PEERS`;  reference : the one that the paper's speedups are over
-    sizes : of the full run, the commands' words after the name;  small : of `make bench`
+    full, small : words after the name of the commands of the full run and of `make bench`
+    vertices : of the generated mesh where nobody says how many
     variants : of geoopt, by name, `geoopt.Options` each is compiled with
     measure : lines of the results, where comparing peers is not all
     columns : what tables show of an entry; None for what comparisons show

@@ -110,7 +110,7 @@ def _beside_the_paper(found: dict[str, list[Line]]) -> str:
             reference = next((e for e in line["entries"] if e.get("peer") == benchmark_of(name).reference), None)
             if reference is None:
                 continue
-            theirs = paper.speedup(name, line["work"], line["vertices"])
+            theirs = paper.speedup(name, line["work"], line["dtype"], line["vertices"])
             known = f"{theirs:.1f}" if theirs else ""
             where = f"{name}, {line['work']} | {line['vertices']:,} | {line['dtype']}"
             rows.append(f"| {where} | {reference['ratio'][1]:.1f} | {known} |")

@@ -20,7 +20,7 @@ from geoopt.errors import ArgumentError, MeshError
 from . import fresh, method
 from .catalogue import benchmark_of
 from .method import Candidate, timed
-from .peers import PEERS, MissingPeer, preparation, saying_what_is_missing, switch
+from .peers import PEERS, MissingPeer, loaded, preparation, saying_what_is_missing, switch
 from .records import Benchmark, Line, Mesh, Setting, Work, options
 
 GENERATORS = ("bumpy", "cloth", "icosphere", "torus", "tetrahedral_ball")
@@ -28,6 +28,8 @@ GENERATORS = ("bumpy", "cloth", "icosphere", "torus", "tetrahedral_ball")
 
 def compare(name: str, benchmark: Benchmark, setting: Setting) -> Iterator[Line]:
     """Lines of the results: geoopt and every peer on each of the benchmark's works."""
+    for peer in setting.peers or ():
+        loaded(peer)  # a wrong name is said before anything takes time
     mesh = mesh_of(benchmark, setting)
     for title, make in chosen_works(benchmark, mesh, setting).items():
         # before this process needs memory

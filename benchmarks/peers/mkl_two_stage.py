@@ -19,7 +19,7 @@ from .numba_expert.sparse import Operand, prepared
 from .numba_expert.sparse import Planner as ByHand
 
 AS_IT_IS, FULL_WITHOUT_VALUES, FINISH = 10, 93, 92  # operation and stages
-OPTIMISED = {np.dtype(np.float64): "d", np.dtype(np.float32): "s"}
+LETTER = {np.dtype(np.float64): "d", np.dtype(np.float32): "s"}
 
 
 class Description(ctypes.Structure):
@@ -73,7 +73,7 @@ class Planner(ByHand):
             handle, C = ctypes.c_void_p(), operand.pattern
             start, columns, values = (ctypes.c_void_p(x.ctypes.data) for x in (C.indptr, C.indices, operand.data))
             end = ctypes.c_void_p(C.indptr.ctypes.data + C.indptr.itemsize)
-            create = getattr(MKL, f"mkl_sparse_{OPTIMISED[self.dtype]}_create_csr")
+            create = getattr(MKL, f"mkl_sparse_{LETTER[self.dtype]}_create_csr")
             status = create(ctypes.byref(handle), 0, *C.shape, start, end, columns, values)
             assert status == 0, f"mkl_sparse_create_csr failed with status {status}"
             self.handles[id(operand)] = handle
@@ -84,7 +84,7 @@ class Planner(ByHand):
         """MKL's arrays of a matrix, in place."""
         base, rows, cols = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
         start, end, columns, values = (ctypes.c_void_p() for _ in range(4))
-        export = getattr(MKL, f"mkl_sparse_{OPTIMISED[self.dtype]}_export_csr")
+        export = getattr(MKL, f"mkl_sparse_{LETTER[self.dtype]}_export_csr")
         places: list[Any] = [base, rows, cols, start, end, columns, values]
         status = export(handle, *map(ctypes.byref, places))
         assert status == 0, f"mkl_sparse_export_csr failed with status {status}"

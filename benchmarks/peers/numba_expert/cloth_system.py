@@ -54,12 +54,12 @@ def _block(S, row, t, i, j, c, d, P, Q, shear, px, py, pz, qx, qy, qz, on_axes):
 
 
 @numba.njit(**SERIAL)
-def _edge(S, row, t, sign_row):
-    """The vector of three rows of the scratch, from another one."""
+def _edge(S, row, t, start):
+    """The vector in three rows of the scratch, from the point in three others."""
     return (
-        S[row * LANES + t] - S[sign_row * LANES + t],
-        S[(row + 1) * LANES + t] - S[(sign_row + 1) * LANES + t],
-        S[(row + 2) * LANES + t] - S[(sign_row + 2) * LANES + t],
+        S[row * LANES + t] - S[start * LANES + t],
+        S[(row + 1) * LANES + t] - S[(start + 1) * LANES + t],
+        S[(row + 2) * LANES + t] - S[(start + 2) * LANES + t],
     )
 
 
@@ -255,14 +255,13 @@ def _pattern(F: np.ndarray, bend: sp.csr_array, n: int, dtype: np.dtype) -> tupl
     in_row = (before[:-1] - np.repeat(before[joint.indptr[:-1]], np.diff(joint.indptr))).astype(np.int32)
     row_width = before[joint.indptr[1:]] - before[joint.indptr[:-1]]
     indptr = np.concatenate([[0], np.cumsum(np.repeat(row_width, 3))]).astype(np.int32)
-    numbered = sp.csr_array((np.arange(1, joint.nnz + 1), joint.indices, joint.indptr), shape=joint.shape)
     key = np.repeat(np.arange(n), np.diff(joint.indptr)).astype(np.int64) * n + joint.indices
     found = lambda r, c: np.searchsorted(key, r.astype(np.int64) * n + c)  # noqa: E731
     places = in_row[found(rows, cols)].reshape(-1, 3, 3)
     bend_rows = np.repeat(np.arange(n), np.diff(bend.indptr))
     entry = found(bend_rows, bend.indices)
     bend_place = in_row[entry][:, None] + np.where(is_block[entry][:, None], np.arange(3), 0)
-    indices = _columns(numbered, in_row, is_block, indptr)
+    indices = _columns(joint, in_row, is_block, indptr)
     return (
         sp.csr_array((np.zeros(indptr[-1], dtype), indices, indptr), shape=(3 * n, 3 * n)),
         places,
@@ -271,6 +270,7 @@ def _pattern(F: np.ndarray, bend: sp.csr_array, n: int, dtype: np.dtype) -> tupl
 
 
 def _columns(joint: sp.csr_array, in_row: np.ndarray, is_block: np.ndarray, indptr: np.ndarray) -> np.ndarray:
+    """The columns of the matrix, three rows for each of ``joint``."""
     indices = np.empty(indptr[-1], np.int32)
     row = np.repeat(np.arange(joint.shape[0]), np.diff(joint.indptr))
     for p in range(3):
