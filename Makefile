@@ -47,8 +47,10 @@ golden: $(VENV)/.dev  ## rewrite the golden kernels and counts; review the diffe
 counts: $(VENV)/.dev  ## compare nodes, kernels, operations and bytes with the pinned ones
 	$(PY) -m pytest tests/test_golden.py -k counts
 
-bench: $(VENV)/.run  ## time the cotan Laplacian beside its peers
-	$(PY) -m benchmarks.cotan
+bench: $(VENV)/.dev  ## every benchmark at small sizes beside its peers, about 15 minutes; then the report
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	$(PY) -m benchmarks all --small --out out/benchmarks
+	$(PY) -m benchmarks report --results out/benchmarks --out out/benchmarks/REPORT.md
 
 gpu: $(VENV)/.dev  ## on a machine with a GPU: run its tests, then measure into benchmarks/results/gpu.json
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,cuda]'

@@ -1,1 +1,1 @@
-"""Benchmarks: geoopt beside its peers, on any mesh."""
+"""Benchmarks: geoopt beside its peers, on any mesh. ``python -m benchmarks --help`` lists them."""

@@ -8,59 +8,37 @@
 from __future__ import annotations
 
 import json
-import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import scipy.sparse as sp
 import typer
 from rich.console import Console
 from rich.table import Table
 
 import geoopt
-from geoopt import meshes, operators
 from geoopt.grid import Grid
 from geoopt.pipeline import chosen
+
+from . import method, run
+from .catalogue import benchmark_of
+from .records import Setting
 
 RESULTS = Path(__file__).parent / "results"
 BATCH = 10  # calls between two events: the GPU does not wait for Python, unless a call takes it longer
 TOLERANCE = 1e-12
 
-
-def cotan(n: int) -> tuple:
-    V, F = meshes.bumpy(n)
-    return operators.cotan_laplacian, (V, F), (V,)
-
-
-def dual(n: int) -> tuple:
-    V, T = meshes.tetrahedral_ball(n // 10)
-    return operators.dual_laplacian, (V, T), (V,)
-
-
-def arap(n: int) -> tuple:
-    V, F = meshes.bumpy(n)
-    P = V * [1, 1.2, 0.9] + 0.1 * np.sin(3 * V[:, ::-1])
-    return operators.arap_rhs, (P, operators.arap_mesh(V, F)), (P,)
-
-
-def cloth(n: int) -> tuple:
-    V, F = meshes.cloth(n // 2)
-    x, v, h = V * [1.05, 0.97, 1.02] + 0.01 * np.sin(9 * V[:, ::-1]), 0.1 * V, 0.05
-    return operators.cloth_system, (x, v, h, operators.cloth(V, F)), (x, v, h)
-
-
-def product(power: int) -> Callable[[int], tuple]:
-    def case(n: int) -> tuple:
-        L = sp.csr_array(operators.cotan_laplacian(*meshes.bumpy(n // 5))[0])
-        return {2: lambda L: L @ L, 3: lambda L: L @ L @ L}[power], (L,), (L,)
-
-    return case
-
-
-CASES = {"cotan": cotan, "dual Laplacian": dual, "ARAP": arap, "cloth": cloth, "L²": product(2), "L³": product(3)}
+# by name: benchmark, its work, and its share of the vertices
+CASES = {
+    "cotan": ("cotan", "L and M", 1.0),
+    "dual Laplacian": ("dual_laplacian", "L and M", 0.1),
+    "ARAP": ("arap", "b", 1.0),
+    "cloth": ("cloth_system", "A and b", 0.5),
+    "L²": ("sparse_powers", "A²", 0.2),
+    "L³": ("sparse_powers", "A³", 0.2),
+}
 PRODUCTS = ("L²", "L³")  # which CuPy multiplies by cuSPARSE
 
 
@@ -84,7 +62,7 @@ def main(
     ]
     for row in rows:
         row["share_of_copy"] = row["bytes"] / row["seconds"] / bandwidth
-    result = {"device": what, "versions": versions(), "copy_bytes_per_second": bandwidth, "cases": rows}
+    result = {"device": what, "machine": method.machine(), "copy_bytes_per_second": bandwidth, "cases": rows}
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
     Console().print(table(result))
@@ -92,12 +70,17 @@ def main(
 
 def measured(name: str, vertices: int, device: str, dtype: Any, rounds: int) -> dict[str, Any]:
     """Prepare, check against the CPU, and time one operator. Seconds of one call."""
-    function, arguments, inputs = CASES[name](vertices)
+    benchmark, title, share = CASES[name]
+    setting = Setting(vertices=int(share * vertices), works=(title,), dtype=dtype)
+    theirs = benchmark_of(benchmark)
+    [make] = run.chosen_works(theirs, run.mesh_of(theirs, setting), setting).values()
+    work = make()
+    function, arguments, inputs = work.function, work.arguments, work.inputs
     found: dict[str, Any] = {}
     program = geoopt.compile(function, *arguments, device=device, dtype=dtype, watch=found.__setitem__)
     want = geoopt.compile(function, *arguments, dtype=dtype)(*inputs)
-    here = [_on_device(x, device, dtype) for x in inputs]
-    difference = _difference(program(*here), want)
+    here, _ = run.on_device(inputs, device)
+    difference = run.difference(run.parts(program(*here)), run.parts(want))
     if not difference < TOLERANCE * np.finfo(dtype).eps / np.finfo(float).eps:
         raise SystemExit(f"{name}, {dtype.__name__}: differs from the CPU by {difference:.1e}; nothing was timed")
     row = {
@@ -176,38 +159,7 @@ def copy_bandwidth(device: str, rounds: int, size: int = 1 << 27) -> float:
     return 2 * source.nbytes / seconds(lambda: xp.copyto(target, source), device, rounds)
 
 
-# -- arrays ---------------------------------------------------------------------------------------------
-
-
-def _on_device(value: Any, device: str, dtype: Any) -> Any:
-    if device != "cuda" or isinstance(value, float):
-        return value.astype(dtype) if isinstance(value, (np.ndarray, sp.csr_array)) else value
-    import cupy
-    from cupyx.scipy.sparse import csr_array
-
-    return csr_array(value.astype(dtype)) if sp.issparse(value) else cupy.asarray(value, dtype)
-
-
-def _difference(got: Any, want: Any) -> float:
-    """The largest difference of any value, relative to the largest value of its array."""
-    pairs = zip(got, want, strict=True) if isinstance(want, tuple) else [(got, want)]
-    return max(float(abs(_values(g) - _values(w)).max() / abs(_values(w)).max()) for g, w in pairs)
-
-
-def _values(result: Any) -> np.ndarray:
-    array = result if isinstance(result, np.ndarray) or not hasattr(result, "indptr") else result.data
-    return array if isinstance(array, np.ndarray) else array.get()
-
-
 # -- reporting ------------------------------------------------------------------------------------------
-
-
-def versions() -> dict[str, str]:
-    from importlib.metadata import distributions
-
-    wanted = ("numpy", "scipy", "cupy-cuda12x", "cupy-cuda13x", "geoopt-compiler")
-    found = {d.metadata["Name"]: d.version for d in distributions() if d.metadata["Name"] in wanted}
-    return {"python": platform.python_version(), **dict(sorted(found.items()))}
 
 
 def table(result: dict[str, Any]) -> Table:

@@ -112,7 +112,7 @@ def test_operators_know_numpy_and_sparse_matrices_only(path):
 
 
 def test_files_are_short_and_functions_too():
-    others = [p for folder in ("operators", "meshes", "apps") for p in (ROOT / folder).glob("*.py")]
+    others = [p for folder in ("operators", "meshes", "apps", "benchmarks") for p in (ROOT / folder).rglob("*.py")]
     for path in [*files().values(), *others]:
         source = path.read_text()
         assert len(source.splitlines()) <= 400, path

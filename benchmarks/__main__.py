@@ -1,0 +1,144 @@
+"""``python -m benchmarks NAME [MESH]``: one benchmark; ``all``: every one; ``report``: what the results say."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from geoopt.errors import GeooptError
+
+from . import method, run, tables
+from .catalogue import BENCHMARKS, benchmark_of, commands
+from .peers import PEERS, MissingPeer
+from .records import Setting
+
+RESULTS = Path(__file__).parent / "results"
+DTYPES = {"double": np.float64, "float64": np.float64, "float": np.float32, "float32": np.float32}
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+MeshName = Annotated[str | None, typer.Argument(help=f"A mesh file, or a generator: {', '.join(run.GENERATORS)}.")]
+Vertices = Annotated[int | None, typer.Option(min=1, help="Size of the generated mesh, about.")]
+Peers = Annotated[
+    str | None, typer.Option(help=f"Of {', '.join(PEERS)}, with commas; none: ''. Default: all there are.")
+]
+Threads = Annotated[str, typer.Option(help="Numbers of threads, with commas.")]
+DType = Annotated[str, typer.Option(help="float64 or float32.")]
+DeviceName = Annotated[str, typer.Option(help="Of geoopt: cpu, cuda or cuda-on-host.")]
+Rounds = Annotated[int, typer.Option(min=1, help="Rounds of timing.")]
+Lanes = Annotated[int, typer.Option(help="Width of geoopt's vectors in numbers; 0: the host's.")]
+Works = Annotated[list[str] | None, typer.Option("--work", help="One of the benchmark's works; repeat for several.")]
+Out = Annotated[
+    Path | None, typer.Option(help="The results file to append to; default: benchmarks/results/NAME.jsonl.")
+]
+
+
+def _command(name: str) -> None:
+    """Add the command of one benchmark."""
+    benchmark = benchmark_of(name)
+
+    @app.command(name, help=f"{benchmark.title} ({benchmark.paper}).")
+    def command(
+        mesh: MeshName = None,
+        vertices: Vertices = None,
+        peers: Peers = None,
+        threads: Threads = "1,2",
+        dtype: DType = "float64",
+        device: DeviceName = "cpu",
+        rounds: Rounds = 10,
+        lanes: Lanes = 0,
+        works: Works = None,
+        out: Out = None,
+    ) -> None:
+        setting = Setting(
+            mesh, vertices, None if peers is None else tuple(filter(None, peers.split(","))), _numbers(threads),
+            _dtype(dtype), device, rounds, lanes, tuple(works or ()), _typed(),
+        )  # fmt: skip
+        lines = []
+        for line in (benchmark.measure or run.compare)(name, benchmark, setting):
+            tables.show(line, benchmark)
+            lines.append(line)
+        run.append(lines, out or RESULTS / f"{name}.jsonl")  # all or none: then `all` knows what there is
+
+
+def _typed() -> str:
+    """The command, without where its results go."""
+    words = sys.argv[1:]
+    if "--out" in words:
+        place = words.index("--out")
+        words = words[:place] + words[place + 2 :]
+    return shlex.join(["python", "-m", "benchmarks", *words])
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        numbers = tuple(int(word) for word in text.split(","))
+        if min(numbers) < 1:
+            raise ValueError
+    except ValueError:
+        raise typer.BadParameter(f"--threads {text!r}: give positive numbers with commas, such as 1,2") from None
+    return numbers
+
+
+def _dtype(name: str) -> type:
+    if name not in DTYPES:
+        raise typer.BadParameter(f"--dtype {name!r}: choose from {', '.join(DTYPES)}")
+    return DTYPES[name]
+
+
+for _name in BENCHMARKS:
+    _command(_name)
+
+
+@app.command("all")
+def everything(
+    small: Annotated[bool, typer.Option("--small", help="Small sizes: about 15 minutes instead of hours.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Also what this commit has results of.")] = False,
+    out: Annotated[Path, typer.Option(help="The folder of the results.")] = RESULTS,
+) -> None:
+    """Run every benchmark, each in a process of its own; what this commit has results of is not run again."""
+    console, commit, failed = Console(), method.commit(), []
+    done = set() if again else {(line["command"], line["machine"]["commit"]) for line in tables.lines(out)}
+    for words in commands("small" if small else "full"):
+        if ("python -m benchmarks " + shlex.join(words), commit) in done:
+            console.print(f"{shlex.join(words)}: there", style="dim")
+            continue
+        console.rule(shlex.join(words))
+        file = ["--out", str(out / f"{words[0]}.jsonl")] if out != RESULTS else []
+        if subprocess.run([sys.executable, "-m", "benchmarks", *words, *file]).returncode:
+            failed.append(shlex.join(words))
+    if failed:
+        raise GeooptError("failed: " + "; ".join(failed))
+
+
+@app.command()
+def report(
+    results: Annotated[Path, typer.Option(help="The folder of the results.")] = RESULTS,
+    out: Annotated[Path, typer.Option(help="The report; plots go to a folder beside it.")] = RESULTS.parent
+    / "REPORT.md",
+) -> None:
+    """Write tables and plots of all results."""
+    from .report import write
+
+    write(results, out)
+    Console().print(f"{out}: written", markup=False)
+
+
+def main() -> None:
+    """Run the command line; errors of the input are one line and exit code 2."""
+    try:
+        app()
+    except (GeooptError, MissingPeer) as error:
+        print(f"benchmarks: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

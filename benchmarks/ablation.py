@@ -1,0 +1,66 @@
+"""What each part of the compiler gives: parts added one by one as in the paper's table, and left out one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from geoopt.options import FAMILIES, SWITCHES
+
+from . import cloth_hessian, cotan, paper, run, sparse_powers
+from .records import Benchmark, Line, Mesh, Setting
+from .tables import COMPARED
+
+SIMPLIFY = frozenset(FAMILIES)
+ONE_BY_ONE = {
+    "group": {"without": SIMPLIFY | set(SWITCHES), "blocks": False, "lanes": 1},
+    "+ blocks (the paper: tagging)": {"without": SIMPLIFY | set(SWITCHES), "lanes": 1},
+    "+ local decomposition": {"without": SIMPLIFY | {"global", "memory"}, "lanes": 1},
+    "+ global decomposition": {"without": SIMPLIFY | {"memory"}, "lanes": 1},
+    "+ simplification": {"without": {"memory"}, "lanes": 1},
+    "+ memory": {"lanes": 1},
+    "+ vectors": {},
+    "+ threads": {"threads": 0},
+}
+LEFT_OUT = {
+    "all but blocks": {"blocks": False},
+    **{f"all but {name} decomposition": {"without": {name}} for name in ("local", "global")},
+    "all but simplification": {"without": SIMPLIFY},
+    **{f"all but {name}": {"without": {name}} for name in (*FAMILIES, "memory")},
+}
+
+
+def works(mesh: Mesh, dtype: type) -> dict:
+    cloth = cloth_hessian.works(mesh, dtype)
+    return {
+        **{f"cloth Hessian, {name}": make for name, make in cloth.items()},
+        "cotan": cotan.works(mesh, dtype)["L and M"],
+        "L³": sparse_powers.works(mesh, dtype)["A³"],
+    }
+
+
+def measure(name: str, benchmark: Benchmark, setting: Setting) -> Iterator[Line]:
+    """What comparisons give, with the paper's times."""
+    for line in run.compare(name, benchmark, setting):
+        theirs = paper.ABLATION.get(line["work"], {})
+        yield {**line, "entries": [{**e, "paper_ms": theirs.get(e["name"])} for e in line["entries"]]}
+
+
+CLOTH = " ".join(f"--work 'cloth Hessian, {name}'" for name in cloth_hessian.works((np.zeros((0, 3)), None), float))
+BENCHMARK = Benchmark(
+    title="Ablation: parts of the compiler added one by one, and left out one by one",
+    paper="the table of the ablation study",
+    works=works,
+    peers=("eigen",),
+    vertices=20_000,
+    full=(
+        f"cloth --vertices 20000 --dtype float32 {CLOTH}",
+        "--vertices 200000 --dtype float32 --work cotan",
+        "--vertices 50000 --dtype float32 --work L³",
+    ),
+    small=("--vertices 2000 --dtype float32 --rounds 3 --work cotan --work L³",),
+    variants={name: {"threads": 1, **how} for name, how in {"geoopt": {}, **ONE_BY_ONE, **LEFT_OUT}.items()},
+    measure=measure,
+    columns=(*COMPARED, ("the paper, ms", lambda e: str(e["paper_ms"] or ""))),
+)

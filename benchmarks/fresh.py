@@ -1,0 +1,65 @@
+"""Preparation in a process of its own: ``python -m benchmarks.fresh SETTING`` prints what it took, as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from geoopt.pipeline import peak_bytes
+
+from . import method
+from .records import Setting
+
+
+def preparation(name: str, work: str, setting: Setting) -> dict[str, Any]:
+    """Seconds by stage and to the first result, peak memory, and sizes, with nothing in the cache of machine code."""
+    words = asdict(setting) | {"works": [work], "dtype": np.dtype(setting.dtype).name, "name": name}
+    return method.fresh("benchmarks.fresh", json.dumps(words))
+
+
+def main(text: str) -> None:
+    """Prepare the one work of a setting, and call it once."""
+    from . import run
+    from .catalogue import benchmark_of
+
+    words = json.loads(text)
+    name = words.pop("name")
+    words |= {k: tuple(words[k]) for k in ("works", "threads")} | {"dtype": getattr(np, words["dtype"])}
+    setting = Setting(**words)
+    benchmark = benchmark_of(name)
+    [make] = run.chosen_works(benchmark, run.mesh_of(benchmark, setting), setting).values()
+    work = make()
+    print(json.dumps(_prepared(work, next(iter(benchmark.variants.values())), setting)))
+
+
+def _prepared(work, settings: dict, setting: Setting) -> dict[str, Any]:
+    import geoopt
+
+    from .records import options
+
+    before = peak_bytes()
+    how = options(settings, setting.threads[0], setting)
+    compile = lambda: geoopt.compile(work.function, *work.arguments, options=how, dtype=setting.dtype)  # noqa: E731
+    program, seconds = method.timed(compile)
+    _, first = method.timed(lambda: program(*work.inputs))
+    report = program.report()
+    return {
+        "stages": report["seconds"],
+        "seconds": seconds,
+        "first_call_seconds": first,
+        "peak_bytes": peak_bytes(),
+        "peak_bytes_before": before,
+        "code_bytes": report["code_bytes"],
+        "column_bytes": report["column_bytes"],
+        "kernels": len(report["kernels"]),
+        "nodes": report["nodes"],
+        "scalars": report["scalars"],
+    }
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

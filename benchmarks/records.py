@@ -1,0 +1,100 @@
+"""What a benchmark is: work on a mesh, who does it, and what is shown of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import geoopt
+
+Mesh = tuple[np.ndarray, np.ndarray]
+Line = dict[str, Any]  # one line of a results file, plain data
+Entry = dict[str, Any]  # what is known of one candidate
+
+
+@dataclass(frozen=True)
+class Work:
+    """One computation on given data.
+
+    key : name of the function that prepares it in the files of `peers`
+    function, arguments : what geoopt compiles, and what the peers prepare
+    inputs : the variables, which the prepared programs and peers are called with
+    takes_function : peers prepare ``key(function, *arguments)``, else ``key(*arguments)``
+    tolerance : of the differences between peers in double precision, relative to the largest value
+    single : the same in single precision
+    approximate : tolerances of peers, by name, that do not compute exactly the same
+    """
+
+    key: str
+    function: Callable
+    arguments: tuple
+    inputs: tuple
+    takes_function: bool = False
+    tolerance: float = 1e-9
+    single: float = 3e-4
+    approximate: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def given(self) -> tuple:
+        """What peers prepare from."""
+        return (self.function, *self.arguments) if self.takes_function else self.arguments
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the user asked for. None and empty: the benchmark's own.
+
+    mesh : a file, or the name of a generator in `geoopt.meshes`
+    lanes : width of geoopt's vectors, 0 for the host's;  peers, works : names;  threads : numbers of threads
+    command : how the same is run again
+    """
+
+    mesh: str | None = None
+    vertices: int | None = None
+    peers: tuple[str, ...] | None = None
+    threads: tuple[int, ...] = (1, 2)
+    dtype: type = np.float64
+    device: str = "cpu"
+    rounds: int = 10
+    lanes: int = 0
+    works: tuple[str, ...] = ()
+    command: str = ""
+
+
+Column = tuple[str, Callable[[Entry], str]]  # heading, text of an entry
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One figure or table of the paper, or one of ours.
+
+    title : what is measured;  paper : its counterpart
+    mesh : a generator in `geoopt.meshes`;  works : by name, of a mesh and a dtype
+    peers : names in `peers.PEERS`;  reference : the one that the paper's speedups are over
+    full, small : words after the name of the commands of the full run and of `make bench`
+    vertices : of the generated mesh where nobody says how many
+    variants : of geoopt, by name, `geoopt.Options` each is compiled with
+    measure : lines of the results, where comparing peers is not all
+    columns : what tables show of an entry; None for what comparisons show
+    """
+
+    title: str
+    paper: str
+    works: Callable[[Mesh, type], dict[str, Callable[[], Work]]]
+    mesh: str = "bumpy"
+    peers: tuple[str, ...] = ()
+    reference: str = "eigen"
+    full: tuple[str, ...] = ()
+    small: tuple[str, ...] = ("--vertices 5000",)
+    vertices: int = 50_000
+    variants: dict[str, dict[str, Any]] = field(default_factory=lambda: {"geoopt": {}})
+    measure: Callable[[str, Benchmark, Setting], Iterator[Line]] | None = None
+    columns: tuple[Column, ...] | None = None
+
+
+def options(variant: dict[str, Any], threads: int, setting: Setting) -> geoopt.Options:
+    """The options of a variant, which go before what the user asked for."""
+    return geoopt.Options(**{"threads": threads, "lanes": setting.lanes, **variant})

@@ -1,0 +1,241 @@
+"""Run one benchmark on one mesh: prepare geoopt and its peers, check them against each other, time them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import geoopt
+from geoopt import meshes
+from geoopt.errors import ArgumentError, MeshError
+
+from . import fresh, method
+from .catalogue import benchmark_of
+from .method import Candidate, timed
+from .peers import PEERS, MissingPeer, loaded, preparation, saying_what_is_missing, switch
+from .records import Benchmark, Line, Mesh, Setting, Work, options
+
+GENERATORS = ("bumpy", "cloth", "icosphere", "torus", "tetrahedral_ball")
+
+
+def compare(name: str, benchmark: Benchmark, setting: Setting) -> Iterator[Line]:
+    """Lines of the results: geoopt and every peer on each of the benchmark's works."""
+    for peer in setting.peers or ():
+        loaded(peer)  # a wrong name is said before anything takes time
+    mesh = mesh_of(benchmark, setting)
+    for title, make in chosen_works(benchmark, mesh, setting).items():
+        # before this process needs memory
+        alone = {"fresh": fresh.preparation(name, title, setting)} if setting.device == "cpu" else {}
+        work = make()
+        ours = [
+            geoopt_candidate(work, variant, settings, threads, setting)
+            for variant, settings in benchmark.variants.items()
+            for threads in ([1] if "threads" in settings else setting.threads)
+        ]
+        others, left_out = peer_candidates(work, benchmark, setting)
+        check([*ours, *others], work, setting)
+        watch = method.Watch()
+        entries = method.compared([*ours, *others], setting.rounds)
+        yield {
+            **about(name, title, benchmark, mesh, setting, watch),
+            "entries": [entries[0] | alone, *entries[1:]],
+            "left_out": left_out,
+        }
+
+
+class WrongElementsError(ArgumentError):
+    """A mesh of triangles where tetrahedra are needed, or the other way round."""
+
+
+# -- what is measured -------------------------------------------------------------------------------------
+
+
+def mesh_of(benchmark: Benchmark, setting: Setting) -> Mesh:
+    """The user's mesh, checked, or a generated one."""
+    name = setting.mesh or benchmark.mesh
+    if name in GENERATORS:
+        V, F = getattr(meshes, name)(setting.vertices or benchmark.vertices)
+    elif setting.vertices is not None:
+        raise ArgumentError(f"--vertices is for generated meshes ({', '.join(GENERATORS)}), not for {name}")
+    else:
+        V, F = _tetrahedra_of_text(Path(name)) if not Path(name).suffix else meshes.load(name)
+        meshes.check(V, F)
+    corners = 4 if benchmark.mesh == "tetrahedral_ball" else 3
+    if F.shape[1] != corners:
+        kinds = {3: "triangles", 4: "tetrahedra"}
+        raise WrongElementsError(f"{name}: has {kinds[F.shape[1]]}; this benchmark needs {kinds[corners]}")
+    return V, F
+
+
+def _tetrahedra_of_text(path: Path) -> Mesh:
+    """The format of the paper's authors: counts, positions, tetrahedra; made positive."""
+    try:
+        words = path.read_text().split()
+        n, m = int(words[0]), int(words[1])
+        V = np.array(words[2 : 2 + 3 * n], float).reshape(n, 3)
+        T = np.array(words[2 + 3 * n : 2 + 3 * n + 4 * m], np.int32).reshape(m, 4)
+    except (OSError, ValueError, IndexError) as error:
+        known = f"a file with a suffix, or one of {', '.join(GENERATORS)}"
+        raise MeshError(f"{path}: is not a mesh ({error}); give {known}") from error
+    if np.linalg.det(V[T[0, 1:]] - V[T[0, 0]]) < 0:
+        T = T[:, [0, 2, 1, 3]]
+    return V, T
+
+
+def cases(known: dict[str, tuple[str, str]], setting: Setting) -> Iterator[tuple[str, str, Benchmark, Setting]]:
+    """Works of other benchmarks: names, their benchmarks and what to ask of them. Those that were asked for; else all
+    that the user's mesh fits.
+
+    known : benchmark and work by the names that are asked for
+    """
+    for name in setting.works:
+        if name not in known:
+            raise ArgumentError(f"work {name!r} is unknown; choose from {', '.join(map(repr, known))}")
+    for name in setting.works or known:
+        of, work = known[name]
+        theirs = benchmark_of(of)
+        at = replace(setting, mesh=setting.mesh or theirs.mesh, works=(work,))
+        if not setting.mesh or setting.works or _fits(theirs, at):
+            yield name, of, theirs, at
+
+
+def _fits(benchmark: Benchmark, setting: Setting) -> bool:
+    try:
+        mesh_of(benchmark, setting)
+    except WrongElementsError:
+        return False
+    return True
+
+
+def chosen_works(benchmark: Benchmark, mesh: Mesh, setting: Setting) -> dict[str, Callable[[], Work]]:
+    """The works that were asked for, all if none was."""
+    works = benchmark.works(mesh, setting.dtype)
+    for name in setting.works:
+        if name not in works:
+            raise ArgumentError(f"work {name!r} is unknown; choose from {', '.join(map(repr, works))}")
+    return {name: make for name, make in works.items() if not setting.works or name in setting.works}
+
+
+def geoopt_candidate(work: Work, name: str, settings: dict, threads: int, setting: Setting) -> Candidate:
+    """The compiled program. Its results are dropped, so that their memory is used again."""
+    how = options(settings, threads, setting)
+    compile = partial(geoopt.compile, work.function, *work.arguments, options=how)
+    program, prepared = timed(lambda: compile(device=setting.device, dtype=setting.dtype))
+    inputs, wait = on_device(work.inputs, setting.device)
+
+    def call() -> Any:
+        result = program(*inputs)
+        wait()
+        return result
+
+    _, first = timed(call)
+    report = program.report()
+    notes = {"kernels": len(report["kernels"]), "bytes": report["input_bytes"] + report["output_bytes"]}
+    return Candidate(name, "geoopt", how.worker_count, call, nullcontext, prepared, first, notes)
+
+
+def on_device(inputs: tuple, device: str) -> tuple[tuple, Callable[[], None]]:
+    """Inputs where the device reads them in place, and what waits for its work."""
+    if device != "cuda":
+        return inputs, lambda: None
+    import cupy
+    from cupyx.scipy.sparse import csr_array
+
+    there = tuple(csr_array(x) if sp.issparse(x) else cupy.asarray(x) if np.ndim(x) else x for x in inputs)
+    return there, cupy.cuda.Device().synchronize
+
+
+def peer_candidates(work: Work, benchmark: Benchmark, setting: Setting) -> tuple[list[Candidate], dict[str, str]]:
+    """The peers that do this work, and why others are left out. MissingPeer where one was asked for by name."""
+    found, left_out = [], {}
+    for name in benchmark.peers if setting.peers is None else setting.peers:
+        try:
+            prepare = preparation(name, work.key, setting.dtype)
+            if prepare:
+                found += list(_of_peer(name, prepare, work, setting))
+            elif setting.peers is not None:
+                raise MissingPeer(f"{PEERS[name].title} has no {work.key!r}")
+        except MissingPeer as missing:
+            if setting.peers is not None:
+                raise
+            left_out[name] = str(missing)
+    return found, left_out
+
+
+def _of_peer(name: str, prepare: Callable, work: Work, setting: Setting) -> Iterator[Candidate]:
+    limit = switch(name)
+    for threads in setting.threads if limit else (1,):
+        within = partial(limit, threads) if limit else nullcontext
+        with within(), saying_what_is_missing(name):
+            run, prepared = timed(lambda: prepare(*work.given))
+            _, first = timed(lambda run=run: run(*work.inputs))
+        call = lambda run=run: run(*work.inputs)  # noqa: E731
+        yield Candidate(PEERS[name].title, name, threads, call, within, prepared, first)
+
+
+# -- checks -----------------------------------------------------------------------------------------------
+
+
+def check(candidates: list[Candidate], work: Work, setting: Setting) -> None:
+    """Who computes something else than the first candidate is no peer: nothing is timed then."""
+    usual = work.tolerance if setting.dtype == np.float64 else work.single
+    want = parts(candidates[0].call())
+    for candidate in candidates[1:]:
+        with candidate.within():
+            off = difference(parts(candidate.call()), want)
+        tolerance = max(usual, work.approximate.get(candidate.peer, 0.0))
+        if not off < tolerance:
+            raise ArgumentError(
+                f"{candidate.name} differs from {candidates[0].name} by {off:.1e} (relative to the largest value; "
+                f"allowed is {tolerance:.0e}); nothing was timed"
+            )
+
+
+def difference(got: list, want: list) -> float:
+    """The largest difference of any value, relative to the largest value of its array; infinite for other shapes."""
+    if [np.shape(g) for g in got] != [np.shape(w) for w in want]:
+        return np.inf
+    return max(float(abs(g - w).max() / (abs(w).max() or 1)) for g, w in zip(got, want, strict=True))
+
+
+def parts(result: Any) -> list:
+    """Arrays and matrices of a result, from whatever device."""
+    parts = result if isinstance(result, (tuple, list)) else [result]
+    here = [p.get() if hasattr(p, "get") else p for p in parts]
+    return [sp.csr_array(p) if sp.issparse(p) else np.array(p) for p in here]
+
+
+# -- lines ------------------------------------------------------------------------------------------------
+
+
+def about(name: str, title: str, benchmark: Benchmark, mesh: Mesh, setting: Setting, watch: method.Watch) -> Line:
+    """What a line says besides its entries. others : cores that others used meanwhile"""
+    file = setting.mesh or benchmark.mesh
+    return {
+        "benchmark": name,
+        "work": title,
+        "mesh": file if file in GENERATORS else Path(file).name,
+        "vertices": len(mesh[0]),
+        "elements": len(mesh[1]),
+        "dtype": np.dtype(setting.dtype).name,
+        "device": setting.device,
+        "lanes": setting.lanes,
+        "command": setting.command,
+        "machine": method.machine(),
+        "others": watch.others(),
+    }
+
+
+def append(lines: list[Line], path: Path) -> None:
+    """Add lines to a results file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
