@@ -179,7 +179,7 @@ def parametrize(
     mesh: Annotated[Path | None, typer.Argument(help="A mesh that is a disk; without it one is generated.")] = None,
     vertices: Annotated[int, typer.Option(help="Size of the generated mesh.")] = 20_000,
     out: Annotated[Path, typer.Option(help="The folder for layout.png and checkerboard.png.")] = Path("layout"),
-    threads: Threads = 1,
+    threads: Annotated[int, typer.Option(min=0, help="Of the compiled program; 0 for all cores.")] = 1,
     force: Force = False,
 ) -> None:
     """Lay a disk flat with little distortion, by Newton's method, and draw it."""

@@ -9,8 +9,8 @@ import pytest
 
 from geoopt.apps import cloth
 from geoopt.apps.obstacles import Ball, Floor
-from geoopt.solvers import SolverError
 from geoopt.meshes import cloth as grid
+from geoopt.solvers import SolverError
 
 STILL_AIR = dict(air=0.0)
 
