@@ -45,19 +45,14 @@ class Scatter:
 def scatters(
     traced: Traced, refs: dict[int, list[Reference]], stored: Collection[int], least: float
 ) -> dict[int, list[Scatter]]:
-    """The stored nodes that can be scattered, by index, if each element has at least so many values."""
+    """The stored nodes that are scattered, by index. least : values that an element of some of them must have"""
     reads: dict[int, float] = {}  # per number of elements, how often sums read a value of each
     for r in (r for references in refs.values() for r in references):
         if r.reader.op == "segment_sum" and r.target.index in stored:
             reads[r.target.shape[0]] = reads.get(r.target.shape[0], 0.0) + r.count / max(r.target.shape[0], 1)
     if 2 * max(reads.values(), default=0.0) < least:  # sums go to one entry, or to two that mirror each other
         return {}
-    found = _Sums(traced, refs, stored).scattered()
-    values: dict[int, int] = {}  # per number of elements
-    for index, parts in found.items():
-        node = traced.graph.nodes[index]
-        values[node.shape[0]] = values.get(node.shape[0], 0) + sum(p.values for p in parts)
-    return {i: parts for i, parts in found.items() if values[traced.graph.nodes[i].shape[0]] >= least}
+    return _Sums(traced, refs, stored).scattered(least)
 
 
 def without_sums(traced: Traced, found: dict[int, list[Scatter]]) -> Traced:
@@ -106,13 +101,20 @@ class _Sums:
             for node in self.graph.nodes_of(view):
                 self.outputs_of.setdefault(node.index, []).append(number)
 
-    def scattered(self) -> dict[int, list[Scatter]]:
+    def scattered(self, least: float) -> dict[int, list[Scatter]]:
+        """By element node, where its scalars are added. least : see `scatters`"""
         sums = [n for n in self.live if self._is_plain_sum(n)]
         flows = self._flows(sums)
         found_parts = ((n.index, self._parts(n, flow)) for n in sums if (flow := flows[n.index]) is not None)
         parts = {index: of_sum for index, of_sum in found_parts if of_sum is not None}
         while True:  # what a sum that is not scattered reads stays stored, and with it all sums that read it
-            good = {i: of_sum for i, of_sum in parts.items() if all(self._is_alone(e, parts) for e in of_sum)}
+            values = self._values(parts)
+            good = {
+                i: of_sum
+                for i, of_sum in parts.items()
+                if all(self._is_alone(e, parts) for e in of_sum)
+                and max(values[self.graph.nodes[e].shape[0]] for e in of_sum) >= least
+            }
             if len(good) == len(parts):
                 break
             parts = good
@@ -121,6 +123,14 @@ class _Sums:
             for element, part in of_sum.items():
                 found.setdefault(element, []).append(part)
         return found
+
+    def _values(self, parts: dict[int, dict[int, Scatter]]) -> dict[int, int]:
+        """Per number of elements, how many values each of them adds."""
+        values: dict[int, int] = {}
+        for element, part in (pair for of_sum in parts.values() for pair in of_sum.items()):
+            extent = self.graph.nodes[element].shape[0]
+            values[extent] = values.get(extent, 0) + part.values
+        return values
 
     def _is_plain_sum(self, node: Node) -> bool:
         """Whether a node sums stored values of elements."""

@@ -11,7 +11,15 @@ import geoopt
 from geoopt.evaluate import evaluate
 from geoopt.meshes import bumpy
 from geoopt.meshes import cloth as cloth_mesh
-from geoopt.operators import cloth, cloth_system, cotan_laplacian, symmetric_dirichlet_energy
+from geoopt.operators import (
+    cloth,
+    cloth_system,
+    cotan_laplacian,
+    edges,
+    spring_energy,
+    stretch_shear_energy,
+    symmetric_dirichlet_energy,
+)
 from geoopt.plan import KERNEL
 from geoopt.sparse import from_triplets
 
@@ -65,6 +73,20 @@ def test_a_hessian_is_the_same_each_way(way):
     truth = hessian(U, V, F)
     assert abs(program(U, V) - truth).max() <= 1e-12 * abs(truth).max()
     assert bool(additions(program)) == (way == "scatter")
+
+
+def test_elements_of_few_values_are_scattered_with_those_of_many():
+    V, F = cloth_mesh(100)
+    springs, rest = edges(F), cloth(V, F)
+    V = V + 0.01 * np.random.default_rng(2).standard_normal(V.shape)
+
+    def energy(x):
+        return stretch_shear_energy(x, rest) + spring_energy(x, springs, 0.05, 3.0)
+
+    truth = geoopt.hessian(energy)(V)
+    program, _ = compiled(geoopt.hessian(energy), V)
+    assert abs(program(V) - truth).max() <= 1e-12 * abs(truth).max()
+    assert sum(bool(kernel.added) for kernel in program.plan.kernels) >= 2
 
 
 def test_every_stage_means_the_same():
