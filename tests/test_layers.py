@@ -22,7 +22,7 @@ LAYERS = (
     ("runtime.machine", "runtime.memory"),
     ("runtime.cache", "codegen"),
     ("codegen.llvm", "codegen.cuda"),
-    ("codegen.llvm_math", "codegen.llvm_rows", "codegen.llvm_scatter"),
+    ("codegen.llvm_math", "codegen.llvm_rows", "codegen.llvm_scatter", "codegen.llvm_prefetch"),
     ("codegen.llvm_projection", "codegen.cuda_projection"),
     ("codegen.llvm_code",),
     ("codegen.llvm_memory", "codegen.cuda_numbers"),

@@ -53,14 +53,6 @@ def test_the_tag_changes_nothing(name, monkeypatch):
     assert trace(function, arguments)[0].graph.blocks  # the tag arrived
 
 
-def test_the_tag_may_cost(monkeypatch):
-    """Insisting on all twelve weights of a tetrahedron stores what is added up before it is stored."""
-    function, arguments = case("dual_laplacian")
-    untagged = sum(k[4] for k in counts(function, arguments))
-    tag(monkeypatch, "dual_laplacian", "laplacian_of_weights", 2)
-    assert sum(k[4] for k in counts(function, arguments)) > untagged
-
-
 def test_no_operator_uses_the_tag():
     for path in Path(operators.__path__[0]).glob("*.py"):
         assert "block(" not in path.read_text(), path.name

@@ -11,6 +11,7 @@ from ..plan import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT, STRIP,
 from ..template import Expression, bottom_up
 from .llvm_math import Functions
 from .llvm_memory import FLAGS, Vectors, zeros
+from .llvm_prefetch import Prefetch
 from .llvm_projection import ROUTINES
 from .llvm_rows import Rows
 from .llvm_scatter import Additions
@@ -100,7 +101,7 @@ class _Function:
         return sorted({a.buffer for a in self.kernel.accesses()} | self.kernel.tables())
 
 
-class _Body(Functions, Rows, Additions):
+class _Body(Functions, Rows, Additions, Prefetch):
     """The statements that evaluate one vector of members: all reads, then all writes.
 
     prefix : "f" for whole vectors, "t" for the masked rest; it starts the names of all values

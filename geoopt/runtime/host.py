@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..codegen.llvm_memory import AHEAD
+from ..codegen.llvm_prefetch import AHEAD
 from ..errors import ArgumentError
 from ..plan import Plan
 from ..results import with_values
