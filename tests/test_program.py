@@ -29,6 +29,18 @@ def test_results_are_fresh_while_the_caller_keeps_them(program):
     np.testing.assert_allclose(4 * first[1].diagonal(), second[1].diagonal(), rtol=1e-12)
 
 
+def test_big_results_begin_on_large_pages_and_are_fresh_too():
+    x = np.ones(300_000)
+    program = geoopt.compile(lambda x: 2 * x, x)
+    kept = [program(k * x) for k in range(4)]
+    assert [y[-1] for y in kept] == [0, 2, 4, 6]
+    assert len({y.ctypes.data for y in kept}) == 4
+    part = kept[2][10:20]
+    del kept
+    assert all(program(x)[0] == 2 for _ in range(9))
+    assert (part == 4).all()
+
+
 def test_memory_of_dropped_results_is_used_again(program):
     addresses = set()
     for _ in range(20):

@@ -19,6 +19,6 @@ def empty(count: int, dtype: np.dtype) -> np.ndarray:
         return np.empty(count, dtype)
     pages = mmap.mmap(-1, size + LARGE)
     pages.madvise(mmap.MADV_HUGEPAGE)
-    block = np.frombuffer(pages, np.uint8)
-    start = -block.ctypes.data % LARGE
-    return block[start : start + size].view(dtype)
+    start = -np.frombuffer(pages, np.uint8).ctypes.data % LARGE
+    # views of an array that is a view itself refer to that one's base; `Pool` counts who refers to this array
+    return np.frombuffer(pages, dtype, count, start)
