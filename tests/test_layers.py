@@ -19,7 +19,7 @@ LAYERS = (
     ("program",),
     ("display", "evaluate", "runtime.cpu", "runtime.cuda", "runtime.cuda_on_host"),
     ("runtime.host", "runtime.nvrtc"),
-    ("runtime.machine", "runtime.memory"),
+    ("runtime.machine",),
     ("runtime.cache", "codegen"),
     ("codegen.llvm", "codegen.cuda"),
     ("codegen.llvm_math", "codegen.llvm_rows", "codegen.llvm_scatter", "codegen.llvm_prefetch"),

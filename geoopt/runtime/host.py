@@ -14,7 +14,6 @@ from ..errors import ArgumentError
 from ..plan import Plan
 from ..results import with_values
 from ..trace import Argument
-from .memory import empty
 
 LINE = 64  # bytes of a cache line
 PADDING = 16 * AHEAD  # bytes after the columns, for kernels look ahead in them
@@ -53,9 +52,9 @@ class HostMachine:
 
 
 def _packed(arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """The arrays in one block of memory, each from the start of a cache line."""
+    """The arrays in one block of memory, which the system can back by large pages."""
     starts = np.cumsum([0, *(-(-a.nbytes // LINE) * LINE for a in arrays)])
-    block = empty(int(starts[-1]) + LINE + PADDING, np.dtype(np.uint8))
+    block = np.zeros(int(starts[-1]) + LINE + PADDING, np.uint8)
     block = block[-block.ctypes.data % LINE :]
     packed = [block[s : s + a.nbytes].view(a.dtype) for s, a in zip(starts, arrays, strict=False)]
     for target, array in zip(packed, arrays, strict=True):
@@ -78,7 +77,7 @@ class Pool:
                 # two references: this list's and getrefcount's own argument
                 if sys.getrefcount(self._arrays[i]) == 2:
                     return self._arrays[i]
-            self._arrays.append(empty(self.size, self.dtype))
+            self._arrays.append(np.empty(self.size, self.dtype))
             return self._arrays[-1]
 
 
