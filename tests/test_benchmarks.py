@@ -134,6 +134,25 @@ def test_a_plain_copy_of_the_output_is_timed_beside_the_others_but_is_no_peer(mo
     assert min(entry["copied_seconds"]) > 0 and line["remarks"][0].startswith("a plain copy of geoopt's output takes")
 
 
+def test_hessians_of_triangles_sum_to_the_assembled_one():
+    apart, assembled = (tiny("symmetric_dirichlet", work) for work in ("per triangle", "assembled"))
+    (slopes, lower), (slope, hessian) = (work.function(*work.arguments) for work in (apart, assembled))
+    surface = apart.arguments[1]
+    places = 2 * np.repeat(surface.F, 2, axis=1) + np.tile([0, 1], 3)  # of the triangles' six numbers in x.ravel()
+    total = np.zeros(hessian.shape)
+    for (i, j), values in zip(np.transpose(np.tril_indices(6)), lower.T, strict=True):
+        np.add.at(total, (places[:, i], places[:, j]), values)
+        np.add.at(total, (places[:, j], places[:, i]), values * (i != j))
+    np.testing.assert_allclose(total, hessian.toarray(), atol=1e-9 * abs(total).max())
+    np.testing.assert_allclose(np.bincount(places.ravel(), slopes.ravel()), slope.ravel(), atol=1e-9)
+
+
+def test_geoopt_computes_symmetric_values_of_triangles_once():
+    work = tiny("symmetric_dirichlet", "per triangle")
+    m = len(work.arguments[1].F)
+    assert run.geoopt_candidate(work, "geoopt", {}, 1, Setting()).notes["output_bytes"] == 8 * (6 + 21) * m
+
+
 def test_a_fresh_process_prepares_and_says_what_it_took():
     found = fresh.preparation("cotan", "L and M", Setting(**TINY))
     assert set(found["stages"]) >= {"trace", "assemble"} and found["peak_bytes"] > 1e7 and found["kernels"] > 0
