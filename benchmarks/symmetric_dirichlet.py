@@ -44,6 +44,10 @@ def assembled(x: Any, surface: Surface) -> tuple[Any, Any]:
     return geoopt.gradient(energy)(x, surface), geoopt.hessian(energy)(x, surface)
 
 
+def projected(x: Any, surface: Surface) -> tuple[Any, Any]:
+    return geoopt.gradient(energy)(x, surface), geoopt.hessian(energy, project="psd")(x, surface)
+
+
 def blocks(x: Any, surface: Surface) -> tuple[Any, Any]:
     y = x[surface.F]
     hessian = geoopt.hessian(energy_of_corners, triangle="lower")(y, surface)
@@ -61,6 +65,7 @@ def works(mesh: Mesh, dtype: type) -> dict:
     return {
         "per triangle": lambda: work("dirichlet_blocks", blocks),
         "assembled": lambda: work("dirichlet", assembled),
+        "assembled, projected": lambda: work("dirichlet_projected", projected),
     }
 
 

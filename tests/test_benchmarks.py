@@ -153,6 +153,17 @@ def test_geoopt_computes_symmetric_values_of_triangles_once():
     assert run.geoopt_candidate(work, "geoopt", {}, 1, Setting()).notes["output_bytes"] == 8 * (6 + 21) * m
 
 
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("symmetric_dirichlet", "assembled, projected"), ("cloth_hessian", "assembled, by differentiation, projected")],
+)
+def test_projected_hessians_are_definite(name, title):
+    work = tiny(name, title)
+    hessian = run.parts(work.function(*work.arguments))[-1]
+    values = np.linalg.eigvalsh(hessian.toarray())
+    assert values[0] > -1e-9 * values[-1]
+
+
 def test_a_fresh_process_prepares_and_says_what_it_took():
     found = fresh.preparation("cotan", "L and M", Setting(**TINY))
     assert set(found["stages"]) >= {"trace", "assemble"} and found["peak_bytes"] > 1e7 and found["kernels"] > 0
