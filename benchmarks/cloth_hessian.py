@@ -6,6 +6,7 @@ for the blocks (m, 9, 9) of the triangles.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,12 @@ def by_differentiation(x: Any, cloth: Cloth) -> Any:
     return geoopt.hessian(stretch_shear_energy)(x, cloth)
 
 
+def projected(x: Any, cloth: Cloth) -> Any:
+    return geoopt.hessian(stretch_shear_energy, project="psd")(x, cloth)
+
+
 def blocks(x: Any, cloth: Cloth) -> Any:
     """The Hessians of the triangles (m, 9, 9): that of a cloth whose triangles do not hang together."""
-    from dataclasses import replace
-
     m = len(cloth.F)
     apart = replace(cloth, F=np.arange(3 * m).reshape(m, 3))
     corners = x[cloth.F].reshape(3 * m, 3)
@@ -48,6 +51,7 @@ def works(mesh: Mesh, dtype: type) -> dict:
     return {
         "assembled, by hand": lambda: work("cloth_hessian", by_hand),
         "assembled, by differentiation": lambda: work("cloth_hessian", by_differentiation),
+        "assembled, by differentiation, projected": lambda: work("cloth_projected", projected),
         "blocks, by differentiation": lambda: work("cloth_blocks", blocks),
     }
 

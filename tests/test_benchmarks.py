@@ -110,6 +110,12 @@ FRESH = {
 }  # fmt: skip
 
 
+def tiny(name, title):
+    """One work of a benchmark on a tiny mesh."""
+    benchmark = benchmark_of(name)
+    return benchmark.works(run.mesh_of(benchmark, Setting(**TINY)), float)[title]()
+
+
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_a_benchmark_runs_and_its_peers_agree(name, monkeypatch):
     monkeypatch.setattr(fresh, "preparation", lambda *_: FRESH)
@@ -121,15 +127,50 @@ def test_a_benchmark_runs_and_its_peers_agree(name, monkeypatch):
         assert tables.markdown(line, benchmark).count("\n") == len(line["entries"]) + 1
 
 
+def test_a_plain_copy_of_the_output_is_timed_beside_the_others_but_is_no_peer(monkeypatch):
+    monkeypatch.setattr(fresh, "preparation", lambda *_: FRESH)
+    [line] = run.compare("cotan", benchmark_of("cotan"), Setting(**TINY | {"threads": (1,)}, peers=()))
+    [entry] = line["entries"]
+    assert min(entry["copied_seconds"]) > 0 and line["remarks"][0].startswith("a plain copy of geoopt's output takes")
+
+
+def test_hessians_of_triangles_sum_to_the_assembled_one():
+    apart, assembled = (tiny("symmetric_dirichlet", work) for work in ("per triangle", "assembled"))
+    (slopes, lower), (slope, hessian) = (work.function(*work.arguments) for work in (apart, assembled))
+    surface = apart.arguments[1]
+    places = 2 * np.repeat(surface.F, 2, axis=1) + np.tile([0, 1], 3)  # of the triangles' six numbers in x.ravel()
+    total = np.zeros(hessian.shape)
+    for (i, j), values in zip(np.transpose(np.tril_indices(6)), lower.T, strict=True):
+        np.add.at(total, (places[:, i], places[:, j]), values)
+        np.add.at(total, (places[:, j], places[:, i]), values * (i != j))
+    np.testing.assert_allclose(total, hessian.toarray(), atol=1e-9 * abs(total).max())
+    np.testing.assert_allclose(np.bincount(places.ravel(), slopes.ravel()), slope.ravel(), atol=1e-9)
+
+
+def test_geoopt_computes_symmetric_values_of_triangles_once():
+    work = tiny("symmetric_dirichlet", "per triangle")
+    m = len(work.arguments[1].F)
+    assert run.geoopt_candidate(work, "geoopt", {}, 1, Setting()).notes["output_bytes"] == 8 * (6 + 21) * m
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("symmetric_dirichlet", "assembled, projected"), ("cloth_hessian", "assembled, by differentiation, projected")],
+)
+def test_projected_hessians_are_definite(name, title):
+    work = tiny(name, title)
+    hessian = run.parts(work.function(*work.arguments))[-1]
+    values = np.linalg.eigvalsh(hessian.toarray())
+    assert values[0] > -1e-9 * values[-1]
+
+
 def test_a_fresh_process_prepares_and_says_what_it_took():
     found = fresh.preparation("cotan", "L and M", Setting(**TINY))
     assert set(found["stages"]) >= {"trace", "assemble"} and found["peak_bytes"] > 1e7 and found["kernels"] > 0
 
 
 def test_a_peer_that_computes_something_else_is_no_peer():
-    work = next(
-        iter(benchmark_of("cotan").works(run.mesh_of(benchmark_of("cotan"), Setting(**TINY)), float).values())
-    )()
+    work = tiny("cotan", "L and M")
     right, wrong = (Candidate(n, n, 1, lambda x=x: np.full(3, x)) for n, x in (("right", 1.0), ("wrong", 1.0 + 1e-8)))
     run.check([right, right], work, Setting())
     with pytest.raises(ValueError, match=r"wrong differs from right by 1\.0e-08"):
@@ -184,9 +225,7 @@ def test_errors_say_what_to_do(words, why, monkeypatch):
 
 def test_a_peer_that_is_missing_is_left_out_with_a_reason_unless_it_was_asked_for(monkeypatch):
     monkeypatch.setitem(peers.PEERS, "libigl", peers.Peer("libigl", "no_such_file", "pip install libigl"))
-    work = next(
-        iter(benchmark_of("cotan").works(run.mesh_of(benchmark_of("cotan"), Setting(**TINY)), float).values())
-    )()
+    work = tiny("cotan", "L and M")
     found, left_out = run.peer_candidates(work, benchmark_of("cotan"), Setting(threads=(1,)))
     assert "pip install libigl" in left_out["libigl"] and any(c.peer == "numba" for c in found)
     with pytest.raises(peers.MissingPeer, match=r"libigl is left out: .* \(pip install libigl\)"):

@@ -37,6 +37,7 @@ class Peer:
 PEERS = {
     "numpy": Peer("NumPy + SciPy", "numpy_scipy", ""),
     "eigen": Peer("C++ with Eigen", "eigen", "install a C++ compiler and Eigen 3, or set EIGEN to its folder"),
+    "cpp": Peer("C++, forward mode", "forward_mode", "install a C++ compiler"),
     "libigl": Peer("libigl", "libigl", "pip install libigl"),
     "gpytoolbox": Peer("gpytoolbox", "gpytoolbox_cotan", "pip install gpytoolbox"),
     "numba": Peer("Numba by hand", "numba_expert", "pip install numba"),

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 
+from .parametrisation import Parametrisation, parametrisation
 from .triangle_edges import triangle_edges
 
 jax.config.update("jax_enable_x64", True)
@@ -88,3 +89,46 @@ def arap(P: np.ndarray, mesh: Any) -> Callable:
         return jax.ops.segment_sum(turned, center, n, indices_are_sorted=True)
 
     return lambda P: np.asarray(rhs(P))
+
+
+def _triangle_derivatives(p: Parametrisation) -> Callable:
+    """Of x (n, 2): gradients (m, 6) and Hessians (m, 6, 6) of the energies of triangles, forward over reverse."""
+
+    def energy(y: Any, area: Any, B: Any) -> Any:  # number by number, which is faster than products of small matrices
+        a, b, c, d = (sum(y[2 * i + p] * B[i, q] for i in range(3)) for p in range(2) for q in range(2))
+        det = a * d - b * c
+        return area * (a * a + b * b + c * c + d * d) * (1 + 1 / (det * det))
+
+    both = jax.vmap(lambda *a: (jax.grad(energy)(*a), jax.hessian(energy)(*a)))
+    return lambda x: both(x[p.F].reshape(-1, 6), p.area, p.B)
+
+
+def dirichlet_blocks(x: np.ndarray, surface: Any) -> Callable:
+    both = _triangle_derivatives(parametrisation(surface, x.dtype))
+    i, j = np.tril_indices(6)
+
+    @_waiting
+    def values(x: Any) -> tuple:
+        slopes, blocks = both(x)
+        return slopes.reshape(-1, 3, 2), blocks[:, i, j]
+
+    return lambda x: tuple(map(np.asarray, values(x)))
+
+
+def dirichlet(x: np.ndarray, surface: Any) -> Callable:
+    p = parametrisation(surface, x.dtype)
+    both, rows = _triangle_derivatives(p), 2 * p.F[:, :, None] + np.arange(2)
+    places = p.indptr[rows][..., None, None] + p.offsets[:, :, None, :, None] + np.arange(2)
+    places = places.reshape(-1, 6, 6)  # (corner, coordinate) by (corner, coordinate)
+
+    @_waiting
+    def values(x: Any) -> tuple:
+        slopes, blocks = both(x)
+        slope = jnp.zeros_like(x).at[p.F].add(slopes.reshape(-1, 3, 2))
+        return slope, jnp.zeros(len(p.indices), x.dtype).at[places].add(blocks)
+
+    def run(x: np.ndarray) -> tuple:
+        slope, data = (np.asarray(a) for a in values(x))
+        return slope, p.hessian(data)
+
+    return run

@@ -15,6 +15,8 @@ from .arap import rotations as rotations
 from .cloth_system import cloth_hessian as cloth_hessian
 from .cloth_system import cloth_system as cloth_system
 from .cotan import cotan as cotan
+from .dirichlet import dirichlet as dirichlet
+from .dirichlet import dirichlet_blocks as dirichlet_blocks
 from .dual_laplacian import dual_laplacian as dual_laplacian
 from .sparse import sparse as sparse
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 
 @dataclass(frozen=True, eq=False)
-class Triangles:
+class Parametrisation:
     """F : (m, 3) int32;  area : (m,);  B : (m, 3, 2), so that J[:, c] = Σ_i B[i, c] x_i
 
     indptr, indices : the pattern of the Hessian, rows by ``x.ravel()``
@@ -24,12 +25,14 @@ class Triangles:
     offsets: np.ndarray
 
     def hessian(self, data: np.ndarray) -> sp.csr_array:
+        """The matrix of these values, which are not copied."""
         n = len(self.indptr) - 1
         return sp.csr_array((data, self.indices, self.indptr), shape=(n, n))
 
 
-def triangles(V: np.ndarray, F: np.ndarray) -> Triangles:
-    F = np.ascontiguousarray(F, np.int32)
+def parametrisation(surface: Any, dtype: Any) -> Parametrisation:
+    """Of a surface with positions V (n, 3) and triangles F (m, 3); numbers in a type of their own."""
+    V, F = surface.V, np.ascontiguousarray(surface.F, np.int32)
     e1, e2 = V[F[:, 1]] - V[F[:, 0]], V[F[:, 2]] - V[F[:, 0]]
     length, double = np.linalg.norm(e1, axis=1), np.linalg.norm(np.cross(e1, e2), axis=1)
     along, height = np.sum(e1 * e2, axis=1) / length, double / length
@@ -43,7 +46,8 @@ def triangles(V: np.ndarray, F: np.ndarray) -> Triangles:
     column = np.arange(len(vertex)) - indptr[:-1].repeat(np.diff(indptr) // 2) // 2 + near.indptr[vertex]
     indices = (2 * near.indices[column][:, None] + np.arange(2)).ravel().astype(np.int32)
     offsets = 2 * (places - near.indptr[F][:, :, None])
-    return Triangles(F, double / 2, B, indptr, indices, offsets.astype(np.uint8 if offsets.max() < 256 else np.int32))
+    offsets = offsets.astype(np.uint8 if offsets.max() < 256 else np.int32)
+    return Parametrisation(F, (double / 2).astype(dtype), B.astype(dtype), indptr, indices, offsets)
 
 
 def _pattern(F: np.ndarray, n: int) -> tuple[sp.csr_array, np.ndarray]:
