@@ -38,7 +38,7 @@ def alternate(
 ) -> dict[str, Timing]:
     """Time each candidate in turn, round by round, after a warm-up.
 
-    budget : seconds that a fast candidate may use per round for repeated calls (at most 9)
+    budget : seconds that a fast candidate may use per round for repeated calls
     within : of some candidates, what they are called in, such as a number of threads; entering it is not timed
     clock : tells the time in seconds
     """
@@ -47,7 +47,7 @@ def alternate(
     for name, call in candidates.items():
         with contexts[name]():
             call()
-            repeats[name] = int(np.clip(budget / max(_seconds(call, clock), 1e-9), 1, 9))
+            repeats[name] = int(np.clip(budget / max(_seconds(call, clock), 1e-9), 1, 99))
     times: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(rounds):
         for name, call in candidates.items():
