@@ -20,6 +20,8 @@ from .schedule import Schedule
 from .tables import Tables
 from .writers import Writers, entries
 
+MANY, STAGGER = 512, 24  # entries of a long lane, and more, so that lanes do not share the same sets of the cache
+
 
 def allocate(schedule: Schedule) -> Schedule:
     plan = schedule.plan
@@ -41,8 +43,9 @@ def allocate(schedule: Schedule) -> Schedule:
 
 
 def _rounded(members: np.ndarray) -> np.ndarray:
-    """Room per lane: a power of two, so that blocks fit where others were, from a few cache lines up."""
-    return np.left_shift(1, np.ceil(np.log2(np.maximum(members, 16))).astype(np.int64))
+    """Room per lane: one of few sizes, so that blocks fit where others were, from a few cache lines up."""
+    room = np.left_shift(1, np.ceil(np.log2(np.maximum(members, 16))).astype(np.int64))
+    return room + np.where(room >= MANY, STAGGER, 0)
 
 
 def _lanes(plan: Plan, kernel: PlannedKernel) -> int:
