@@ -77,14 +77,7 @@ class Ids:
         """Like `explicit`, but affine along the axes on which the ids are evenly spaced."""
         if not ids.size:
             return Ids.explicit(ids)
-        base, strides = ids.astype(id_dtype(int(ids.max())), copy=False), [0] * ids.ndim
-        for axis in range(ids.ndim):
-            line = np.moveaxis(base, axis, 0)
-            step = _even_step(line)
-            if step is not None:
-                strides[axis] = step
-                base = np.moveaxis(line[:1], 0, axis)
-        return Ids(ids.shape, 0, tuple(strides), base)._folded()
+        return Ids(ids.shape, 0, (0,) * ids.ndim, ids.astype(id_dtype(int(ids.max())), copy=False))._evened()
 
     @staticmethod
     def concatenate(parts: list[Ids], axis: int) -> Ids:
@@ -180,6 +173,19 @@ class Ids:
             None if base is None else _compact(base),
         )
         return out._folded()
+
+    def _evened(self) -> Ids:
+        """Affine along the axes on which the explicit part is evenly spaced."""
+        base, strides = self.base, list(self.strides)
+        if base is None:
+            return self._folded()
+        for axis in range(base.ndim):
+            line = np.moveaxis(base, axis, 0)
+            step = _even_step(line) if len(line) > 1 else None
+            if step is not None:
+                strides[axis] += step
+                base = np.moveaxis(line[:1], 0, axis)
+        return Ids(self.shape, self.offset, tuple(strides), base)._folded()
 
     def _folded(self) -> Ids:
         """A one-element explicit part is a constant; an empty view has no ids at all."""
@@ -283,7 +289,7 @@ class Ids:
                 step = np.multiply(index, self.strides[axis], dtype=dtype)
                 step = np.broadcast_to(step, block).reshape(lift)
                 base = step if base is None else base + step
-        return Ids(shape, self.offset, strides, base)._folded()
+        return Ids(shape, self.offset, strides, base)._evened()
 
     def lane(self, number: tuple[int, ...]) -> Ids:
         """The 1-D view ``self[:, *number]``."""

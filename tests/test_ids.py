@@ -146,6 +146,11 @@ def test_gathering_rows_keeps_one_integer_per_row():
     assert P[:, 1, 2].strides == (0,) and P[:, 1, 2].base.size == 2
 
 
+def test_evenly_spaced_indices_give_affine_views():
+    rows = Ids.contiguous(5, (40, 3))[2 * np.arange(12).reshape(4, 3)]
+    assert rows.base is None and rows.strides == (18, 6, 1) and rows.offset == 5
+
+
 def test_evenly_spaced_parts_stay_affine():
     assert Ids.stack([Ids.contiguous(k, (4,)) for k in (5, 25, 45)], 1).base is None
 
