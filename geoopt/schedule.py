@@ -54,7 +54,9 @@ def schedule(plan: Plan, workers: int) -> Schedule:
     is_local = sweep.phase == LOCAL
     worker = np.where(is_local, sweep.worker, 0)
     chain = np.where(is_local, 2 * sweep.high + (sweep.low < sweep.high), _chains(sweep))
-    order = np.lexsort((np.arange(len(chain)), sweep.levels, sweep.last, chain, worker, sweep.phase))
+    # tasks of several ranges go level by level in every phase, so that additions have one order
+    stage = np.where(sweep.low < sweep.high, sweep.levels, 0)
+    order = np.lexsort((np.arange(len(chain)), sweep.levels, sweep.last, stage, chain, worker, sweep.phase))
     shares = np.zeros((0, workers + 1), np.int64)
     for phase in np.unique(sweep.phase):
         begin, end = np.searchsorted(sweep.phase[order], (phase, phase + 1))
@@ -95,7 +97,7 @@ class _Sweep:
         self.first, self.last = np.zeros(count), np.zeros(count)
         self.low, self.high, self.worker = (np.zeros(count, np.int64) for _ in range(3))
         self.phase = np.full(count, LOCAL)
-        self._last_addition = max((k.level for k in plan.kernels if k.added), default=0)
+        self._last_addition = 0  # the last step of additions so far
         writers = Writers(plan)
         for number, mine in enumerate(plan.rows_of_kernels()):
             self._kernel(plan.kernels[number], mine, writers)
@@ -128,11 +130,12 @@ class _Sweep:
         self.worker[mine] = low * self.workers // self.ranges
         is_local = (self.worker[mine] == high * self.workers // self.ranges) & (step == kernel.level)
         turn = np.zeros(len(mine), np.int64)
-        if kernel.added:  # all in one order, whatever their levels
+        if kernel.added:
             turn = np.minimum(high - low, 1)
             turn[(turn > 0) & ((first < high - 0.5) | (last >= high + 0.5))] = 2
             is_local &= turn < 2
-            step = np.maximum(step, self._last_addition)
+            self._last_addition = max(int(step.max(initial=0)), self._last_addition)
+            step = np.full(len(mine), self._last_addition)
         self.phase[mine] = np.where(is_local, LOCAL, LATER + TURNS * step + turn)
 
 

@@ -130,6 +130,29 @@ def test_the_order_of_additions_does_not_depend_on_the_threads():
         np.testing.assert_array_equal(order[1], orders[0][1])
 
 
+def test_additions_of_several_levels_have_one_order():
+    V, F = cloth_mesh(12_000)
+    rows, cols = (np.broadcast_to(i, (len(F), 3, 3)) for i in (F[:, :, None], F[:, None, :]))
+
+    def assembled(x):
+        first = np.sin(x[F][:, :, None] * x[F][:, None, :])
+        nearby = np.bincount(F.ravel(), weights=np.cos(x[F] ** 2).ravel(), minlength=len(x))
+        second = np.sqrt(1 + (nearby[F][:, :, None] - x[F][:, None, :]) ** 2)
+        A, B = (from_triplets(rows, cols, blocks, (len(x), len(x))) for blocks in (first, second * second[:, ::-1]))
+        return A - B
+
+    x = np.random.default_rng(0).uniform(-1, 1, len(V))
+    truth = assembled(x)
+    results = []
+    for threads in (1, 2, 3, 5):
+        program, seen = compiled(assembled, x, threads=threads, assembly="scatter")
+        assert conflicts(seen["schedule"]) == 0
+        results.append(program(x).data.copy())
+        np.testing.assert_array_equal(results[-1], results[0])
+    assert len({k.level for k in program.plan.kernels if k.added}) >= 1
+    np.testing.assert_allclose(results[0], truth.data, rtol=0, atol=1e-12 * np.abs(truth.data).max())
+
+
 def conflicts(schedule):
     """Entries that two workers touch in one phase, if one of them adds or writes."""
     plan, found = schedule.plan, 0
