@@ -177,7 +177,7 @@ class Ids:
     def _evened(self) -> Ids:
         """Affine along the axes on which the explicit part is evenly spaced."""
         base, strides = self.base, list(self.strides)
-        if base is None:
+        if base is None or not self.size:
             return self._folded()
         for axis in range(base.ndim):
             line = np.moveaxis(base, axis, 0)

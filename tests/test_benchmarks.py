@@ -77,8 +77,8 @@ def test_calls_are_made_within_their_context_and_entering_it_is_not_timed():
 
 def test_fast_calls_are_repeated_within_a_round():
     clock = Clock()
-    method.compared([Candidate("a", "a", 1, clock.worker("a", [1e-3]))], rounds=2, clock=clock)
-    assert len(clock.log) == 2 + 2 * 9
+    method.compared([Candidate("a", "a", 1, clock.worker("a", [2e-3]))], rounds=2, budget=0.05, clock=clock)
+    assert len(clock.log) == 2 + 2 * 25
 
 
 def test_the_work_of_others_is_what_all_cores_do_without_us(monkeypatch):

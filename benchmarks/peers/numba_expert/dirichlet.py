@@ -22,9 +22,8 @@ PLACE = np.array([[max(r, c) * (max(r, c) + 1) // 2 + min(r, c) for c in range(6
 
 
 @numba.njit(inline="always", **SERIAL)
-def _eight(x, F, area, B, faces, first, count, slope, block):
-    """Gradients (6, 8) and lower triangles (21, 8) of Hessians of up to eight triangles."""
-    J, b, w = np.empty((4, LANES), x.dtype), np.empty((6, LANES), x.dtype), np.empty(LANES, x.dtype)
+def _maps(x, F, area, B, faces, first, count, J, b, w):
+    """Of up to eight triangles the maps (4, 8), the derivatives by the corners (6, 8) and the areas (8,)."""
     for l in range(LANES):  # noqa: E741
         f = faces[first + min(l, count - 1)]
         w[l] = area[f]
@@ -36,6 +35,13 @@ def _eight(x, F, area, B, faces, first, count, slope, block):
                 for i in range(3):
                     s += x[F[f, i], a] * b[2 * i + c, l]
                 J[2 * a + c, l] = s
+
+
+@numba.njit(inline="always", **SERIAL)
+def _eight(x, F, area, B, faces, first, count, slope, block):
+    """Gradients (6, 8) and lower triangles (21, 8) of Hessians of up to eight triangles."""
+    J, b, w = np.empty((4, LANES), x.dtype), np.empty((6, LANES), x.dtype), np.empty(LANES, x.dtype)
+    _maps(x, F, area, B, faces, first, count, J, b, w)
     for l in range(LANES):  # noqa: E741
         j0, j1, j2, j3 = J[0, l], J[1, l], J[2, l], J[3, l]
         r = 1 / (j0 * j3 - j1 * j2)
