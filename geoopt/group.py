@@ -25,6 +25,8 @@ from .patterns import sorting
 from .references import lanes
 from .structure import Structure
 
+MOST_TAGS = 1 << 20  # of the author; numbers below stand for the terms of sums
+
 
 @dataclass(frozen=True, eq=False)
 class Place:
@@ -265,7 +267,7 @@ def _restricted(root: Root, members: np.ndarray) -> Root:
 
 
 def _blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
-    """Join groups of one level whose members are the same elements and share computed values, or a tag."""
+    """Join groups of one level whose members are the same elements and share computed values, terms, or a tag."""
     tagged = cut.graph.tagged()
     tags = [_tags(cut, g, tagged) for g in groups]
     reach = [
@@ -308,4 +310,16 @@ def _elementwise_reach(cut: Cut, structure: Structure, g: Group) -> set[int]:
             continue
         seen.add(node.index)
         todo += [r.target for r in cut.references[node.index] if r.is_regular]
+        if node.op == "segment_sum":
+            seen |= _terms(cut, node)
     return seen
+
+
+def _terms(cut: Cut, node: Node) -> set[int]:
+    """Negative numbers, equal for sums of the same elements of a node, term by term: they share what these read."""
+    terms = node.operands[0].to_array()
+    of_node = [(t, terms[t.places_in(terms)]) for t in cut.graph.nodes_of(node.operands[0])]
+    offsets = node.offsets.tobytes()
+    return {
+        -1 - abs(hash((t.index, offsets, ((ids - t.first) // t.lanes).tobytes()))) - MOST_TAGS for t, ids in of_node
+    }

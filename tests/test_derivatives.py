@@ -244,6 +244,7 @@ def test_random_programs_have_the_hessian_that_products_give(seed, length, n):
     x, y = rng.uniform(-1, 1, n), rng.uniform(-1, 1, (n, 3))
     direction = rng.normal(size=n), rng.normal(size=(n, 3))
     f = random_energy(seed, length)
+    assume(not takes_root_of_zero(lambda: f(x, y, 0.7, F)))  # where 0 times infinity is documented
     H = geoopt.hessian(f, (0, 1))(x, y, 0.7, F)
     product = geoopt.hessian_product(f, (0, 1))(x, y, 0.7, F, direction)
     flat = [np.concatenate([a.ravel(), b.ravel()]) for a, b in (direction, product)]
