@@ -11,7 +11,7 @@ Buffers are numbered: the variables in call order, then the outputs, then the wo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,7 +25,7 @@ from .patterns import sorting
 from .references import lanes
 from .structure import Structure
 
-MOST_TAGS = 1 << 20  # of the author; numbers below stand for the terms of sums
+Shared = Hashable  # what kernels of the same elements may have in common: nodes by index, terms of sums, tags
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +274,7 @@ def _blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
         t | (_elementwise_reach(cut, structure, g) if cut.options.blocks else set())
         for t, g in zip(tags, groups, strict=True)
     ]
-    joined: list[tuple[list[Group], set[int]]] = []
+    joined: list[tuple[list[Group], set[Shared]]] = []
     for g, touched in zip(groups, reach, strict=True):
         matching = [
             pair
@@ -289,21 +289,22 @@ def _blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
     ]
 
 
-def _tags(cut: Cut, g: Group, tagged: list[set[int]]) -> set[int]:
-    """Negative numbers of the author's blocks that a group's values belong to."""
+def _tags(cut: Cut, g: Group, tagged: list[set[int]]) -> set[Shared]:
+    """The author's blocks that a group's values belong to."""
     mine = {n.index for r in g.roots for n in cut.graph.nodes_of(r.ids)}
-    return {-1 - i for i, block in enumerate(tagged) if mine <= block}
+    return {("tag", i) for i, block in enumerate(tagged) if mine <= block}
 
 
-def _elementwise_reach(cut: Cut, structure: Structure, g: Group) -> set[int]:
-    """The nodes that a group computes element by element; empty where it does not cover whole elements."""
+def _elementwise_reach(cut: Cut, structure: Structure, g: Group) -> set[Shared]:
+    """The nodes that a group computes element by element, and the terms of its sums; empty where it does not cover
+    whole elements."""
     owners = [structure.graph.nodes_of(r.ids) for r in g.roots]
     if any(len(nodes) != 1 or not nodes[0].shape or nodes[0].shape[0] != g.size for nodes in owners):
         return set()
     if any(r.ids.base is not None for r in g.roots):
         return set()
     todo = [nodes[0] for nodes in owners]
-    seen: set[int] = set()
+    seen: set[Shared] = set()
     while todo:
         node = todo.pop()
         if node.index in seen or node.is_leaf or structure.reads(node, g.level):
@@ -315,11 +316,9 @@ def _elementwise_reach(cut: Cut, structure: Structure, g: Group) -> set[int]:
     return seen
 
 
-def _terms(cut: Cut, node: Node) -> set[int]:
-    """Negative numbers, equal for sums of the same elements of a node, term by term: they share what these read."""
+def _terms(cut: Cut, node: Node) -> set[Shared]:
+    """Equal for sums of the same elements of a node, term by term: they share what these read."""
     terms = node.operands[0].to_array()
     of_node = [(t, terms[t.places_in(terms)]) for t in cut.graph.nodes_of(node.operands[0])]
-    offsets = node.offsets.tobytes()
-    return {
-        -1 - abs(hash((t.index, offsets, ((ids - t.first) // t.lanes).tobytes()))) - MOST_TAGS for t, ids in of_node
-    }
+    offsets = hash(node.offsets.tobytes())
+    return {("terms", t.index, offsets, hash(((ids - t.first) // t.lanes).tobytes())) for t, ids in of_node}
