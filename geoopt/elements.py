@@ -53,7 +53,7 @@ class Levels:
         ids = column.to_array(np.int64)
         found = np.full(len(ids), -1, np.int32 if self.starts[-1] < 2**31 else np.int64)
         for node, start in zip(self.nodes, self.starts, strict=False):
-            inside = (ids >= node.first) & (ids < node.end)
+            inside = node.places_in(ids)
             found[inside] = ids[inside] + (int(start) - node.first)
         return found
 

@@ -51,8 +51,7 @@ def _memory(traced: Traced, inputs: list[np.ndarray]) -> np.ndarray:
 
 def _apply(node: Node, operands: list[np.ndarray]) -> np.ndarray:
     if node.op == "segment_sum":
-        lengths = np.diff(node.offsets)
-        return np.bincount(np.repeat(np.arange(len(lengths)), lengths), operands[0], len(lengths))
+        return np.bincount(node.segments, operands[0], node.size)
     if node.op == "join":
         return operands[0]
     if node.op in BLOCK_OPS:

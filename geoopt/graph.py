@@ -66,6 +66,11 @@ class Node:
     def ids(self) -> Ids:
         return Ids.contiguous(self.first, self.shape)
 
+    @property
+    def segments(self) -> np.ndarray:
+        """Of a segment sum, the segment of each of its operand's entries."""
+        return np.repeat(np.arange(self.size, dtype=self.offsets.dtype), np.diff(self.offsets))
+
     def places_in(self, ids: np.ndarray) -> np.ndarray:
         """Where some ids (k,) are scalars of this node."""
         return np.flatnonzero((ids >= self.first) & (ids < self.end))

@@ -109,7 +109,7 @@ class _Walk:
         ids = column.to_array()
         values = np.empty(len(ids))
         for node in nodes:
-            inside = (ids >= node.first) & (ids < node.end)
+            inside = node.places_in(ids)
             values[inside] = node.values.ravel()[ids[inside] - node.first]
         if len(values) and (values == values[0]).all():
             return self.template.make("constant", (), float(values[0]))

@@ -18,19 +18,18 @@ from .ids import Ids
 from .patterns import sorting
 from .rebuild import Rebuild
 from .references import reachable
+from .terms import expanded
 
 SAMPLE = 64  # sums that are looked at before all are
 
 
 def with_local_sums(traced: Traced) -> Traced:
     """The same program with fewer terms."""
-    sums = sum(n.op == "segment_sum" for n in reachable(traced))
-    traced = _Flat(traced).traced() if sums and _adds_sums(traced) else traced
-    return _Local(traced).traced() if sums else traced
-
-
-def _adds_sums(traced: Traced) -> bool:
-    return any(n.op == "add" and _sums_read(traced, n) for n in reachable(traced))
+    if any(n.op == "add" and _sums_read(traced, n) for n in reachable(traced)):
+        traced = _Flat(traced).traced()
+    if any(n.op == "segment_sum" and _is_repeated(traced, n) for n in reachable(traced)):
+        traced = _Local(traced).traced()
+    return traced
 
 
 def _sums_read(traced: Traced, node: Node) -> list[Node]:
@@ -53,62 +52,39 @@ class _Flat(Rebuild):
                 self.readers.setdefault(node.index, set()).add(reader)
 
     def traced(self) -> Traced:
-        live = {n.index for n in self.live}
-        for node in self.old.nodes:
-            if node.index in live or node.op == "variable":
-                flat = self._flat(node) if node.op == "add" else None
-                if flat is None:
-                    self.copy(node)
-                else:
-                    self.keep(node, flat)
-        return self.result()
+        return self.replaced({n.index for n in self.live}, self._flat)
 
     def _flat(self, node: Node) -> Node | None:
-        sums = _sums_read(self.before, node)
+        sums = _sums_read(self.before, node) if node.op == "add" else []
         if not sums or any(self.readers[s.index] != {node.index} for s in sums) or len(node.shape) != 1:
             return None
-        picks = [o.to_array().ravel() - s.first for o, s in zip(node.operands, sums, strict=True)]
-        counts = [np.diff(s.offsets)[p] for s, p in zip(sums, picks, strict=True)]
-        ids = np.sort(np.stack([o.to_array().ravel() for o in node.operands]), axis=0)
-        _, first = np.unique(ids[0].astype(np.int64) * self.old.size + ids[1], return_index=True)
-        if sum(int(c[first].sum()) for c in counts) > sum(
-            s.operands[0].size for s in {s.index: s for s in sums}.values()
-        ):
+        pairs = np.stack([o.to_array(np.int64).ravel() for o in node.operands])
+        low, high = np.sort(pairs, axis=0)
+        _, first = np.unique(low * self.old.size + high, return_index=True)
+        distinct = {s.index: s for s in sums}.values()
+        counts = [np.diff(s.offsets)[ids - s.first] for s, ids in zip(sums, pairs, strict=True)]
+        if sum(int(c[first].sum()) for c in counts) > sum(s.operands[0].size for s in distinct):
             return None  # terms would be added up several times
-        offsets = np.concatenate([[0], np.cumsum(counts[0] + counts[1], dtype=np.int64)])
-        terms = np.empty(offsets[-1], np.int64)
-        starts = (offsets[:-1], offsets[:-1] + counts[0])
-        for s, pick, count, start in zip(sums, picks, counts, starts, strict=True):
-            step = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-            old = s.operands[0].to_array()[np.repeat(s.offsets[pick], count) + step]
-            terms[np.repeat(start, count) + step] = self.moved_ids(old)
-        return self.graph.segment_sum(Ids.spaced(terms), offsets)
+        ids, segments = pairs.T.ravel(), np.repeat(np.arange(node.size), 2)
+        for inner in distinct:
+            ids, segments = expanded(inner, ids, segments)
+        order, offsets = sorting(segments, node.size)
+        return self.graph.segment_sum(Ids.spaced(self.moved_ids(ids[order])), offsets)
 
 
 class _Local(Rebuild):
     """What elements add to one entry is added up before."""
 
     def traced(self) -> Traced:
-        live = {n.index for n in reachable(self.before)}
-        for node in self.old.nodes:
-            if node.index in live or node.op == "variable":
-                summed = self._summed(node) if node.op == "segment_sum" else None
-                if summed is None:
-                    self.copy(node)
-                else:
-                    self.keep(node, summed)
-        return self.result()
+        return self.replaced({n.index for n in reachable(self.before)}, self._summed)
 
     def _summed(self, node: Node) -> Node | None:
         """A sum of one term per element and entry, where all elements have few different ones."""
+        if node.op != "segment_sum" or not _is_repeated(self.before, node):
+            return None
         targets = self.old.nodes_of(node.operands[0])
-        is_plain = all(t.shape and not t.is_leaf and t.op not in ("segment_sum", "join") for t in targets)
-        if not is_plain or len({t.shape[0] for t in targets}) != 1:
-            return None
-        element, lane = self._elements(targets, node.operands[0].to_array())
-        segment = np.repeat(np.arange(node.size, dtype=np.int32), np.diff(node.offsets))
-        if not _is_repeated(element, segment):
-            return None
+        element, lane = _elements(targets, node.operands[0].to_array())
+        segment = node.segments
         order, _ = sorting(element, targets[0].shape[0])
         order = order[sorting(segment[order], node.size)[0]]
         starts = _starts(element[order], segment)
@@ -122,17 +98,6 @@ class _Local(Rebuild):
         offsets = np.searchsorted(segment[starts], np.arange(node.size + 1))
         return self.graph.segment_sum(Ids.spaced(ids), offsets)
 
-    def _elements(self, targets: list[Node], terms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of each term the element, and the lane among those of all targets."""
-        element, lane, before = np.empty(len(terms), np.int32), np.empty(len(terms), np.int32), 0
-        for target in targets:
-            at = target.places_in(terms)
-            local = terms[at] - terms.dtype.type(target.first)
-            element[at] = local // target.lanes
-            lane[at] = local - element[at] * target.lanes + before
-            before += target.lanes
-        return element, lane
-
     def _total(self, targets: list[Node], lanes: np.ndarray) -> Ids:
         """The sum of some lanes, for all elements."""
         views = []
@@ -145,11 +110,28 @@ class _Local(Rebuild):
         return functools.reduce(lambda a, b: self.graph.apply("add", (a, b)).ids, views)
 
 
-def _is_repeated(element: np.ndarray, segment: np.ndarray) -> bool:
-    """Whether some of the first sums have several terms of one element."""
-    some = int(np.searchsorted(segment, min(SAMPLE, segment[-1] + 1))) if len(segment) else 0
-    pairs = np.stack([segment[:some], element[:some]])
-    return np.unique(pairs, axis=1).shape[1] < some
+def _is_repeated(traced: Traced, node: Node) -> bool:
+    """Whether a sum is one of elements' values, and some of its first segments have several terms of one element."""
+    targets = traced.graph.nodes_of(node.operands[0])
+    is_plain = all(t.shape and not t.is_leaf and t.op not in ("segment_sum", "join") for t in targets)
+    if not is_plain or len({t.shape[0] for t in targets}) != 1:
+        return False
+    some = int(node.offsets[: SAMPLE + 1][-1])
+    element, _ = _elements(targets, node.operands[0][:some].to_array())
+    segment = np.searchsorted(node.offsets, np.arange(some), side="right")
+    return np.unique(np.stack([segment, element]), axis=1).shape[1] < some
+
+
+def _elements(targets: list[Node], terms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each term the element, and the lane among those of all targets."""
+    element, lane, before = np.empty(len(terms), np.int32), np.empty(len(terms), np.int32), 0
+    for target in targets:
+        at = target.places_in(terms)
+        local = terms[at] - terms.dtype.type(target.first)
+        element[at] = local // target.lanes
+        lane[at] = local - element[at] * target.lanes + before
+        before += target.lanes
+    return element, lane
 
 
 def _starts(element: np.ndarray, segment: np.ndarray) -> np.ndarray:

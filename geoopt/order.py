@@ -22,6 +22,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from .graph import Node
 from .ids import Ids
 from .kernel import Kernel, Leaf
+from .patterns import ranges
 from .plan import ROW_TERMS
 
 FAR = 1 << 15  # entries; what `compress` can address from the middle of its span
@@ -200,8 +201,7 @@ def _runs(key: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
     begin = np.concatenate([[0], np.flatnonzero(key[1:] != key[:-1]) + 1]).astype(np.int64)
     lengths = np.diff(np.append(begin, len(key)))
     parts = -(-lengths // longest)
-    within = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
-    begin = np.repeat(begin, parts) + within * longest
+    begin = np.repeat(begin, parts) + ranges(np.zeros_like(parts), parts) * longest
     return begin, np.append(begin[1:], len(key))
 
 

@@ -39,6 +39,12 @@ class Pattern:
         return sp.csr_array((tag, self.indices, self.indptr), shape=self.shape)
 
 
+def ranges(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The integers from each of ``firsts`` on, so many of them, one range after another."""
+    before = np.cumsum(counts) - counts
+    return np.arange(int(counts.sum())) + np.repeat(firsts - before, counts)
+
+
 @numba.njit(cache=True, nogil=True)
 def sorting(keys: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
     """A stable order of integer keys below ``length``, by counting, and the offsets of each key."""

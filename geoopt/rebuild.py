@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -42,6 +43,17 @@ class Rebuild:
             self.keep(node, self.graph.apply_block(node.op, operands))
         else:
             self.keep(node, self.graph.apply(node.op, operands))
+
+    def replaced(self, live: set[int], replacement: Callable[[Node], Node | None]) -> Traced:
+        """The program with some nodes replaced; None leaves one as it is. live : the nodes that it needs"""
+        for node in self.old.nodes:
+            if node.index in live or node.op == "variable":
+                new = replacement(node)
+                if new is None:
+                    self.copy(node)
+                else:
+                    self.keep(node, new)
+        return self.result()
 
     def moved_ids(self, ids: np.ndarray) -> np.ndarray:
         """New ids of old ones."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .graph import Graph, Node, Traced
-from .patterns import sorting
+from .patterns import ranges, sorting
 from .references import Reference, reachable
 
 LINEAR = {"add": (1, 1), "subtract": (1, -1), "negative": (-1,)}  # signs of the operands
@@ -78,9 +78,7 @@ class _Flow:
         if len(self.entries) == len(self.offsets) - 1:  # one each
             return np.arange(len(scalars)), scalars
         counts = np.diff(self.offsets)[scalars]
-        which = np.repeat(np.arange(len(scalars)), counts)
-        first = self.offsets[scalars] - (np.cumsum(counts) - counts)
-        return which, np.arange(len(which)) + first[which]
+        return np.repeat(np.arange(len(scalars)), counts), ranges(self.offsets[scalars], counts)
 
 
 class _Sums:
@@ -191,8 +189,7 @@ class _Sums:
         if (flow.signs != flow.signs[0]).any():
             return None
         terms = node.operands[0].to_array()
-        segments = np.repeat(np.arange(node.size, dtype=np.int32), np.diff(node.offsets))
-        found = {}
+        segments, found = node.segments, {}
         for element in self.targets_of[node.index].values():
             at = element.places_in(terms)
             which, goes = flow.of(segments[at])

@@ -66,8 +66,7 @@ def with_terms_in_order(traced: Traced, found: dict[int, Stream]) -> tuple[Trace
     nodes = list(graph.nodes)
     for index, stream in found.items():
         node = nodes[index]
-        segment = np.repeat(np.arange(node.size, dtype=np.int32), np.diff(node.offsets))
-        order = np.lexsort((stream.entries, segment))
+        order = np.lexsort((stream.entries, node.segments))
         if (order[1:] < order[:-1]).any():
             terms = node.operands[0].to_array()[order]
             nodes[index] = replace(node, operands=(Ids.spaced(terms),))
@@ -127,5 +126,5 @@ def _is_evaluated_once(traced: Traced, node: Node, readers: dict[int, list[Refer
 
 def _lists_once(ids: np.ndarray, node: Node) -> bool:
     """Whether every scalar of a node is listed exactly once."""
-    local = ids[(ids >= node.first) & (ids < node.end)] - node.first
+    local = ids[node.places_in(ids)] - node.first
     return len(local) == node.size and bool((np.bincount(local, minlength=node.size) == 1).all())

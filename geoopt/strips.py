@@ -11,6 +11,7 @@ import numpy as np
 
 from .kernel import Loop
 from .order import Order
+from .patterns import ranges
 from .plan import STRIP, whole_strips
 
 
@@ -23,7 +24,7 @@ class Strips:
         lengths = order.end - order.begin
         room = whole_strips(lengths) * STRIP
         # positions in the order, the last strip of every task filled up with its last member
-        at = np.arange(room.sum()) - np.repeat(np.cumsum(room) - room, room)
+        at = ranges(np.zeros_like(room), room)
         padded = members[np.minimum(at, np.repeat(lengths, room) - 1) + np.repeat(order.begin, room)]
         self._first, self._counts = loop.offsets[padded], loop.counts[padded].astype(dtype)
         by_strip = self._counts.reshape(-1, STRIP)

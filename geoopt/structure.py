@@ -122,7 +122,7 @@ class Structure:
             kinds = terms.reshape(-1) if terms.size else np.array([digest("load")])
             return kinds, [lengths]
         kinds, kind_of = np.unique(terms, return_inverse=True)
-        segment = np.repeat(np.arange(len(lengths)), lengths)
+        segment = node.segments
         counts = [np.bincount(segment[kind_of == k], minlength=len(lengths)) for k in range(len(kinds))]
         return kinds, counts
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from .graph import Graph, Node
 from .ids import Ids
+from .patterns import ranges
 
 
 def flat_terms(graph: Graph, node: Node) -> tuple[Ids, np.ndarray]:
@@ -14,14 +15,14 @@ def flat_terms(graph: Graph, node: Node) -> tuple[Ids, np.ndarray]:
     A sum over a mesh is made in two levels, in a fixed order. A derivative does not care, and sees one sum.
     """
     view = node.operands[0]
-    segments = np.repeat(np.arange(node.size, dtype=node.offsets.dtype), np.diff(node.offsets))
+    segments = node.segments
     inner = _sums(graph, view)
     if not inner:
         return view, segments
     ids = view.to_array(np.int64).ravel()
     while inner:
         for node_ in inner:
-            ids, segments = _expanded(node_, ids, segments)
+            ids, segments = expanded(node_, ids, segments)
         inner = _sums(graph, Ids.explicit(ids))
     order = np.lexsort((ids, segments))
     return Ids.spaced(ids[order]), segments[order]
@@ -31,12 +32,10 @@ def _sums(graph: Graph, view: Ids) -> list[Node]:
     return [n for n in graph.nodes_of(view) if n.op == "segment_sum"]
 
 
-def _expanded(inner: Node, ids: np.ndarray, segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def expanded(inner: Node, ids: np.ndarray, segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Terms with those that belong to one sum replaced by its terms."""
     hit = (ids >= inner.first) & (ids < inner.end)
     at = ids[hit] - inner.first
     lengths = np.diff(inner.offsets).astype(np.int64)[at]
-    ends = np.cumsum(lengths)
-    jump = np.repeat(inner.offsets[at] - (ends - lengths), lengths)
-    terms = inner.operands[0].to_array(np.int64).ravel()[np.arange(len(jump)) + jump]
+    terms = inner.operands[0].to_array(np.int64).ravel()[ranges(inner.offsets[at], lengths)]
     return np.concatenate([ids[~hit], terms]), np.concatenate([segments[~hit], np.repeat(segments[hit], lengths)])

@@ -152,13 +152,18 @@ def test_clicks_beside_the_surface_and_drags_make_none(opened):
     assert simulation.handles == []
 
 
-def test_the_gizmo_drags_the_surface(opened):
+def with_a_chosen_handle(opened):
+    """The sample's handles, the second one chosen: the simulation, its window, the handle."""
     simulation = small_arap()
     simulation.load(handles.SAMPLES / "arap.json")
     window = opened(ArapWindow, simulation)
-    top = simulation.handles[1]
-    window.choose(top)
+    window.choose(simulation.handles[1])
     tick(3)
+    return simulation, window, simulation.handles[1]
+
+
+def test_the_gizmo_drags_the_surface(opened):
+    simulation, window, top = with_a_chosen_handle(opened)
     import polyscope as ps
 
     middle, before = np.array(place_of(top.middle)), top.frame.copy()
@@ -174,12 +179,7 @@ def test_the_gizmo_drags_the_surface(opened):
 
 
 def test_the_gizmo_turns_the_surface(opened):
-    simulation = small_arap()
-    simulation.load(handles.SAMPLES / "arap.json")
-    window = opened(ArapWindow, simulation)
-    top = simulation.handles[1]
-    window.choose(top)
-    tick(3)
+    simulation, _, top = with_a_chosen_handle(opened)
     middle, before = np.array(place_of(top.middle)), top.frame.copy()
     start = middle + 48 * np.array([0.5, 0.87])  # on the outer ring
     drag(start, start + 40 * np.array([-0.87, 0.5]))
