@@ -4,14 +4,15 @@ Takes: `Schedule` whose plan gives every intermediate an entry of its own.
 Gives: `Schedule` with the same tasks, whose intermediates share a smaller workspace.
 Ensures: the values of a task stay until its last reader has run; each task writes whole contiguous runs.
 
-A task's intermediates are one block of memory, lane after lane. When the last task that reads a block has run,
+A task's intermediates are one block of memory: lane after lane, so that whole vectors are written, or, where readers
+want several values of one member together, member after member. When the last task that reads a block has run,
 the next task on the same thread takes the block over, so that on a mesh in good order all intermediates stay
 in the cache. Blocks that another phase reads are never taken over.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,34 +24,86 @@ from .writers import Writers, entries
 MANY, STAGGER = 512, 24  # entries of a long lane, and more, so that lanes do not share the same sets of the cache
 
 
+@dataclass(frozen=True)
+class _Block:
+    """The block that each task of a kernel writes.
+
+    lanes : values per member;  by_member : whether a member's values are neighbours
+    """
+
+    lanes: int
+    by_member: bool
+
+    @property
+    def stride(self) -> int:
+        return self.lanes if self.by_member else 1
+
+    def access(self, buffer: int, lane: int) -> Access:
+        """How a lane is written."""
+        return Access(buffer, lane, self.stride, lane=0) if self.by_member else Access(buffer, 0, 1, lane=lane)
+
+
 def allocate(schedule: Schedule) -> Schedule:
     plan = schedule.plan
-    lanes = [_lanes(plan, k) for k in plan.kernels]
     if not plan.workspace_size:
         return schedule
     rows_of = plan.rows_of_kernels()
+    blocks = _blocks(plan)
     last_reader = _last_readers(plan, rows_of)
-    apart = _rounded(plan.tasks[:, END] - plan.tasks[:, BEGIN])
-    room = np.array(lanes)[plan.tasks[:, KERNEL]] * apart
-    bases, size = _bases(schedule.shares, last_reader, room)
-    physical = _physical_entries(plan, rows_of, bases, apart)
-    tables = Tables(plan.workspace + 1)
-    kernels = tuple(_relocated(plan, k, physical, tables) for k in plan.kernels)
+    members = _rounded(plan.tasks[:, END] - plan.tasks[:, BEGIN])
+    lanes, strides = (
+        np.array([getattr(b, name) for b in blocks])[plan.tasks[:, KERNEL]] for name in ("lanes", "stride")
+    )
+    apart = np.where(strides == 1, members, 1)
+    bases, size = _bases(schedule.shares, last_reader, lanes * members)
     tasks = plan.tasks.copy()
-    tasks[:, SHIFT], tasks[:, APART] = bases - tasks[:, BEGIN], apart
+    tasks[:, SHIFT], tasks[:, APART] = bases - tasks[:, BEGIN] * strides, apart
+    physical = _physical_entries(plan, rows_of, blocks, tasks, size)
+    tables = Tables(plan.workspace + 1)
+    pairs = zip(plan.kernels, blocks, strict=True)
+    kernels = tuple(_relocated(plan, k, block, physical, tables) for k, block in pairs)
     moved = replace(plan, workspace_size=size, tables=tuple(tables.arrays), kernels=kernels, tasks=tasks)
     return Schedule(moved, schedule.shares)
+
+
+def _blocks(plan: Plan) -> list[_Block]:
+    """Per kernel the shape of its blocks: by member where most of what is read of them is read as neighbours."""
+    writer = np.zeros(plan.workspace_size, np.int16 if len(plan.kernels) < 2**15 else np.int32)
+    for number, kernel in enumerate(plan.kernels):
+        for access in (a for places in _intermediates(plan, kernel) for a in places):
+            writer[entries(plan, access, kernel.size)] = number
+    alone, together = np.zeros(len(plan.kernels)), np.zeros(len(plan.kernels))
+    for kernel in plan.kernels:
+        families: dict[tuple, list[Access]] = {}
+        for a in dict.fromkeys(kernel.reads):
+            if a.buffer == plan.workspace:
+                families.setdefault((a.table, a.stride, a.loop, a.offset if a.table is None else None), []).append(a)
+        for family in families.values():
+            of_kernels = np.bincount(writer[_read(plan, kernel, family[0])], minlength=len(plan.kernels))
+            total = together if len(family) > 1 else alone
+            total += len(family) * of_kernels
+    lanes = np.array([len(_intermediates(plan, k)) for k in plan.kernels])
+    values = lanes * [k.size for k in plan.kernels]
+    by_member = (lanes > 1) & (together > alone) & (together >= values)
+    return [_Block(int(n), bool(is_by_member)) for n, is_by_member in zip(lanes, by_member, strict=True)]
+
+
+def _intermediates(plan: Plan, kernel: PlannedKernel) -> list[list[Access]]:
+    """The writes to the workspace, for each value that has any."""
+    written = ([a for a in places if a.buffer == plan.workspace] for places in kernel.writes)
+    return [places for places in written if places]
+
+
+def _read(plan: Plan, kernel: PlannedKernel, access: Access) -> np.ndarray | slice:
+    """The entries of the workspace that all members, or terms, read."""
+    count = kernel.size if access.loop is None else len(plan.table(access.table))  # type: ignore[arg-type]
+    return entries(plan, access, count)
 
 
 def _rounded(members: np.ndarray) -> np.ndarray:
     """Room per lane: one of few sizes, so that blocks fit where others were, from a few cache lines up."""
     room = np.left_shift(1, np.ceil(np.log2(np.maximum(members, 16))).astype(np.int64))
     return room + np.where(room >= MANY, STAGGER, 0)
-
-
-def _lanes(plan: Plan, kernel: PlannedKernel) -> int:
-    """How many intermediates each member has."""
-    return sum(any(a.buffer == plan.workspace for a in places) for places in kernel.writes)
 
 
 def _last_readers(plan: Plan, rows_of: list[np.ndarray]) -> np.ndarray:
@@ -87,30 +140,28 @@ def _bases(shares: np.ndarray, last_reader: np.ndarray, room: np.ndarray) -> tup
     return bases, size
 
 
-def _physical_entries(plan: Plan, rows_of: list[np.ndarray], bases: np.ndarray, apart: np.ndarray) -> np.ndarray:
-    """For each entry of the old workspace its entry in the new one."""
-    dtype = np.int32 if int((bases + apart).max(initial=0)) + plan.workspace_size < 2**31 else np.int64
-    physical = np.zeros(plan.workspace_size, dtype)
-    for kernel, rows in zip(plan.kernels, rows_of, strict=True):
-        lengths = plan.tasks[rows, END] - plan.tasks[rows, BEGIN]
-        at = np.repeat(bases[rows] - plan.tasks[rows, BEGIN], lengths) + np.arange(lengths.sum())
-        step = np.repeat(apart[rows], lengths)
-        lane = 0
-        for places in kernel.writes:
-            mine = [a for a in places if a.buffer == plan.workspace]
-            for access in mine:
+def _physical_entries(
+    plan: Plan, rows_of: list[np.ndarray], blocks: list[_Block], tasks: np.ndarray, size: int
+) -> np.ndarray:
+    """For each entry of the old workspace its entry in the new one, of ``size`` entries and with new ``tasks``."""
+    physical = np.zeros(plan.workspace_size, np.int32 if size < 2**31 else np.int64)
+    for kernel, rows, block in zip(plan.kernels, rows_of, blocks, strict=True):
+        lengths = tasks[rows, END] - tasks[rows, BEGIN]
+        at = np.repeat(tasks[rows, SHIFT], lengths) + np.arange(kernel.size) * block.stride
+        step = np.repeat(tasks[rows, APART], lengths)
+        for lane, places in enumerate(_intermediates(plan, kernel)):
+            for access in places:
                 physical[entries(plan, access, kernel.size)] = at + lane * step
-            lane += bool(mine)
     return physical
 
 
-def _relocated(plan: Plan, kernel: PlannedKernel, physical: np.ndarray, tables: Tables) -> PlannedKernel:
+def _relocated(plan: Plan, kernel: PlannedKernel, block: _Block, physical: np.ndarray, tables: Tables) -> PlannedKernel:
     """The kernel with new addresses in the workspace and all its columns in the new tables."""
     lane, writes = 0, []
     for places in kernel.writes:
         kept = [_kept(plan, a, tables) for a in places if a.buffer != plan.workspace]
         if len(kept) < len(places):
-            kept.append(Access(plan.workspace, 0, 1, lane=lane))
+            kept.append(block.access(plan.workspace, lane))
             lane += 1
         writes.append(tuple(kept))
     reads = []
@@ -118,8 +169,7 @@ def _relocated(plan: Plan, kernel: PlannedKernel, physical: np.ndarray, tables: 
         if access.buffer != plan.workspace:
             reads.append(_kept(plan, access, tables))
             continue
-        count = kernel.size if access.loop is None else len(plan.table(access.table))  # type: ignore[arg-type]
-        column = physical[entries(plan, access, count)]
+        column = physical[_read(plan, kernel, access)]
         if len(column) == 1 and access.table is None:
             reads.append(Access(plan.workspace, int(column[0])))
         else:

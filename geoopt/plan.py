@@ -29,9 +29,9 @@ class Access:
     Without a table entry i is at ``offset + stride * i`` of the buffer: uniform (stride 0), sequential (1) or
     strided. With one it is at ``table[i] + offset``: accesses that share a table are neighbours.
     An access with a *lane* is to the task's own block of intermediates, where `allocate` found room for it:
-    ``shift + lane * apart + i``, with shift and apart from the task. A *base* is the number of a base that each
-    task carries; the entries of the table count from it. A write *adds* its value -1, 0 or 1 times to what is there;
-    0 is to write it.
+    ``shift + lane * apart + stride * i + offset``, with shift and apart from the task. A *base* is the number of a
+    base that each task carries; the entries of the table count from it. A write *adds* its value -1, 0 or 1 times to
+    what is there; 0 is to write it.
     """
 
     buffer: int
@@ -56,9 +56,9 @@ class Access:
             if self.bits is not None:
                 return f"b{self.buffer}[{base}b{self.table}[i]{self.offset:+d}, row b{self.bits}[i]]"
             return f"b{self.buffer}[{base}b{self.table}[{i}]{self.offset:+d}]"
-        if self.lane is not None:
-            return f"b{self.buffer}[block, lane {self.lane}, i]"
         at = {0: "", 1: "i"}.get(self.stride, f"{self.stride}*i")
+        if self.lane is not None:
+            return f"b{self.buffer}[block, lane {self.lane}, {at}{self.offset:+d}]"
         return f"b{self.buffer}[{at}{self.offset:+d}]"
 
 
@@ -249,7 +249,7 @@ class Plan:
             entry, member, term = self.terms(row, access.loop)
             i = i[member] if access.bits is not None else entry
         if access.lane is not None:
-            return row[SHIFT] + access.lane * row[APART] + i
+            return row[SHIFT] + access.lane * row[APART] + access.stride * i + access.offset
         if access.table is None:
             return access.stride * i + access.offset
         at = i if access.column_loop is not None else i + row[COLUMN]

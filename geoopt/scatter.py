@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .graph import Graph, Node, Traced
+from .mirrors import align
 from .patterns import ranges, sorting
 from .references import Reference, reachable
 
@@ -40,6 +41,11 @@ class Scatter:
     def values(self) -> int:
         """How many values an element adds."""
         return int((self.entries[:, : self.lanes] >= 0).sum())
+
+    def mirrored(self) -> list[np.ndarray]:
+        """Views (2, elements) of the entries, for the lanes that are added twice."""
+        lanes = self.entries.reshape(2, -1, self.lanes)
+        return [lanes[:, :, k] for k in np.flatnonzero(lanes[1, 0] >= 0)]
 
 
 def scatters(
@@ -118,6 +124,7 @@ class _Sums:
             parts = good
         found: dict[int, list[Scatter]] = {}
         for of_sum in parts.values():
+            align([pair for part in of_sum.values() if len(part.entries) == 2 for pair in part.mirrored()])
             for element, part in of_sum.items():
                 found.setdefault(element, []).append(part)
         return found

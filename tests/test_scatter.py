@@ -11,6 +11,7 @@ import geoopt
 from geoopt.evaluate import evaluate
 from geoopt.meshes import bumpy
 from geoopt.meshes import cloth as cloth_mesh
+from geoopt.mirrors import align
 from geoopt.operators import (
     cloth,
     cloth_system,
@@ -221,3 +222,21 @@ def test_an_unknown_way_and_one_that_a_device_lacks():
         geoopt.Options(assembly="atomics")
     with pytest.raises(geoopt.ArgumentError, match="for the CPU"):
         geoopt.compile(cotan_laplacian, *bumpy(50), device="cuda-on-host", options=geoopt.Options(assembly="scatter"))
+
+
+def test_entries_and_their_mirror_images_are_listed_alike_for_all_elements():
+    n, rng = 50, np.random.default_rng(3)
+    corners = np.array([rng.permutation(n)[:3] for _ in range(200)])  # in any order, so that entries are, too
+    degrees = (3 * corners[:, :, None] + np.arange(3)).reshape(-1, 9)
+    pairs, lanes = [], [(a, b) for a in range(9) for b in range(a)]
+    for a, b in lanes:
+        entries = np.stack([degrees[:, a] * 3 * n + degrees[:, b], degrees[:, b] * 3 * n + degrees[:, a]])
+        pairs.append(np.sort(entries, axis=0))
+    before = [np.sort(pair, axis=0) for pair in pairs]
+    align(pairs)
+    assert all((np.sort(pair, axis=0) == old).all() for pair, old in zip(pairs, before, strict=True))
+    of_lane = dict(zip(lanes, pairs, strict=True))
+    for block in ((3, 0), (6, 0), (6, 3)):  # in blocks off the diagonal: rows in one list, columns in the other
+        for r, c in ((0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)):
+            steps = of_lane[block[0] + r, block[1] + c + 1] - of_lane[block[0] + r, block[1] + c]
+            assert (steps == 1).all(axis=1).any(), (block, r, c)

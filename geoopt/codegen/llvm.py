@@ -9,18 +9,20 @@ from __future__ import annotations
 from ..ops import OPS
 from ..plan import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT, STRIP, Joint, Plan, PlannedKernel
 from ..template import Expression, bottom_up
+from .llvm_interleave import suited
 from .llvm_math import Functions
 from .llvm_memory import FLAGS, Vectors, zeros
 from .llvm_prefetch import Prefetch
 from .llvm_projection import ROUTINES
 from .llvm_rows import Rows
-from .llvm_scatter import Additions
+from .llvm_scatter import Additions, Room
 
 
 def emit(plan: Plan, vectors: Vectors) -> str:
     """The text of a module with the functions ``k0, k1, ...``."""
     declarations: dict[str, None] = {}
-    functions = [_Function(plan, kernel, vectors, declarations).text(f"k{i}") for i, kernel in enumerate(plan.kernels)]
+    pairs = [(kernel, suited(kernel, vectors)) for kernel in plan.kernels]
+    functions = [_Function(plan, kernel, v, declarations).text(f"k{i}") for i, (kernel, v) in enumerate(pairs)]
     return "\n".join([*functions, *declarations, ""])
 
 
@@ -30,34 +32,40 @@ class _Function:
     def __init__(self, plan: Plan, kernel: PlannedKernel, vectors: Vectors, declarations: dict[str, None]):
         self.plan, self.kernel, self.vectors, self.declarations = plan, kernel, vectors, declarations
         self.loops_of = kernel.loops_of()
+        self.room = Room(kernel, vectors)
 
     def text(self, name: str) -> str:
         bodies = self._body("f"), self._body("t")
-        whole, rest = (body.lines(block) for body, block in zip(bodies, ("body", "tail"), strict=True))
+        whole, rest = (b.lines(block, self.room) for b, block in zip(bodies, ("body", "tail"), strict=True))
         lines = [f"define void @{name}(ptr noalias %buffers, ptr noalias %task) {{", "entry:"]
-        lines += [*self._entry(), *(line for body in bodies for line in body.allocations())]
-        lines += bodies[0].kept_allocation()
+        lines += [*self._entry(), *(line for body in bodies for line in body.allocations()), *self.room.allocations()]
         lines += [
             "  br label %head",
             "head:",
             "  %i = phi i64 [ %begin, %entry ], [ %next, %wrap ]",
+            *self.room.in_turn(),
             "  %whole = icmp slt i64 %i, %stop",
             "  br i1 %whole, label %body, label %rest",
             "body:",
             *whole,
+            *self.room.call(name, "%before", "%full"),
             "  br label %wrap",
             "wrap:",
             f"  %next = add i64 %i, {self.vectors.lanes}",
             "  br label %head",
             "rest:",
+            *self.room.call(name, "%before", "%full"),
+            "  %left = sub i64 %end, %i",
             "  %any = icmp slt i64 %i, %end",
             "  br i1 %any, label %tail, label %done",
             "tail:",
             *rest,
+            *self.room.call(name, "%room", "%left"),
             "  br label %done",
             "done:",
             "  ret void",
             "}",
+            self.room.text(name),
         ]
         return "\n".join(lines)
 
@@ -114,7 +122,7 @@ class _Body(Functions, Rows, Additions, Prefetch):
         self.joints = kernel.joints()
         self.joint_of = {id(e): joint for joint in self.joints for e in joint.sums}
 
-    def lines(self, block: str) -> list[str]:
+    def lines(self, block: str, room: Room) -> list[str]:
         self.block = block
         if self.is_full:
             self.prefetch()
@@ -127,13 +135,13 @@ class _Body(Functions, Rows, Additions, Prefetch):
         values = {i: self.value(r) for i, r in enumerate(self.kernel.roots) if loops[i] is None}
         for i, value in values.items():
             self._stores(i, value)
-        self.block = self.add_kept(self.block)
+        self.fill(room)
         return self.outer
 
     def _stores(self, root: int, value: str) -> None:
         for access in self.kernel.writes[root]:
             if access.adds:
-                self.keep(root, value)
+                self.keep(value)
             elif access.bits is None:
                 self.store(access, value)
             else:

@@ -1,4 +1,4 @@
-"""How kernels read and write memory in LLVM IR: sequential, strided, gathered, and rows of neighbours.
+"""How kernels read memory in LLVM IR: sequential, strided, gathered, and rows of neighbours.
 
 Neighbouring values (``x[p], x[p+1], x[p+2]``) are read as rows and transposed in registers, which is two to
 three times faster than gather instructions on the processors measured.
@@ -38,7 +38,12 @@ class Vectors:
     @property
     def stores_rows(self) -> bool:
         """Whether storing parts of a short vector is as fast as storing all of it (AVX-512), and lanes fill it."""
-        return self.lanes * self.dtype.itemsize == 64
+        return self.bytes == 64
+
+    @property
+    def bytes(self) -> int:
+        """Of one vector."""
+        return self.lanes * self.dtype.itemsize
 
     @property
     def suffix(self) -> str:
@@ -59,7 +64,7 @@ class Vectors:
 
 
 class Memory:
-    """Statements that read and write one vector of members; ``outer`` collects them.
+    """Statements that read one vector of members; ``outer`` collects them.
 
     Inside a loop over terms (``loop``), what varies there goes to ``inner`` instead, and ``start`` is the entry of
     the first lane in the loop's columns.
@@ -113,11 +118,10 @@ class Memory:
         """%tm: which lanes of the last vector are members; lane numbers are clamped to the last member."""
         lanes = self.v.lanes
         steps = ", ".join(f"i64 {k}" for k in range(lanes))
-        left = self.let("sub i64 %end, %i")
-        first = self.let(f"insertelement <{lanes} x i64> poison, i64 {left}, i64 0")
+        first = self.let(f"insertelement <{lanes} x i64> poison, i64 %left, i64 0")
         splat = self.let(f"shufflevector <{lanes} x i64> {first}, <{lanes} x i64> poison, {zeros(lanes)}")
         self.outer.append(f"  %tm = icmp slt <{lanes} x i64> <{steps}>, {splat}")
-        last = self.let(f"sub i64 {left}, 1")
+        last = self.let("sub i64 %left, 1")
         self.declare("i64 @llvm.smin.i64(i64, i64)")
         self.clamped = [self.let(f"call i64 @llvm.smin.i64(i64 {k}, i64 {last})") for k in range(lanes)]
 
@@ -162,8 +166,12 @@ class Memory:
         return self.let(f"call {v.vector} {call}", loops)
 
     def _address(self, access: Access, index: str, offset: int, loops: frozenset[int]) -> str:
-        """Entry ``index + offset`` of the access's buffer, counted from the task's base where there is one."""
+        """Entry ``index + offset`` of the access's buffer, counted from the task's base or block where there is one."""
         kind = self.v.scalar
+        if access.lane is not None:
+            index = self.let(f"add i64 {index}, %shift", loops)
+            if access.lane:
+                index = self.let(f"add i64 {index}, {self.let(f'mul i64 %apart, {access.lane}')}", loops)
         buffer = f"%b{access.buffer}" + ("" if access.base is None else f".{access.base}")
         at = self.let(f"getelementptr {kind}, ptr {buffer}, i64 {index}", loops)
         return self.let(f"getelementptr {kind}, ptr {at}, i64 {offset}", loops) if offset else at
@@ -201,12 +209,30 @@ class Memory:
             vector = self.let(f"insertelement {v.vector} {vector}, {v.scalar} {scalar}, i64 {k}", loops)
         return vector
 
+    def pointers(self, access: Access, loops: frozenset[int]) -> str:
+        """Per lane the address, as a vector."""
+        if self.is_full and access.table is not None and access.column_loop is None:
+            return self._pointers_to(access, self._listed(access), loops)
+        return self._pointers(access, self._entries(access, loops), loops)
+
     def _pointers(self, access: Access, entries: list[str], loops: frozenset[int]) -> str:
         lanes, vector = self.v.lanes, "poison"
         for k, entry in enumerate(entries):
             vector = self.let(f"insertelement <{lanes} x i64> {vector}, i64 {entry}, i64 {k}", loops)
+        return self._pointers_to(access, vector, loops)
+
+    def _pointers_to(self, access: Access, entries: str, loops: frozenset[int]) -> str:
         base = self._address(access, "0", access.offset, loops)
-        return self.let(f"getelementptr {self.v.scalar}, ptr {base}, <{lanes} x i64> {vector}", loops)
+        return self.let(f"getelementptr {self.v.scalar}, ptr {base}, <{self.v.lanes} x i64> {entries}", loops)
+
+    def _listed(self, access: Access) -> str:
+        """The entries that a column lists for the lanes, as a vector."""
+        assert access.table is not None
+        lanes = self.v.lanes
+        kind, extend = self.index_types[access.table]
+        at = self.let(f"getelementptr {kind}, ptr %c{access.table}, i64 %i")
+        listed = self.let(f"load <{lanes} x {kind}>, ptr {at}, align 1")
+        return listed if kind == "i64" else self.let(f"{extend} <{lanes} x {kind}> {listed} to <{lanes} x i64>")
 
     def _gathered(self, access: Access, loops: frozenset[int]) -> str:
         v = self.v
@@ -224,7 +250,9 @@ class Memory:
         if key not in self.values:
             entries = self._entries(access, loops)
             rows = [self._row(access, e, start, columns, loops) for e in entries]
-            self.values[key] = self._columns(rows, columns, loops)  # type: ignore[assignment]
+            quads = self.v.lanes // ROW
+            joined = [self.join([rows[ROW * q + k] for q in range(quads)], ROW, loops) for k in range(ROW)]
+            self.values[key] = self.transposed(joined, columns, loops)  # type: ignore[assignment]
         return self.values[key][access.offset - start]  # type: ignore[return-value]
 
     def _row(self, access: Access, entry: str, start: int, columns: frozenset[int], loops: frozenset[int]) -> str:
@@ -238,25 +266,21 @@ class Memory:
         self.declare(f"{kind} {name}(ptr, <{ROW} x i1>, {kind})")
         return self.let(f"call {kind} {name}(ptr align {size} {at}, <{ROW} x i1> <{mask}>, {kind} poison)", loops)
 
-    def _columns(self, rows: list[str], columns: frozenset[int], loops: frozenset[int]) -> list[str]:
-        """Transpose ``lanes`` rows of four within each four lanes, by two rounds of shuffles."""
+    def transposed(self, vectors: list[str], wanted: frozenset[int], loops: frozenset[int]) -> list[str]:
+        """Transpose the 4×4 numbers that four vectors have in each four lanes; of the results those that are wanted."""
         quads = self.v.lanes // ROW
-        joined = [self.join([rows[4 * q + k] for q in range(quads)], ROW, loops) for k in range(ROW)]
         low, high = _interleave(quads, 0), _interleave(quads, 1)
         firsts = {
-            c: (
-                self.shuffle(joined[0], joined[1], pattern, loops),
-                self.shuffle(joined[2], joined[3], pattern, loops),
+            odd: (
+                self.shuffle(vectors[0], vectors[1], pattern, loops),
+                self.shuffle(vectors[2], vectors[3], pattern, loops),
             )
-            for c, pattern in ((0, low), (1, high))
-            if columns & {c, c + 2}
+            for odd, pattern in ((0, low), (1, high))
+            if wanted & {odd, odd + 2}
         }
-        result = []
-        for c in range(ROW):
-            pair = firsts.get(c % 2)
-            wanted = c in columns and pair is not None
-            result.append(self.shuffle(*pair, _halves(quads, c // 2), loops) if wanted and pair else "poison")
-        return result
+        return [
+            self.shuffle(*firsts[k % 2], _halves(quads, k // 2), loops) if k in wanted else "poison" for k in range(ROW)
+        ]
 
     def join(self, parts: list[str], width: int, loops: frozenset[int]) -> str:
         """One vector of some shorter ones."""
@@ -275,47 +299,31 @@ class Memory:
         mask = ", ".join(f"i32 {k}" for k in pattern)
         return self.let(f"shufflevector {v.vector} {a}, {v.vector} {b}, <{v.lanes} x i32> <{mask}>", loops)
 
-    # -- writing --------------------------------------------------------------------------------------
-
-    def store(self, access: Access, value: str) -> None:
-        v, size = self.v, self.v.dtype.itemsize
-        loops = loop_of(access)
-        if access.table is None and access.stride == 1:
-            at = self._address(access, self._in_block(access), access.offset, loops)
-            if self.is_full:
-                self.do(f"store {v.vector} {value}, ptr {at}, align {size}", loops)
-                return
-            name = f"@llvm.masked.store.{v.suffix}.p0"
-            self.declare(f"void {name}({v.vector}, ptr, <{v.lanes} x i1>)")
-            self.do(f"call void {name}({v.vector} {value}, ptr align {size} {at}, <{v.lanes} x i1> %tm)", loops)
-            return
-        if self.is_full:
-            for k, entry in enumerate(self._entries(access, loops)):
-                scalar = self.let(f"extractelement {v.vector} {value}, i64 {k}", loops)
-                at = self._address(access, entry, access.offset, loops)
-                self.do(f"store {v.scalar} {scalar}, ptr {at}", loops)
-            return
-        self.scatter(access, value, self._entries(access, loops), loops)
-
-    def scatter(self, access: Access, value: str, entries: list[str], loops: frozenset[int], mask: str = "%tm") -> None:
-        """Write some lanes, those that are members, to entries of their own."""
-        v = self.v
-        name = f"@llvm.masked.scatter.{v.suffix}.v{v.lanes}p0"
-        self.declare(f"void {name}({v.vector}, <{v.lanes} x ptr>, <{v.lanes} x i1>)")
-        pointers = f"<{v.lanes} x ptr> align {v.dtype.itemsize} {self._pointers(access, entries, loops)}"
-        self.do(f"call void {name}({v.vector} {value}, {pointers}, <{v.lanes} x i1> {mask})", loops)
-
-    def _in_block(self, access: Access) -> str:
-        """The entry of the first member; in the task's block of intermediates for an access with a lane."""
-        if access.lane is None:
-            return "%i"
-        lane = self.let(f"mul i64 %apart, {access.lane}")
-        return self.let(f"add i64 {self.let('add i64 %i, %shift')}, {lane}")
-
 
 def loop_of(access: Access) -> frozenset[int]:
     """The loop in which an access varies, if any, as `let` takes it."""
     return frozenset() if access.loop is None else frozenset({access.loop})
+
+
+def rows_of_neighbours(written: list[Access]) -> list[tuple[int, ...]]:
+    """Numbers of writes, all of them: rows of up to ROW whose entries follow each other, and those on their own."""
+    families: dict[tuple, list[int]] = {}
+    rows: list[tuple[int, ...]] = []
+    for number, a in enumerate(written):
+        if a.loop is None and a.bits is None and (a.table is not None or a.stride not in (0, 1)):
+            families.setdefault((a.buffer, a.table, a.base, a.stride, a.lane, a.adds), []).append(number)
+        else:
+            rows.append((number,))
+    for family in families.values():
+        family.sort(key=lambda n: written[n].offset)
+        row: list[int] = []
+        for number in family:
+            if row and (len(row) == ROW or written[number].offset != written[row[-1]].offset + 1):
+                rows.append(tuple(row))
+                row = []
+            row.append(number)
+        rows.append(tuple(row))
+    return rows
 
 
 def zeros(lanes: int) -> str:

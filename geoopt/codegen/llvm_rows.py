@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ..plan import ROW_TERMS, Access
-from .llvm_memory import Memory, loop_of
+from .llvm_memory import loop_of
+from .llvm_stores import Stores
 
 
-class Rows(Memory):
+class Rows(Stores):
     """Statements that write a loop's terms side by side: kept in a tile on the stack, then transposed.
 
     The masked rest of a task's members has each term scattered as it comes.

@@ -1,0 +1,98 @@
+"""How kernels write memory in LLVM IR: sequential, strided, scattered, and rows of neighbours.
+
+Values that every member writes side by side (``y[p], y[p+1], y[p+2]``) are transposed in registers and leave as one
+short vector per member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..plan import Access
+from .llvm_memory import ROW, Memory, loop_of, rows_of_neighbours
+
+NOWHERE: frozenset[int] = frozenset()  # in no loop
+
+
+class Stores(Memory):
+    """Statements that write one vector of members."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self._row_of = self._rows() if self.is_full and self.v.lanes >= ROW else {}
+        self._waiting: dict[Access, str] = {}  # values for rows that are not complete
+
+    def _rows(self) -> dict[Access, tuple[Access, ...]]:
+        """The row of each write that has neighbours."""
+        written = [a for places in self.kernel.writes for a in places if not a.adds]
+        rows = [tuple(written[n] for n in row) for row in rows_of_neighbours(written) if len(row) > 1]
+        return {a: row for row in rows for a in row}
+
+    def store(self, access: Access, value: str) -> None:
+        loops = loop_of(access)
+        if access.table is None and access.stride == 1:
+            self._store_sequential(access, value, loops)
+        elif access in self._row_of:
+            self._store_in_row(access, value)
+        elif self.is_full:
+            for k, entry in enumerate(self._entries(access, loops)):
+                self._store_lanes(access, entry, access.offset, value, [k], loops)
+        else:
+            self.scatter(access, value, self._entries(access, loops), loops)
+
+    def scatter(self, access: Access, value: str, entries: list[str], loops: frozenset[int], mask: str = "%tm") -> None:
+        """Write some lanes, those that are members, to entries of their own."""
+        v = self.v
+        name = f"@llvm.masked.scatter.{v.suffix}.v{v.lanes}p0"
+        self.declare(f"void {name}({v.vector}, <{v.lanes} x ptr>, <{v.lanes} x i1>)")
+        pointers = f"<{v.lanes} x ptr> align {v.dtype.itemsize} {self._pointers(access, entries, loops)}"
+        self.do(f"call void {name}({v.vector} {value}, {pointers}, <{v.lanes} x i1> {mask})", loops)
+
+    def _store_sequential(self, access: Access, value: str, loops: frozenset[int]) -> None:
+        v, size = self.v, self.v.dtype.itemsize
+        at = self._address(access, "%i", access.offset, loops)
+        if self.is_full:
+            self.do(f"store {v.vector} {value}, ptr {at}, align {size}", loops)
+            return
+        name = f"@llvm.masked.store.{v.suffix}.p0"
+        self.declare(f"void {name}({v.vector}, ptr, <{v.lanes} x i1>)")
+        self.do(f"call void {name}({v.vector} {value}, ptr align {size} {at}, <{v.lanes} x i1> %tm)", loops)
+
+    def _store_in_row(self, access: Access, value: str) -> None:
+        """Keep a value until those beside it are known."""
+        self._waiting[access] = value
+        row = self._row_of[access]
+        if not all(a in self._waiting for a in row):
+            return
+        columns = [self._waiting.pop(a) for a in row]
+        wanted = frozenset(range(ROW))
+        turned = self.transposed([*columns, *["poison"] * (ROW - len(row))], wanted, NOWHERE)
+        for lane, entry in enumerate(self._entries(access, NOWHERE)):
+            vector, quad = turned[lane % ROW], lane - lane % ROW
+            for first, size in parts(len(row)):
+                lanes = list(range(quad + first, quad + first + size))
+                self._store_lanes(access, entry, row[first].offset, vector, lanes, NOWHERE)
+
+    def _store_lanes(
+        self, access: Access, entry: str, offset: int, vector: str, lanes: list[int], loops: frozenset[int]
+    ) -> None:
+        """Write neighbouring lanes of a vector to neighbouring entries."""
+        v = self.v
+        at = self._address(access, entry, offset, loops)
+        if len(lanes) == 1:
+            scalar = self.let(f"extractelement {v.vector} {vector}, i64 {lanes[0]}", loops)
+            self.do(f"store {v.scalar} {scalar}, ptr {at}", loops)
+            return
+        mask = ", ".join(f"i32 {k}" for k in lanes)
+        pick = f"shufflevector {v.vector} {vector}, {v.vector} poison, <{len(lanes)} x i32> <{mask}>"
+        part = self.let(pick, loops)
+        self.do(f"store <{len(lanes)} x {v.scalar}> {part}, ptr {at}, align {v.dtype.itemsize}", loops)
+
+
+def parts(length: int) -> Iterator[tuple[int, int]]:
+    """Where the parts of a row start, and their sizes: 4, 2 or 1, as vectors have them."""
+    first = 0
+    while first < length:
+        size = 1 << ((length - first).bit_length() - 1)
+        yield first, size
+        first += size
