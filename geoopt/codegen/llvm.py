@@ -135,14 +135,13 @@ class _Body(Functions, Rows, Additions, Prefetch):
         values = {i: self.value(r) for i, r in enumerate(self.kernel.roots) if loops[i] is None}
         for i, value in values.items():
             self._stores(i, value)
-        self.fill(room)
+        self.fill(room, values)
         return self.outer
 
     def _stores(self, root: int, value: str) -> None:
-        for access in self.kernel.writes[root]:
-            if access.adds:
-                self.keep(value)
-            elif access.bits is None:
+        """The writes of a root, but for additions."""
+        for access in (a for a in self.kernel.writes[root] if not a.adds):
+            if access.bits is None:
                 self.store(access, value)
             else:
                 self.write_term(access, value)

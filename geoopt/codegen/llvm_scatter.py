@@ -25,6 +25,7 @@ class Room:
     def __init__(self, kernel: PlannedKernel, vectors: Vectors):
         self.v = vectors
         self.added = kernel.added
+        self.roots = [n for n, places in enumerate(kernel.writes) for a in places if a.adds]
         alone = [(number,) for number in range(len(self.added))]
         self.rows = rows_of_neighbours(self.added) if vectors.lanes >= ROW else alone
         self.families = {family(a): replace(a, offset=0) for a in self.added}
@@ -112,19 +113,11 @@ class _Turn:
 class Additions(Stores):
     """Statements that fill a room."""
 
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self._added: list[str] = []  # the values, as vectors
-
-    def keep(self, value: str) -> None:
-        """The next of the kernel's additions, for `fill`."""
-        self._added.append(value)
-
-    def fill(self, room: Room) -> None:
-        """%room, with the values and addresses of a vector of members."""
+    def fill(self, room: Room, values: dict[int, str]) -> None:
+        """%room, with the values of the roots and the addresses of a vector of members."""
         slot = 0
         for row in room.rows:
-            vectors = [self._added[number] for number in row]
+            vectors = [values[room.roots[number]] for number in row]
             if len(row) > 1:
                 vectors = self.transposed([*vectors, *["poison"] * (ROW - len(row))], frozenset(range(ROW)), NOWHERE)
             for vector in vectors:
