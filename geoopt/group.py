@@ -25,7 +25,8 @@ from .patterns import sorting
 from .references import lanes
 from .structure import Structure
 
-Shared = Hashable  # what kernels of the same elements may have in common: nodes by index, terms of sums, tags
+Shared = Hashable  # what kernels of the same elements may have in common: nodes by index, gathers, terms, tags
+EXAMPLES = 16  # members by which columns are compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,7 +268,8 @@ def _restricted(root: Root, members: np.ndarray) -> Root:
 
 
 def _blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
-    """Join groups of one level whose members are the same elements and share computed values, terms, or a tag."""
+    """Join groups of one level whose members are the same elements and share what they compute or gather, terms of
+    sums, or a tag."""
     tagged = cut.graph.tagged()
     tags = [_tags(cut, g, tagged) for g in groups]
     reach = [
@@ -296,8 +298,8 @@ def _tags(cut: Cut, g: Group, tagged: list[set[int]]) -> set[Shared]:
 
 
 def _elementwise_reach(cut: Cut, structure: Structure, g: Group) -> set[Shared]:
-    """The nodes that a group computes element by element, and the terms of its sums; empty where it does not cover
-    whole elements."""
+    """The nodes that a group computes element by element, what these gather, and the terms of its sums; empty where it
+    does not cover whole elements."""
     owners = [structure.graph.nodes_of(r.ids) for r in g.roots]
     if any(len(nodes) != 1 or not nodes[0].shape or nodes[0].shape[0] != g.size for nodes in owners):
         return set()
@@ -311,9 +313,22 @@ def _elementwise_reach(cut: Cut, structure: Structure, g: Group) -> set[Shared]:
             continue
         seen.add(node.index)
         todo += [r.target for r in cut.references[node.index] if r.is_regular]
-        if node.op == "segment_sum":
-            seen |= _terms(cut, node)
+        seen |= _terms(cut, node) if node.op == "segment_sum" else _gathers(cut, node, g.size)
     return seen
+
+
+def _gathers(cut: Cut, node: Node, size: int) -> set[Shared]:
+    """Equal for columns that read the same elements of a node, as far as some members tell: joined, they are read
+    once, and what is computed of them alike is computed once."""
+    chosen = np.linspace(0, max(size - 1, 0), EXAMPLES).astype(np.int64)
+    found: set[Shared] = set()
+    for column in (c for operand in node.operands for c in lanes(operand)):
+        if column.base is not None and column.shape == (size,):
+            ids = column.compose(Ids.explicit(chosen)).to_array()
+            targets = cut.graph.nodes_of(column)
+            if len(targets) == 1:
+                found.add(("gather", targets[0].index, ((ids - targets[0].first) // targets[0].lanes).tobytes()))
+    return found
 
 
 def _terms(cut: Cut, node: Node) -> set[Shared]:
