@@ -68,8 +68,18 @@ def rewritten(
     roots: list[Expression], template: Template, rule: Callable[[Expression], Expression | None]
 ) -> list[Expression]:
     """Apply a rule to every expression, arguments first; the rule sees rewritten arguments."""
-    done: dict[int, Expression] = {}
-    for e in bottom_up(roots):
+    return replaced(roots, template, {}, rule)
+
+
+def replaced(
+    roots: list[Expression],
+    template: Template,
+    new: Mapping[int, Expression],
+    rule: Callable[[Expression], Expression | None] = lambda e: None,
+) -> list[Expression]:
+    """The same with others in the places of some expressions, by identity, which are not rewritten."""
+    done = dict(new)
+    for e in bottom_up(roots, lambda e: id(e) in new):
         args = tuple(done[id(a)] for a in e.args)
         e2 = e if all(a is b for a, b in zip(args, e.args, strict=True)) else template.make(e.op, args, e.value)
         done[id(e)] = rule(e2) or e2

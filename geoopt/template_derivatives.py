@@ -1,20 +1,24 @@
 """Derivatives of one expression of a template by its leaves, exact in what is zero.
 
 The gradient is found in reverse mode, the Hessian in forward mode over the gradient: leaf by leaf, only below the
-diagonal, and only where something depends on both leaves.
+diagonal, and only where something depends on both leaves. Where all leaves go through fewer numbers that are affine in
+them, as the corners of an element do through its deformation J, it is found by these and put together as Bᵀ H B.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from .chain import Adjoint, known, passed_on, pushed, total
+from .chain import Adjoint, known, passed_on, product, pushed, total
 from .ops import BY_UFUNC, OPS
-from .template import Expression, Template, bottom_up
+from .template import Expression, Template, bottom_up, replaced
 
+WAIST = 1 << 40  # leaves that stand in for expressions are numbered from here
 Gradient = dict[int, Expression]  # by leaf; leaves that nothing depends on are missing
 Hessian = dict[tuple[int, int], Expression]  # by leaves (k, l) with k >= l in the order given; zeros are missing
 
@@ -96,6 +100,67 @@ def _dependent(order: list[Expression], leaves: set[int]) -> set[int]:
 
 def hessian(template: Template, root: Expression, leaves: list[int]) -> Hessian:
     """Second derivatives of an expression by some leaves; each symmetric pair once."""
+    waist = _waist(root, set(leaves))
+    if len(waist) >= len(leaves):
+        return _hessian_of_leaves(template, root, leaves)
+    numbers = range(WAIST, WAIST + len(waist))
+    stand_ins = [template.make("leaf", (), number) for number in numbers]
+    [narrow] = replaced([root], template, {id(e): leaf for e, leaf in zip(waist, stand_ins, strict=True)})
+    inner = _hessian_of_leaves(template, narrow, list(numbers))
+    found = _through(template, waist, inner, leaves)
+    originals = {id(leaf): e for leaf, e in zip(stand_ins, waist, strict=True)}
+    return dict(zip(found, replaced(list(found.values()), template, originals), strict=True))
+
+
+def _waist(root: Expression, leaves: set[int]) -> list[Expression]:
+    """What is affine in the leaves and used otherwise."""
+    order = list(bottom_up([root]))
+    active = _dependent(order, leaves)
+    affine: set[int] = set()
+    ends: dict[int, Expression] = {}
+    for e in (e for e in order if id(e) in active):
+        varying = [a for a in e.args if id(a) in active]
+        if all(id(a) in affine for a in varying) and _is_affine(e, varying):
+            affine.add(id(e))
+        else:
+            ends |= {id(a): a for a in varying if id(a) in affine}
+    return [root] if id(root) in affine else list(ends.values())
+
+
+def _is_affine(e: Expression, varying: list[Expression]) -> bool:
+    """Whether an expression is affine in those of its operands that vary."""
+    if e.op == "multiply":
+        return len(varying) == 1 and e.args[0] is not e.args[1]
+    if e.op == "divide":
+        return varying == [e.args[0]]
+    return e.op in ("leaf", "add", "subtract", "negative")
+
+
+def _through(template: Template, waist: list[Expression], inner: Hessian, leaves: list[int]) -> Hessian:
+    """Bᵀ H B for the second derivatives H by what is in the waist, and the derivatives B of that by the leaves."""
+    B = [{k: Value(template, v) for k, v in gradient(template, e, leaves).items()} for e in waist]
+    H = {(k - WAIST, l - WAIST): Value(template, v) for (k, l), v in inner.items()}
+    H |= {(l, k): v for (k, l), v in H.items()}
+    found: Hessian = {}
+    for i, leaf in enumerate(leaves):
+        column = {
+            n: _total(product(H[n, m], B[m][leaf]) for m in range(len(waist)) if leaf in B[m] and (n, m) in H)
+            for n in range(len(waist))
+        }
+        for other in leaves[i:]:
+            parts = (product(v, B[n][other]) for n, v in column.items() if v is not None and other in B[n])
+            if (entry := _total(parts)) is not None:
+                found[other, leaf] = as_expression(template, entry)
+    return found
+
+
+def _total(parts: Iterable[Any]) -> Any:
+    """The sum of what there is; None for nothing."""
+    there = [p for p in parts if p is not None]
+    return reduce(np.add, there) if there else None
+
+
+def _hessian_of_leaves(template: Template, root: Expression, leaves: list[int]) -> Hessian:
     slopes = gradient(template, root, leaves)
     found: Hessian = {}
     for i, leaf in enumerate(leaves):

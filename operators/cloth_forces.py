@@ -20,10 +20,9 @@ def cloth_forces(x: Any, v: Any, cloth: Cloth) -> Any:
     as Bergou et al. 2006.
     """
     J = _deformation(x, cloth)
-    stretch, shear = _stretch_gradient(J, cloth), _shear_gradient(J, cloth)
-    along, across = _pulls(J, stretch, shear, v, cloth)
+    along, across = _pulls(J, _deformation(v, cloth), cloth)
     bend = cloth.bend @ (cloth.bending * x + cloth.bend_damping * v)
-    return _summed(stretch, shear, along, across, cloth, x.shape[0]) + bend + cloth.mass * cloth.gravity
+    return _summed(J, along, across, cloth, x.shape[0]) + bend + cloth.mass * cloth.gravity
 
 
 def stretch_shear_energy(x: Any, cloth: Cloth) -> Any:
@@ -50,18 +49,16 @@ def cloth_system(x: Any, v: Any, h: Any, cloth: Cloth, definite: bool = False, l
     """
     n = x.shape[0]
     J = _deformation(x, cloth)
-    stretch, shear = _stretch_gradient(J, cloth), _shear_gradient(J, cloth)
-    along, across = _pulls(J, stretch, shear, v, cloth)
-    SS = np.einsum("micp,mjcq->mijpq", stretch, stretch)
-    HH = np.einsum("mip,mjq->mijpq", shear, shear)
-    D = -cloth.stretch_damping * SS - cloth.shear_damping * HH
-    K = -cloth.stretch * SS - cloth.shear * HH - _curvature(J, along, across, cloth, definite)
+    along, across = _pulls(J, _deformation(v, cloth), cloth)
+    # the blocks h (D + h K) of a triangle, first by the columns of J, then by its corners
+    H = _stiffness(J, along, across, h, cloth, definite)
+    blocks = np.einsum("mjd,midpq->mijpq", cloth.B, np.einsum("mic,mcdpq->midpq", cloth.B, H))
     M = cloth.mass * _on_axes(from_triplets(np.arange(n), np.arange(n), np.ones(n), (n, n)))
     bend = h * (cloth.bend_damping + h * cloth.bending) * _on_axes(cloth.bend, lower)
-    A = M - _assembled(h * (D + h * K), cloth, n, lower) - bend
+    A = M - _assembled(blocks, cloth, n, lower) - bend
     # D v are the forces of damping, so that F − D v are the forces without it
     along, across = cloth.stretch * _stretch(J, cloth), cloth.shear * _shear(J, cloth)
-    forces = _summed(stretch, shear, along, across, cloth, n) + cloth.bend @ (cloth.bending * x)
+    forces = _summed(J, along, across, cloth, n) + cloth.bend @ (cloth.bending * x)
     b = cloth.mass * v + h * (forces + cloth.mass * cloth.gravity)
     return A, b.reshape(3 * n)
 
@@ -79,51 +76,48 @@ def _shear(J: Any, cloth: Cloth) -> Any:
     return cloth.area * np.sum(J[:, 0] * J[:, 1], axis=1)
 
 
-def _stretch_gradient(J: Any, cloth: Cloth) -> Any:
-    """∂C_c/∂x_i (m, 3, 2, 3) by corner i, condition c and axis."""
-    unit = J / np.linalg.norm(J, axis=2)[:, :, None]
-    return (cloth.area[:, None, None] * cloth.B)[..., None] * unit[:, None]
-
-
-def _shear_gradient(J: Any, cloth: Cloth) -> Any:
-    """∂C/∂x_i (m, 3, 3) by corner i and axis."""
-    return np.einsum("mic,mcp->mip", cloth.area[:, None, None] * cloth.B, J[:, ::-1])
-
-
-def _pulls(J: Any, stretch: Any, shear: Any, v: Any, cloth: Cloth) -> tuple[Any, Any]:
-    """stiffness C + damping Ċ of stretch (m, 2) and of shear (m,)."""
-    corners = v[cloth.F]
-    along = np.einsum("micp,mip->mc", stretch, corners)
-    across = np.einsum("mip,mip->m", shear, corners)
+def _pulls(J: Any, rate: Any, cloth: Cloth) -> tuple[Any, Any]:
+    """stiffness C + damping Ċ of stretch (m, 2) and of shear (m,); rate : (m, 2, 3) the time derivative of J."""
+    along = cloth.area[:, None] * np.sum(_unit(J) * rate, axis=2)
+    across = cloth.area * np.sum(J[:, ::-1] * rate, axis=(1, 2))
     return (
         cloth.stretch * _stretch(J, cloth) + cloth.stretch_damping * along,
         cloth.shear * _shear(J, cloth) + cloth.shear_damping * across,
     )
 
 
-def _summed(stretch: Any, shear: Any, along: Any, across: Any, cloth: Cloth, n: int) -> Any:
+def _unit(J: Any) -> Any:
+    return J / np.linalg.norm(J, axis=2)[:, :, None]
+
+
+def _summed(J: Any, along: Any, across: Any, cloth: Cloth, n: int) -> Any:
     """Forces (n, 3) of the triangles, −∂C/∂x times what pulls, at the vertices."""
-    on_corners = -np.einsum("micp,mc->mip", stretch, along) - np.einsum("mip,m->mip", shear, across)
+    stress = cloth.area[:, None, None] * (along[:, :, None] * _unit(J) + across[:, None, None] * J[:, ::-1])
+    on_corners = -np.einsum("mic,mcp->mip", cloth.B, stress)
     m = len(cloth.F)
     corners = from_triplets(cloth.F.ravel(), np.arange(3 * m), np.ones(3 * m), (n, 3 * m))
     return corners @ on_corners.reshape(3 * m, 3)
 
 
-def _curvature(J: Any, along: Any, across: Any, cloth: Cloth, definite: bool) -> Any:
-    """Σ pull ∂²C/∂x_i∂x_j (m, 3, 3, 3, 3) by corners i, j and their axes, or its positive semidefinite part."""
-    if definite:
-        along = np.maximum(along, 0.0)
-    length = np.linalg.norm(J, axis=2)[:, :, None]
-    unit = J / length
-    off = np.eye(3) - unit[:, :, :, None] * unit[:, :, None, :]
-    stretched = off * (cloth.area[:, None] * along)[:, :, None, None] / length[..., None]
-    total = np.einsum("mic,mjc,mcpq->mijpq", cloth.B, cloth.B, stretched)
-    pull = cloth.area * across
-    bilinear = np.einsum("mic,mjc->mij", cloth.B, cloth.B[:, :, ::-1]) * pull[:, None, None]
-    if definite:  # with p, q the columns of B, pqᵀ + qpᵀ = ½ (p + q)(p + q)ᵀ − ½ (p − q)(p − q)ᵀ: keep one of the two
-        square = np.einsum("mic,mjc->mij", cloth.B, cloth.B)
-        bilinear = 0.5 * (bilinear + square * np.abs(pull)[:, None, None])
-    return total + bilinear[..., None, None] * np.eye(3)
+def _stiffness(J: Any, along: Any, across: Any, h: Any, cloth: Cloth, definite: bool) -> Any:
+    """h (D + h K) of triangles (m, 2, 2, 3, 3), by two columns of J and their axes.
+
+    D and h K share −∂C ∂Cᵀ; K has −pull ∂²C besides: with u = J_c / |J_c|, that of stretch is
+    area (1 − u uᵀ) / |J_c| in column c, that of shear is area 1 between the columns.
+    """
+    stretch = h * (cloth.stretch_damping + h * cloth.stretch) * cloth.area**2
+    shear = h * (cloth.shear_damping + h * cloth.shear) * cloth.area**2
+    bent = h**2 * cloth.area[:, None] * (np.maximum(along, 0.0) if definite else along) / np.linalg.norm(J, axis=2)
+    twisted = h**2 * cloth.area * across
+    unit = _unit(J)
+    own = (stretch[:, None] - bent)[..., None, None] * unit[:, :, :, None] * unit[:, :, None, :]
+    both = shear[:, None, None, None, None] * J[:, ::-1, None, :, None] * J[:, None, ::-1, None, :]
+    if definite:  # the positive semidefinite half of (0 t; t 0)
+        bent, twisted = bent + 0.5 * np.abs(twisted)[:, None], 0.5 * twisted
+    own = own + bent[..., None, None] * np.eye(3)
+    between = twisted[:, None, None] * np.eye(3)
+    rows = [[own[:, 0], between], [between, own[:, 1]]]
+    return -both - np.stack([np.stack(row, axis=1) for row in rows], axis=1)
 
 
 def _assembled(blocks: Any, cloth: Cloth, n: int, lower: bool) -> Any:

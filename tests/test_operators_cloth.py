@@ -118,7 +118,7 @@ def test_the_lower_triangle_is_that_of_the_system(shape):
 
 def test_asked_for_the_system_is_definite_however_crumpled(shape):
     V, F, _, v = shape
-    record, x = cloth(V, F), V * 0.5 + 0.1 * RNG.normal(size=V.shape)
+    record, x = cloth(V, F), V * 0.5 + 0.1 * np.random.default_rng(1).normal(size=V.shape)
     A, b = cloth_system(x, 10 * v, 1.0, record, definite=True)
     assert_near(A.toarray(), A.toarray().T, 1e-13)
     np.linalg.cholesky(A.toarray())
