@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from .arithmetic import as_symbolic
-from .array_moving import concatenate
+from .array_moving import concatenate, stack
 from .elements import Levels, Sum, Triplets, elements
 from .errors import UnsupportedError
 from .graph import Graph, Node, Traced
@@ -91,8 +91,9 @@ class _Second:
         found = elements(self.graph, self.levels, sums)
         rows, cols, values = self._joined(t for e in found for t in e.curvatures(sums, project))
         shape = (self.entries, self.entries)
-        lower = self._matrix(rows, cols, values, shape, rows < self.entries)
-        if (rows >= self.entries).any():
+        inside = rows < self.entries
+        lower = self._matrix(rows, cols, values, shape, inside)
+        if not inside.all():
             lower = lower + _lower(self._eliminated(rows, cols, values))
         return lower if is_lower else _mirrored(lower)
 
@@ -128,6 +129,9 @@ class _Second:
         if not listed:
             nothing = np.zeros(0, np.int32)
             return nothing, nothing, as_symbolic(self.graph, np.zeros(0))
+        if len({len(t.rows) for t in listed}) == 1:  # element by element, so that neighbours have nearby places
+            rows, cols = np.stack([t.rows for t in listed], axis=1), np.stack([t.cols for t in listed], axis=1)
+            return rows.ravel(), cols.ravel(), stack([t.values for t in listed], axis=1).ravel()
         rows, cols = np.concatenate([t.rows for t in listed]), np.concatenate([t.cols for t in listed])
         return rows, cols, concatenate([t.values for t in listed])
 

@@ -18,10 +18,9 @@ from .block_ops import BLOCK_OPS
 from .errors import InternalError
 from .ids import Ids
 from .ops import OPS
-from .owners import owners
+from .owners import owner_counts, owners
 from .tape import Tape
 
-MANY_NODES = 8  # from here on a binary search is faster than comparing with each
 
 _NOTHING = np.zeros(0, np.int32)
 
@@ -188,13 +187,8 @@ class Graph:
         return self._reads[id(view)][1]
 
     def _counted(self, view: Ids, nodes: list[Node]) -> list[tuple[Node, int]]:
-        ids = view.to_array().ravel()
-        if len(nodes) > MANY_NODES:
-            found = np.bincount(self.owners(ids) - nodes[0].index, minlength=len(nodes))
-            return [(n, int(count)) for n, count in zip(nodes, found, strict=True) if count]
-        below = [int(np.count_nonzero(ids < n.first)) for n in nodes] + [len(ids)]
-        counts = [(n, after - before) for n, before, after in zip(nodes, below, below[1:], strict=False)]
-        return [(n, count) for n, count in counts if count]
+        found = owner_counts([n.first for n in nodes], view.to_array().ravel())
+        return [(n, int(count)) for n, count in zip(nodes, found, strict=True) if count]
 
     def local(self, node: Node, view: Ids) -> Ids:
         """A view's positions inside a node."""

@@ -1,4 +1,4 @@
-"""Which of many runs of ids each of many ids belongs to, in one pass."""
+"""Which of many runs of ids each of many ids belongs to, and how many belong to each, in one pass."""
 
 from __future__ import annotations
 
@@ -19,14 +19,39 @@ def owners(firsts: Sequence[int] | np.ndarray, ids: np.ndarray) -> np.ndarray:
     return out
 
 
+def owner_counts(firsts: Sequence[int] | np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """How many ids each run has. firsts : see `owners`"""
+    if ids.size < FEW:
+        return np.bincount(owners(firsts, ids).reshape(-1), minlength=len(firsts))
+    return _count(np.asarray(firsts, np.int64), ids.reshape(-1))
+
+
+@numba.njit(cache=True, nogil=True)
+def _owner(firsts, i, guess):
+    """The run of an id; the guess is tried first."""
+    if firsts[guess] <= i and (guess + 1 == len(firsts) or i < firsts[guess + 1]):
+        return guess
+    low, high = 0, len(firsts)
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if firsts[middle] <= i:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
 @numba.njit(cache=True, nogil=True)
 def _find(firsts, ids, out):
-    for i in range(len(ids)):
-        low, high = 0, len(firsts)
-        while high - low > 1:
-            middle = (low + high) >> 1
-            if firsts[middle] <= ids[i]:
-                low = middle
-            else:
-                high = middle
-        out[i] = low
+    run = 0
+    for k in range(len(ids)):
+        out[k] = run = _owner(firsts, ids[k], run)
+
+
+@numba.njit(cache=True, nogil=True)
+def _count(firsts, ids):
+    counts, run = np.zeros(len(firsts), np.int64), 0
+    for i in ids:
+        run = _owner(firsts, i, run)
+        counts[run] += 1
+    return counts

@@ -74,13 +74,26 @@ def from_coordinates(
         _sort_rows(order, row_offsets, cols)
     else:
         order = by_column[order]
-    sorted_cols = cols[order]
-    starts = np.empty(len(order), bool)
-    starts[1:] = sorted_cols[1:] != sorted_cols[:-1]
-    starts[row_offsets[:-1][np.diff(row_offsets) > 0]] = True
-    offsets = np.append(np.flatnonzero(starts), len(order)).astype(dtype)
-    indptr = np.searchsorted(offsets, row_offsets).astype(dtype)
-    return Pattern(shape, indptr, sorted_cols[offsets[:-1]]), order, offsets
+    indptr, indices, offsets = _merged(order, row_offsets, cols)
+    if 2 * len(indices) < len(order):  # rather a copy than all the memory
+        indices, offsets = indices.copy(), offsets.copy()
+    return Pattern(shape, indptr, indices), order, offsets
+
+
+@numba.njit(cache=True, nogil=True)
+def _merged(order, row_offsets, cols):
+    """Row offsets, columns and offsets of the places of sorted entries."""
+    indptr = np.empty(len(row_offsets), cols.dtype)
+    indices, offsets = np.empty(len(order), cols.dtype), np.empty(len(order) + 1, cols.dtype)
+    count = 0
+    for r in range(len(row_offsets) - 1):
+        indptr[r] = count
+        for i in range(row_offsets[r], row_offsets[r + 1]):
+            if i == row_offsets[r] or cols[order[i]] != indices[count - 1]:
+                indices[count], offsets[count] = cols[order[i]], i
+                count += 1
+    indptr[-1], offsets[count] = count, len(order)
+    return indptr, indices[:count], offsets[: count + 1]
 
 
 @numba.njit(cache=True, nogil=True)

@@ -18,7 +18,7 @@ TAGS = {
     "arap_rhs": ("arap", "polar_rotation", None),
     "arap_energy": ("arap", "polar_rotation", None),
     "cloth_system": ("cloth_forces", "_assembled", 0),
-    "cloth_forces": ("cloth_forces", "_stretch_gradient", None),
+    "cloth_forces": ("cloth_forces", "_deformation", None),
     "dual_laplacian": ("dual_laplacian", "tetrahedron_circumcentre", None),
     "cotan_laplacian": ("cotan_laplacian", "laplacian_of_weights", 2),
     "vertex_normals": ("vertex_normals", "double_area_normals", None),
