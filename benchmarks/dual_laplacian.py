@@ -9,7 +9,8 @@ from .records import Benchmark, Mesh, Work
 
 def works(mesh: Mesh, dtype: type) -> dict:
     V, T = mesh[0].astype(dtype), mesh[1]
-    return {"L and M": lambda: Work("dual_laplacian", dual_laplacian, (V, T), (V,))}
+    # the largest values are those of the flattest tetrahedra, whose circumcentres no order of operations finds exactly
+    return {"L and M": lambda: Work("dual_laplacian", dual_laplacian, (V, T), (V,), tolerance=1e-7)}
 
 
 BENCHMARK = Benchmark(

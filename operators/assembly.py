@@ -12,8 +12,7 @@ from geoopt.sparse import from_diagonal, from_triplets
 
 def laplacian_of_weights(i: np.ndarray, j: np.ndarray, weights: Numeric, n: int) -> Any:
     """The symmetric (n, n) matrix with the sums of the weights at i, j and at j, i, and rows that sum to zero."""
-    W = from_triplets(i, j, weights, (n, n))
-    W = W + W.T
+    W = from_triplets([i, j], [j, i], [weights, weights], (n, n))
     return W - from_diagonal(W.sum(axis=1))
 
 

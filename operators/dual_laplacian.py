@@ -11,10 +11,11 @@ from geoopt.sparse import from_triplets
 
 from .assembly import laplacian_of_weights
 
-# every edge of a tetrahedron in both directions, and the corner to the left of it seen from the fourth one
-TAIL = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3])
-HEAD = np.array([1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2])
-LEFT = np.array([2, 3, 1, 3, 0, 2, 1, 3, 0, 2, 0, 1])
+# the edges of a tetrahedron, and the corners to the left and to the right of each, seen from outside
+TAIL = np.array([0, 0, 0, 1, 1, 2])
+HEAD = np.array([1, 2, 3, 2, 3, 3])
+LEFT = np.array([2, 3, 1, 0, 2, 0])
+RIGHT = np.array([3, 1, 2, 3, 0, 1])
 
 
 def dual_laplacian(V: Numeric, T: np.ndarray) -> tuple[Any, Any]:
@@ -31,13 +32,13 @@ def dual_laplacian(V: Numeric, T: np.ndarray) -> tuple[Any, Any]:
     """
     n = V.shape[0]
     corners = V[T]
-    p, q, r = corners[:, TAIL], corners[:, HEAD], corners[:, LEFT]  # (m, 12, 3)
+    p, q = corners[:, TAIL], corners[:, HEAD]  # (m, 6, 3)
 
-    # p, midpoint of the edge, centre of the face, centre of the tetrahedron: a twelfth of a tetrahedron, halved
-    to_edge = (q - p) / 2
-    to_face = triangle_circumcentre(p, q, r) - p
+    # the dual face of an edge, in a tetrahedron, leads from its midpoint by the centres of the faces at its sides to
+    # the centre of the tetrahedron; the volume of the pyramid between it and either end of the edge
+    across = triangle_circumcentre(p, q, corners[:, LEFT]) - triangle_circumcentre(p, q, corners[:, RIGHT])
     to_cell = tetrahedron_circumcentre(corners)[:, None] - p
-    volume = np.linalg.det(np.stack([to_edge, to_face, to_cell], axis=-2)) / 6
+    volume = np.linalg.det(np.stack([(q - p) / 2, across, to_cell], axis=-2)) / 6
 
     # the dual face has the area 3 volume / (length / 2)
     weights = 6 * volume / np.sum((q - p) ** 2, axis=-1)
@@ -58,6 +59,5 @@ def triangle_circumcentre(a: Numeric, b: Numeric, c: Numeric) -> Any:
 def tetrahedron_circumcentre(corners: Numeric) -> Any:
     """Centre of the sphere through the four corners; (m, 4, 3) to (m, 3)."""
     edges = corners[:, 1:] - corners[:, :1]
-    squares = np.sum(corners**2, axis=-1)
-    b = squares[:, 1:] - squares[:, :1]
-    return (np.linalg.inv(edges) @ b[..., None])[..., 0] / 2
+    squares = np.sum(edges**2, axis=-1)
+    return corners[:, 0] + (np.linalg.inv(edges) @ squares[..., None])[..., 0] / 2
