@@ -146,7 +146,7 @@ def arap(
 def cloth(
     run: Run,
     mesh: Annotated[Path | None, typer.Argument(help="Mesh file; without it a flat cloth is generated.")] = None,
-    grid: Annotated[int, typer.Option(min=2, help="Vertices along a side of the generated cloth.")] = 100,
+    grid: Annotated[int, typer.Option(min=2, max=4000, help="Vertices along a side of the generated cloth.")] = 100,
 ) -> None:
     """Drop a cloth on a ball; hold, drag and blow it."""
     recording = run.recording()

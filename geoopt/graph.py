@@ -21,7 +21,6 @@ from .ops import OPS
 from .owners import owner_counts, owners
 from .tape import Tape
 
-
 _NOTHING = np.zeros(0, np.int32)
 
 

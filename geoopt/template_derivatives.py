@@ -139,8 +139,8 @@ def _is_affine(e: Expression, varying: list[Expression]) -> bool:
 def _through(template: Template, waist: list[Expression], inner: Hessian, leaves: list[int]) -> Hessian:
     """Bᵀ H B for the second derivatives H by what is in the waist, and the derivatives B of that by the leaves."""
     B = [{k: Value(template, v) for k, v in gradient(template, e, leaves).items()} for e in waist]
-    H = {(k - WAIST, l - WAIST): Value(template, v) for (k, l), v in inner.items()}
-    H |= {(l, k): v for (k, l), v in H.items()}
+    H = {(n - WAIST, m - WAIST): Value(template, v) for (n, m), v in inner.items()}
+    H |= {(m, n): v for (n, m), v in H.items()}
     found: Hessian = {}
     for i, leaf in enumerate(leaves):
         column = {

@@ -106,3 +106,16 @@ def test_what_a_sum_reads_of_an_element_is_one_kernel():
     groups = stage("group", forces, V).groups
     assert [len(g.roots) for g in groups if g.size == len(F)] == [3]
     np.testing.assert_allclose(geoopt.compile(forces, V)(V), forces(V), rtol=1e-12, atol=1e-13)
+
+
+def test_kernels_that_gather_the_same_elements_are_one():
+    """Two results that share nothing but the vertices they read, and a third that reads others."""
+    V, F = SMALL_MESHES["torus"]()
+
+    def sizes(V):
+        a, b, c = (V[F[:, k]] for k in range(3))
+        return np.sum((b - a) ** 2, axis=1), np.sqrt(np.sum((c * b) ** 2, axis=1)), V[F[:, 0][::-1]].sum(axis=1)
+
+    groups = stage("group", sizes, V).groups
+    assert sorted(len(g.roots) for g in groups) == [1, 2]
+    np.testing.assert_allclose(geoopt.compile(sizes, V)(V)[1], sizes(V)[1], rtol=1e-13)

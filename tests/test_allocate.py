@@ -1,0 +1,55 @@
+"""Blocks of intermediates: lane after lane, or member after member where values of one member are read together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import geoopt
+from geoopt.meshes import bumpy
+from geoopt.operators import arap_mesh, arap_rhs, cotan_laplacian
+
+from .test_stages import check_all_stages, records
+
+
+def writes_to_workspace(plan):
+    return [[a for places in k.writes for a in places if a.buffer == plan.workspace] for k in plan.kernels]
+
+
+def normals_of_neighbours(x, pairs):
+    """Three numbers per vertex, each costly enough to be stored, read together through one index."""
+    length = np.sqrt(np.sum(x * x, axis=1))
+    unit = np.exp(x / length[:, None])
+    return np.cross(unit[pairs[:, 0]], unit[pairs[:, 1]])
+
+
+PAIRS = np.random.default_rng(2).integers(0, 60, (400, 2))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_values_that_are_read_together_lie_together(threads):
+    x = np.random.default_rng(3).uniform(0.5, 2, (60, 3))
+    check_all_stages(normals_of_neighbours, x, PAIRS, threads=threads)
+    plan = records(normals_of_neighbours, x, PAIRS, threads=threads)["allocate"].plan
+    [stored] = [places for places in writes_to_workspace(plan) if places]
+    assert [(a.lane, a.stride, a.offset) for a in stored] == [(0, 3, 0), (0, 3, 1), (0, 3, 2)]
+    for kernel in plan.kernels:  # one column for the three values of each neighbour
+        reads = [a for a in kernel.reads if a.buffer == plan.workspace]
+        assert len({a.table for a in reads}) * 3 == len(reads)
+
+
+def test_values_that_are_read_alone_are_written_as_whole_vectors():
+    V, F = bumpy(300)
+    plan = records(cotan_laplacian, V, F)["allocate"].plan
+    stored = [a for places in writes_to_workspace(plan) for a in places]
+    assert stored and all(a.stride == 1 and a.offset == 0 for a in stored)
+
+
+def test_rotations_have_one_column_per_neighbour_in_the_right_hand_side_of_arap():
+    V, F = bumpy(2000)
+    plan = geoopt.compile(arap_rhs, V, arap_mesh(V, F)).plan
+    [stored] = [places for places in writes_to_workspace(plan) if places]
+    assert {a.stride for a in stored} == {9}
+    for kernel in plan.kernels:
+        in_loop = [a for a in kernel.reads if a.buffer == plan.workspace and a.loop is not None]
+        assert len({(a.table, a.base) for a in in_loop}) <= 1

@@ -1,0 +1,81 @@
+"""The text of kernels for the CPU: rows of neighbours leave as short vectors, and long kernels work on two vectors."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import geoopt
+from geoopt.codegen.llvm_interleave import suited
+from geoopt.codegen.llvm_memory import ROW, Vectors, rows_of_neighbours
+from geoopt.codegen.llvm_stores import parts
+from geoopt.meshes import bumpy
+from geoopt.operators import arap_mesh, arap_rhs, cloth, cloth_system, cotan_laplacian, polar_rotation
+from geoopt.plan import STRIP, Access
+
+DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
+
+
+def test_rows_are_runs_of_entries_of_one_family():
+    def access(offset, table=9, adds=0):
+        return Access(3, offset, table=table, adds=adds)
+
+    written = [access(5), access(3), access(4), access(4), access(7, adds=1), access(6), Access(3, 0, 1)]
+    rows = rows_of_neighbours(written)
+    assert sorted(n for row in rows for n in row) == list(range(len(written)))
+    assert sorted(sorted(written[n].offset for n in row) for row in rows) == [[0], [3, 4], [4, 5, 6], [7]]
+    long = rows_of_neighbours([access(k) for k in range(ROW + 3)])
+    assert [len(row) for row in long] == [ROW, 3]
+
+
+def test_parts_of_rows_are_vectors_side_by_side():
+    for length in range(1, ROW + 1):
+        found = list(parts(length))
+        assert [first for first, _ in found] == [sum(size for _, size in found[:k]) for k in range(len(found))]
+        assert sum(size for _, size in found) == length and all(size in (1, 2, 4) for _, size in found)
+
+
+@pytest.mark.parametrize("width", range(1, 11))
+@pytest.mark.parametrize("lanes, dtype", [(0, DOUBLE), (0, SINGLE), (4, DOUBLE), (2, DOUBLE), (16, DOUBLE)])
+def test_rows_of_any_width_arrive(width, lanes, dtype):
+    """Members whose values lie side by side, in order and in any other order."""
+    rng = np.random.default_rng(width)
+    x = rng.standard_normal((53, width)).astype(dtype)
+    order = rng.permutation(53)
+
+    def rows(x):
+        return 2 * x, (x + 0.5)[order]
+
+    program = geoopt.compile(rows, x, dtype=dtype, options=geoopt.Options(lanes=lanes))
+    for got, want in zip(program(x), rows(x), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_neighbours_leave_as_short_vectors():
+    """Of five values per member, four leave together, one alone."""
+    text = geoopt.compile(lambda x: np.sqrt(x[:, :1]) * x, np.ones((100, 5)), options=geoopt.Options(lanes=8)).source()
+    body = text[text.index("body:") : text.index("wrap:")]
+    assert len(re.findall("store <4 x double>", body)) == 8 and len(re.findall("store double", body)) == 8
+
+
+def widths(program):
+    v = Vectors(8, DOUBLE)
+    return [suited(kernel, v).lanes for kernel in program.plan.kernels]
+
+
+def test_only_long_chains_of_operations_are_interleaved():
+    V, F = bumpy(300)
+    assert widths(geoopt.compile(polar_rotation, np.ones((50, 3, 3)))) == [16]
+    assert set(widths(geoopt.compile(cotan_laplacian, V, F))) == {8}
+    rhs = widths(geoopt.compile(arap_rhs, V, arap_mesh(V, F)))
+    assert rhs[0] == 16 and set(rhs[1:]) == {8}
+    assert set(widths(geoopt.compile(cloth_system, V, V, 0.01, cloth(V, F)))) == {8}  # they add
+
+
+def test_loops_are_as_wide_as_strips_at_most():
+    V, F = bumpy(300)
+    program = geoopt.compile(arap_rhs, V, arap_mesh(V, F), dtype=np.float32)
+    assert [suited(kernel, Vectors(STRIP, SINGLE)).lanes for kernel in program.plan.kernels if kernel.loops]
+    assert all(suited(kernel, Vectors(STRIP, SINGLE)).lanes == STRIP for kernel in program.plan.kernels if kernel.loops)
