@@ -325,9 +325,8 @@ def _gathers(cut: Cut, node: Node, size: int) -> set[Shared]:
     for column in (c for operand in node.operands for c in lanes(operand)):
         if column.base is not None and column.shape == (size,):
             ids = column.compose(Ids.explicit(chosen)).to_array()
-            targets = cut.graph.nodes_of(column)
-            if len(targets) == 1:
-                found.add(("gather", targets[0].index, ((ids - targets[0].first) // targets[0].lanes).tobytes()))
+            target = cut.graph.node_of(int(ids[0]))
+            found.add(("gather", target.index, ((ids - target.first) // target.lanes).tobytes()))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Which of many runs of ids each of many ids belongs to, and how many belong to each, in one pass."""
+"""Which of many runs of ids each of many ids belongs to, and what follows from it, in one pass."""
 
 from __future__ import annotations
 
@@ -24,6 +24,15 @@ def owner_counts(firsts: Sequence[int] | np.ndarray, ids: np.ndarray) -> np.ndar
     if ids.size < FEW:
         return np.bincount(owners(firsts, ids).reshape(-1), minlength=len(firsts))
     return _count(np.asarray(firsts, np.int64), ids.reshape(-1))
+
+
+def shifted(firsts: Sequence[int] | np.ndarray, shifts: np.ndarray, ids: np.ndarray, dtype: type) -> np.ndarray:
+    """The ids, each moved by the shift of its run. firsts : see `owners`"""
+    if ids.size < FEW:
+        return (ids + shifts[owners(firsts, ids)]).astype(dtype)
+    out = np.empty(ids.shape, dtype)
+    _shift(np.asarray(firsts, np.int64), np.asarray(shifts, np.int64), ids.reshape(-1), out.reshape(-1))
+    return out
 
 
 @numba.njit(cache=True, nogil=True)
@@ -55,3 +64,11 @@ def _count(firsts, ids):
         run = _owner(firsts, i, run)
         counts[run] += 1
     return counts
+
+
+@numba.njit(cache=True, nogil=True)
+def _shift(firsts, shifts, ids, out):
+    run = 0
+    for k in range(len(ids)):
+        run = _owner(firsts, ids[k], run)
+        out[k] = ids[k] + shifts[run]

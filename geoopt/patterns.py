@@ -81,6 +81,32 @@ def from_coordinates(
 
 
 @numba.njit(cache=True, nogil=True)
+def are_sorted(rows: np.ndarray, cols: np.ndarray) -> bool:
+    """Whether places come row by row, by column in each, and none twice."""
+    for k in range(1, len(rows)):
+        if rows[k] < rows[k - 1] or (rows[k] == rows[k - 1] and cols[k] <= cols[k - 1]):
+            return False
+    return True
+
+
+def of_sorted(rows: np.ndarray, cols: np.ndarray, shape: tuple[int, int]) -> Pattern:
+    """The pattern of sorted places."""
+    dtype = np.int32 if max(*shape, len(rows)) < 2**31 else np.int64
+    return Pattern(shape, _row_offsets(rows, np.empty(shape[0] + 1, dtype)), cols.astype(dtype, copy=False))
+
+
+@numba.njit(cache=True, nogil=True)
+def _row_offsets(rows, offsets):
+    """Where each row starts among sorted ones."""
+    k = 0
+    for r in range(len(offsets)):
+        while k < len(rows) and rows[k] < r:
+            k += 1
+        offsets[r] = k
+    return offsets
+
+
+@numba.njit(cache=True, nogil=True)
 def _merged(order, row_offsets, cols):
     """Row offsets, columns and offsets of the places of sorted entries."""
     indptr = np.empty(len(row_offsets), cols.dtype)

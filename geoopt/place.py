@@ -16,7 +16,7 @@ from .group import Groups, Place
 from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf
 from .order import Times, member_order
-from .owners import owners
+from .owners import shifted
 from .plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, Access, Plan, PlannedKernel, PlannedLoop, whole_strips
 from .strips import Strips
 from .tables import Tables
@@ -119,8 +119,8 @@ def _address(groups: Groups, column: Ids) -> tuple[int, Ids]:
     ids = column.to_array()
     dtype = np.int64 if graph.size >= 2**31 else np.int32
     if all(home.position.is_contiguous() for home in homes):
-        shifts = np.array([home.position.offset - n.first for n, home in zip(nodes, homes, strict=True)], dtype)
-        found = ids + shifts[owners([n.first for n in nodes], ids)]
+        shifts = np.array([home.position.offset - n.first for n, home in zip(nodes, homes, strict=True)])
+        found = shifted([n.first for n in nodes], shifts, ids, dtype)
         return homes[0].buffer, Ids.explicit(found).canonical()
     out = np.empty(len(ids), dtype)
     for node, home in zip(nodes, homes, strict=True):

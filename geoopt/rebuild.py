@@ -9,7 +9,8 @@ import numpy as np
 
 from .block_ops import BLOCK_OPS
 from .graph import Graph, Node, Traced
-from .ids import Ids
+from .ids import Ids, id_dtype
+from .owners import shifted
 
 
 class Rebuild:
@@ -57,7 +58,7 @@ class Rebuild:
 
     def moved_ids(self, ids: np.ndarray) -> np.ndarray:
         """New ids of old ones."""
-        return ids + self.shift[self.old.owners(ids)]
+        return shifted(self.old.firsts, self.shift, ids, id_dtype(self.graph.size))
 
     def moved(self, view: Ids) -> Ids:
         """The same view over the new ids; affine where it reads one node."""
@@ -68,7 +69,7 @@ class Rebuild:
             return replace(view, offset=view.offset + int(self.shift[low.index]))
         if view.base is None and not any(view.strides):
             return replace(view, offset=int(self.moved_ids(np.array([view.offset]))[0]))
-        return Ids.spaced(self.moved_ids(view.to_array().astype(np.int64).ravel()).reshape(view.shape))
+        return Ids.spaced(self.moved_ids(view.to_array()))
 
     def result(self) -> Traced:
         """The program on the new graph."""
