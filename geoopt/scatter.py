@@ -52,13 +52,27 @@ def scatters(
     traced: Traced, refs: dict[int, list[Reference]], stored: Collection[int], least: float
 ) -> dict[int, list[Scatter]]:
     """The stored nodes that are scattered, by index. least : values that an element of some of them must have"""
-    reads: dict[int, float] = {}  # per number of elements, how often sums read a value of each
+    copies = _copies(traced, refs)
+    reads: dict[int, float] = {}  # per number of elements, about how often outputs have a value of each
     for r in (r for references in refs.values() for r in references):
         if r.reader.op == "segment_sum" and r.target.index in stored:
-            reads[r.target.shape[0]] = reads.get(r.target.shape[0], 0.0) + r.count / max(r.target.shape[0], 1)
-    if 2 * max(reads.values(), default=0.0) < least:  # sums go to one entry, or to two that mirror each other
+            values = r.count / max(r.target.shape[0], 1)
+            reads[r.target.shape[0]] = reads.get(r.target.shape[0], 0.0) + values * copies.get(r.reader.index, 2)
+    if max(reads.values(), default=0.0) < least:
         return {}
     return _Sums(traced, refs, stored).scattered(least)
+
+
+def _copies(traced: Traced, refs: dict[int, list[Reference]]) -> dict[int, float]:
+    """How many entries of outputs have a scalar of each node, on average; of nodes that only outputs read. Others may
+    go to two entries that mirror each other."""
+    inner = {r.target.index for references in refs.values() for r in references}
+    found: dict[int, float] = {}
+    for view in traced.outputs:
+        for node, count in traced.graph.reads_of(view):
+            if node.index not in inner:
+                found[node.index] = found.get(node.index, 0.0) + count / max(node.size, 1)
+    return found
 
 
 def without_sums(traced: Traced, found: dict[int, list[Scatter]]) -> Traced:
