@@ -129,7 +129,8 @@ class _Second:
         if not listed:
             nothing = np.zeros(0, np.int32)
             return nothing, nothing, as_symbolic(self.graph, np.zeros(0))
-        if len({len(t.rows) for t in listed}) == 1:  # element by element and row by row: nearly as they are sorted
+        lengths = {len(t.rows) for t in listed}
+        if len(lengths) == 1 and lengths != {0}:  # element by element and row by row: nearly as they are sorted
             listed.sort(key=lambda t: (t.rows[0], t.cols[0]))
             rows, cols = np.stack([t.rows for t in listed], axis=1), np.stack([t.cols for t in listed], axis=1)
             return rows.ravel(), cols.ravel(), stack([t.values for t in listed], axis=1).ravel()

@@ -240,3 +240,13 @@ def test_entries_and_their_mirror_images_are_listed_alike_for_all_elements():
         for r, c in ((0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)):
             steps = of_lane[block[0] + r, block[1] + c + 1] - of_lane[block[0] + r, block[1] + c]
             assert (steps == 1).all(axis=1).any(), (block, r, c)
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-13), (np.float32, 1e-5)])
+def test_vectors_of_any_width_add_the_same(lanes, dtype, tolerance):
+    x, v, h, c = moved_cloth()
+    program, _ = compiled(cloth_system, x, v, h, c, dtype=dtype, lanes=lanes)
+    assert additions(program)
+    truth = cloth_system(x, v, h, c)[0]
+    assert abs(program(x, v, h)[0] - truth).max() <= tolerance * abs(truth).max()

@@ -90,7 +90,7 @@ class Code:
     # -- vectors --------------------------------------------------------------------------------------
 
     def room(self, entries: int = 1) -> str:
-        return self.let(f"alloca [{entries} x {self.v.vector}], align 64")
+        return self.let(f"alloca [{entries} x {self.v.vector}], align {self.v.alignment}")
 
     def load(self, array: str, at: str | int = 0) -> str:
         return self.let(f"load {self.v.vector}, ptr {self._at(array, at)}")

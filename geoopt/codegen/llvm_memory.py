@@ -46,6 +46,11 @@ class Vectors:
         return self.lanes * self.dtype.itemsize
 
     @property
+    def alignment(self) -> int:
+        """Of vectors on the stack: theirs, and that of a cache line."""
+        return max(64, self.bytes)
+
+    @property
     def suffix(self) -> str:
         return f"v{self.lanes}f{8 * self.dtype.itemsize}"
 
@@ -107,7 +112,7 @@ class Memory:
     def room(self, vectors: int) -> str:
         """The address of some vectors on the stack."""
         name = f"%{self.prefix}room{len(self._rooms)}"
-        self._rooms.append(f"  {name} = alloca [{vectors} x {self.v.vector}], align 64")
+        self._rooms.append(f"  {name} = alloca [{vectors} x {self.v.vector}], align {self.v.alignment}")
         return name
 
     def allocations(self) -> list[str]:

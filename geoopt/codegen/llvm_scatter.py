@@ -42,7 +42,9 @@ class Room:
 
     def allocations(self) -> list[str]:
         """Two rooms, for the entry of a function."""
-        return [f"  %room{k} = alloca [{self.bytes} x i8], align 64" for k in (0, 1)] if self.added else []
+        if not self.added:
+            return []
+        return [f"  %room{k} = alloca [{self.bytes} x i8], align {self.v.alignment}" for k in (0, 1)]
 
     def in_turn(self) -> list[str]:
         """Statements at the head of a function's loop: %room is to be filled, %before holds %full members."""
@@ -126,7 +128,7 @@ class Additions(Stores):
                 slot += 1
         for number, access in enumerate(room.families.values()):
             at = self.let(f"getelementptr i8, ptr %room, i64 {room.pointers_at(number)}")
-            self.do(f"store <{self.v.lanes} x ptr> {self.pointers(access, NOWHERE)}, ptr {at}")
+            self.do(f"store <{self.v.lanes} x ptr> {self.pointers(access, NOWHERE)}, ptr {at}, align 8")
 
 
 def family(access: Access) -> tuple:
