@@ -24,8 +24,9 @@ H = 0.05
 def shape(request):
     """Rest shape, and positions and velocities of a moderately deformed state."""
     V, F = SHAPES[request.param]()
-    x = V * [1.05, 0.97, 1.02] + 0.02 * RNG.normal(size=V.shape)
-    return V, F, x, RNG.normal(size=V.shape)
+    rng = np.random.default_rng(2)  # of its own, so that no test depends on those before it
+    x = V * [1.05, 0.97, 1.02] + 0.02 * rng.normal(size=V.shape)
+    return V, F, x, rng.normal(size=V.shape)
 
 
 def matrices(x, v, h, record):
@@ -118,7 +119,7 @@ def test_the_lower_triangle_is_that_of_the_system(shape):
 
 def test_asked_for_the_system_is_definite_however_crumpled(shape):
     V, F, _, v = shape
-    record, x = cloth(V, F), V * 0.5 + 0.1 * np.random.default_rng(1).normal(size=V.shape)
+    record, x = cloth(V, F), V * 0.3 + 0.1 * np.random.default_rng(1).normal(size=V.shape)
     A, b = cloth_system(x, 10 * v, 1.0, record, definite=True)
     assert_near(A.toarray(), A.toarray().T, 1e-13)
     np.linalg.cholesky(A.toarray())
