@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +35,14 @@ def update_golden(request):
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory):
     os.environ["GEOOPT_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(autouse=True)
+def _numbers_of_its_own(request, monkeypatch):
+    """Where a file has a generator of random numbers, each test draws from its own, so that none depends on others."""
+    for name in (request.module.__name__, f"{__package__}.cases_moving", f"{__package__}.cases_operators"):
+        if hasattr(module := sys.modules.get(name), "RNG"):
+            monkeypatch.setattr(module, "RNG", np.random.default_rng(zlib.crc32(request.node.name.encode())))
 
 
 def needs(find):
