@@ -51,9 +51,8 @@ def allocate(schedule: Schedule) -> Schedule:
     blocks = _blocks(plan)
     last_reader = _last_readers(plan, rows_of)
     members = _rounded(plan.tasks[:, END] - plan.tasks[:, BEGIN])
-    lanes, strides = (
-        np.array([getattr(b, name) for b in blocks])[plan.tasks[:, KERNEL]] for name in ("lanes", "stride")
-    )
+    lanes = np.array([b.lanes for b in blocks])[plan.tasks[:, KERNEL]]
+    strides = np.array([b.stride for b in blocks])[plan.tasks[:, KERNEL]]
     apart = np.where(strides == 1, members, 1)
     bases, size = _bases(schedule.shares, last_reader, lanes * members)
     tasks = plan.tasks.copy()

@@ -62,10 +62,14 @@ def sorting(keys: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
 
 def from_coordinates(
     rows: np.ndarray, cols: np.ndarray, shape: tuple[int, int]
-) -> tuple[Pattern, np.ndarray, np.ndarray]:
-    """The pattern of entries at some places, the order that sorts them, and the offsets of those at one place."""
+) -> tuple[Pattern, np.ndarray | slice, np.ndarray | None]:
+    """The pattern of entries at some places, the order that sorts them (a slice of all where they are sorted), and the
+    offsets of those at one place (None where no place has two)."""
     dtype = np.int32 if max(*shape, len(rows)) < 2**31 else np.int64
     rows, cols = rows.astype(dtype, copy=False), cols.astype(dtype, copy=False)
+    if ((rows[1:] > rows[:-1]) | ((rows[1:] == rows[:-1]) & (cols[1:] > cols[:-1]))).all():
+        indptr = np.searchsorted(rows, np.arange(shape[0] + 1, dtype=dtype)).astype(dtype)
+        return Pattern(shape, indptr, cols.copy()), slice(None), None
     by_column = None
     if np.bincount(rows, minlength=1).max() > LONG_ROW:
         by_column, _ = sorting(cols, shape[1])
@@ -75,35 +79,11 @@ def from_coordinates(
     else:
         order = by_column[order]
     indptr, indices, offsets = _merged(order, row_offsets, cols)
+    if len(indices) == len(order):
+        return Pattern(shape, indptr, indices), order, None
     if 2 * len(indices) < len(order):  # rather a copy than all the memory
         indices, offsets = indices.copy(), offsets.copy()
     return Pattern(shape, indptr, indices), order, offsets
-
-
-@numba.njit(cache=True, nogil=True)
-def are_sorted(rows: np.ndarray, cols: np.ndarray) -> bool:
-    """Whether places come row by row, by column in each, and none twice."""
-    for k in range(1, len(rows)):
-        if rows[k] < rows[k - 1] or (rows[k] == rows[k - 1] and cols[k] <= cols[k - 1]):
-            return False
-    return True
-
-
-def of_sorted(rows: np.ndarray, cols: np.ndarray, shape: tuple[int, int]) -> Pattern:
-    """The pattern of sorted places."""
-    dtype = np.int32 if max(*shape, len(rows)) < 2**31 else np.int64
-    return Pattern(shape, _row_offsets(rows, np.empty(shape[0] + 1, dtype)), cols.astype(dtype, copy=False))
-
-
-@numba.njit(cache=True, nogil=True)
-def _row_offsets(rows, offsets):
-    """Where each row starts among sorted ones."""
-    k = 0
-    for r in range(len(offsets)):
-        while k < len(rows) and rows[k] < r:
-            k += 1
-        offsets[r] = k
-    return offsets
 
 
 @numba.njit(cache=True, nogil=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +43,11 @@ class Access:
     base: int | None = None
     bits: int | None = None
     adds: int = 0
+
+    @property
+    def family(self) -> Access:
+        """What it has in common with accesses whose entries differ from its own by a constant."""
+        return replace(self, offset=0, adds=0)
 
     @property
     def column_loop(self) -> int | None:

@@ -15,7 +15,7 @@ from .arithmetic import as_symbolic
 from .array_moving import concatenate
 from .errors import ArgumentError
 from .graph import Graph
-from .patterns import Pattern, are_sorted, from_coordinates, of_sorted
+from .patterns import Pattern, from_coordinates
 from .sparse_matrix import SparseMatrix, constant
 from .sums import segment_sum
 from .symbolic import AS_SPARSE, Symbolic
@@ -127,11 +127,8 @@ def _check_range(what: str, index: np.ndarray, length: int) -> None:
 
 
 def _symbolic_from_triplets(rows: np.ndarray, cols: np.ndarray, values: Symbolic, shape: tuple) -> SparseMatrix:
-    shape = (int(shape[0]), int(shape[1]))
-    if are_sorted(rows, cols):
-        return SparseMatrix(of_sorted(rows, cols, shape), values)
-    pattern, order, offsets = from_coordinates(rows, cols, shape)
+    pattern, order, offsets = from_coordinates(rows, cols, (int(shape[0]), int(shape[1])))
     data = values[order]
-    if pattern.nnz < len(order):
+    if offsets is not None:
         data = segment_sum(data, offsets)
     return SparseMatrix(pattern, data)

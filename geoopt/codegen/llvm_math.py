@@ -36,24 +36,12 @@ class Functions(Memory):
         name = vector_name(op, width, size) if width > 1 else op.libm + ("f" if size == 4 else "")
         kind = f"<{width} x {v.scalar}>" if width > 1 else v.scalar
         self.declare(f"{kind} @{name}({', '.join([kind] * op.arity)}) nounwind willreturn memory(none)")
-        pieces = [self._pieces(a, width, loops) for a in args]
+        pieces = [[self.part(a, first, width, loops) for first in range(0, v.lanes, width)] for a in args]
         values = [
             self.let(f"call {kind} @{name}({', '.join(f'{kind} {p}' for p in piece)})", loops)
             for piece in zip(*pieces, strict=True)
         ]
         return self._joined(values, width, loops)
-
-    def _pieces(self, vector: str, width: int, loops: frozenset[int]) -> list[str]:
-        v = self.v
-        if width == 1:
-            return [self.let(f"extractelement {v.vector} {vector}, i64 {k}", loops) for k in range(v.lanes)]
-        if width == v.lanes:
-            return [vector]
-        masks = [", ".join(f"i32 {k}" for k in range(s, s + width)) for s in range(0, v.lanes, width)]
-        return [
-            self.let(f"shufflevector {v.vector} {vector}, {v.vector} poison, <{width} x i32> <{mask}>", loops)
-            for mask in masks
-        ]
 
     def _joined(self, values: list[str], width: int, loops: frozenset[int]) -> str:
         if width > 1:

@@ -251,7 +251,7 @@ class Memory:
     def _transposed(self, number: int, loops: frozenset[int]) -> str:
         """Read ROW neighbours per lane as one short vector and transpose; all its columns become values."""
         access, (start, columns) = self.kernel.reads[number], self.rows[number]
-        key = ("row", access.buffer, access.table, access.base, access.stride, access.loop, start)
+        key = ("row", access.family, start)
         if key not in self.values:
             entries = self._entries(access, loops)
             rows = [self._row(access, e, start, columns, loops) for e in entries]
@@ -287,6 +287,17 @@ class Memory:
             self.shuffle(*firsts[k % 2], _halves(quads, k // 2), loops) if k in wanted else "poison" for k in range(ROW)
         ]
 
+    def part(self, vector: str, first: int, size: int, loops: frozenset[int]) -> str:
+        """Neighbouring lanes of a vector: a shorter one, or a scalar."""
+        v = self.v
+        if size == 1:
+            return self.let(f"extractelement {v.vector} {vector}, i64 {first}", loops)
+        if size == v.lanes:
+            return vector
+        mask = ", ".join(f"i32 {k}" for k in range(first, first + size))
+        pick = f"shufflevector {v.vector} {vector}, {v.vector} poison, <{size} x i32> <{mask}>"
+        return self.let(pick, loops)
+
     def join(self, parts: list[str], width: int, loops: frozenset[int]) -> str:
         """One vector of some shorter ones."""
         while len(parts) > 1:
@@ -316,7 +327,7 @@ def rows_of_neighbours(written: list[Access]) -> list[tuple[int, ...]]:
     rows: list[tuple[int, ...]] = []
     for number, a in enumerate(written):
         if a.loop is None and a.bits is None and (a.table is not None or a.stride not in (0, 1)):
-            families.setdefault((a.buffer, a.table, a.base, a.stride, a.lane, a.adds), []).append(number)
+            families.setdefault((a.family, a.adds), []).append(number)
         else:
             rows.append((number,))
     for family in families.values():
@@ -351,10 +362,10 @@ def _rows(reads: tuple[Access, ...], lanes: int) -> dict[int, tuple[int, frozens
     """Leaves that are read with a neighbour: leaf -> (offset of its row, columns used)."""
     if lanes < ROW:
         return {}
-    families: dict[tuple, list[int]] = {}
+    families: dict[Access, list[int]] = {}
     for number, a in enumerate(reads):
         if a.table is not None or a.stride not in (0, 1):
-            families.setdefault((a.buffer, a.table, a.base, a.stride, a.loop), []).append(number)
+            families.setdefault(a.family, []).append(number)
     rows: dict[int, tuple[int, frozenset[int]]] = {}
     for numbers in families.values():
         numbers.sort(key=lambda n: reads[n].offset)

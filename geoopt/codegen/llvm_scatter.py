@@ -7,8 +7,6 @@ by whole vectors would wait (measured on Zen 5: 60 ns for the 81 entries of a tr
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..plan import Access, PlannedKernel
 from .llvm_code import Code
 from .llvm_memory import ROW, Vectors, rows_of_neighbours
@@ -28,7 +26,7 @@ class Room:
         self.roots = [n for n, places in enumerate(kernel.writes) for a in places if a.adds]
         alone = [(number,) for number in range(len(self.added))]
         self.rows = rows_of_neighbours(self.added) if vectors.lanes >= ROW else alone
-        self.families = {family(a): replace(a, offset=0) for a in self.added}
+        self.families = list(dict.fromkeys(a.family for a in self.added))
         self.vectors = sum(self.slots(row) for row in self.rows)
         self.bytes = self.vectors * vectors.bytes + len(self.families) * 8 * vectors.lanes
 
@@ -84,14 +82,14 @@ class _Turn:
         # member 4 q + k is the q-th four of the k-th of four vectors
         vector = code.index("mul", code.index("and", self.lane, ROW - 1), room.v.lanes)
         in_row = code.index("add", code.index("and", self.lane, -ROW), vector)
-        pointers = {key: self._pointer(number) for number, key in enumerate(room.families)}
+        pointers = {family: self._pointer(number) for number, family in enumerate(room.families)}
         slot = 0
         for row in room.rows:
             at = self._at(f"[{room.v.lanes} x {room.v.scalar}]", "%room", str(slot))
             values = self._at(room.v.scalar, at, self.lane if len(row) == 1 else in_row)
             for first, size in parts(len(row)):
                 access = room.added[row[first]]
-                self._add(access, size, pointers[family(access)], self._at(room.v.scalar, values, str(first)))
+                self._add(access, size, pointers[access.family], self._at(room.v.scalar, values, str(first)))
             slot += room.slots(row)
 
     def _pointer(self, number: int) -> str:
@@ -126,11 +124,6 @@ class Additions(Stores):
                 at = self.let(f"getelementptr {self.v.vector}, ptr %room, i64 {slot}")
                 self.do(f"store {self.v.vector} {vector}, ptr {at}")
                 slot += 1
-        for number, access in enumerate(room.families.values()):
+        for number, family in enumerate(room.families):
             at = self.let(f"getelementptr i8, ptr %room, i64 {room.pointers_at(number)}")
-            self.do(f"store <{self.v.lanes} x ptr> {self.pointers(access, NOWHERE)}, ptr {at}, align 8")
-
-
-def family(access: Access) -> tuple:
-    """What accesses share whose addresses differ by constants."""
-    return access.buffer, access.table, access.base, access.stride
+            self.do(f"store <{self.v.lanes} x ptr> {self.pointers(family, NOWHERE)}, ptr {at}, align 8")

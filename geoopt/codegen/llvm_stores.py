@@ -36,7 +36,7 @@ class Stores(Memory):
             self._store_in_row(access, value)
         elif self.is_full:
             for k, entry in enumerate(self._entries(access, loops)):
-                self._store_lanes(access, entry, access.offset, value, [k], loops)
+                self._store_part(access, entry, value, (k, 1), loops)
         else:
             self.scatter(access, value, self._entries(access, loops), loops)
 
@@ -70,23 +70,17 @@ class Stores(Memory):
         for lane, entry in enumerate(self._entries(access, NOWHERE)):
             vector, quad = turned[lane % ROW], lane - lane % ROW
             for first, size in parts(len(row)):
-                lanes = list(range(quad + first, quad + first + size))
-                self._store_lanes(access, entry, row[first].offset, vector, lanes, NOWHERE)
+                self._store_part(row[first], entry, vector, (quad + first, size), NOWHERE)
 
-    def _store_lanes(
-        self, access: Access, entry: str, offset: int, vector: str, lanes: list[int], loops: frozenset[int]
+    def _store_part(
+        self, access: Access, entry: str, vector: str, lanes: tuple[int, int], loops: frozenset[int]
     ) -> None:
-        """Write neighbouring lanes of a vector to neighbouring entries."""
-        v = self.v
-        at = self._address(access, entry, offset, loops)
-        if len(lanes) == 1:
-            scalar = self.let(f"extractelement {v.vector} {vector}, i64 {lanes[0]}", loops)
-            self.do(f"store {v.scalar} {scalar}, ptr {at}", loops)
-            return
-        mask = ", ".join(f"i32 {k}" for k in lanes)
-        pick = f"shufflevector {v.vector} {vector}, {v.vector} poison, <{len(lanes)} x i32> <{mask}>"
-        part = self.let(pick, loops)
-        self.do(f"store <{len(lanes)} x {v.scalar}> {part}, ptr {at}, align {v.dtype.itemsize}", loops)
+        """Write neighbouring lanes of a vector, the first and how many, to neighbouring entries."""
+        v, (first, size) = self.v, lanes
+        at = self._address(access, entry, access.offset, loops)
+        kind = v.scalar if size == 1 else f"<{size} x {v.scalar}>"
+        aligned = "" if size == 1 else f", align {v.dtype.itemsize}"
+        self.do(f"store {kind} {self.part(vector, first, size, loops)}, ptr {at}{aligned}", loops)
 
 
 def parts(length: int) -> Iterator[tuple[int, int]]:
