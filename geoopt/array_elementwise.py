@@ -67,7 +67,7 @@ def piecewise(given: dict) -> Symbolic:
         if callable(value):
             value = value(x[condition] if is_fixed else x, *given.get("args", ()), **given.get("kw", {}))
         if is_fixed:
-            ids = result.ids.to_array(np.int64)
+            ids = np.array(result.ids.to_array(np.int64))
             ids[condition] = as_symbolic(x.graph, value).ids.to_array(np.int64)
             result = x.view(Ids.spaced(ids))
         else:

@@ -13,14 +13,15 @@ import numpy as np
 
 from .arithmetic import as_symbolic
 from .array_moving import concatenate, stack
-from .elements import Levels, Sum, Triplets, elements
+from .coordinates import from_pairs
+from .elements import Curvatures, Levels, Sum, Triplets, elements
 from .errors import UnsupportedError
 from .graph import Graph, Node, Traced
 from .ids import Ids
 from .patterns import mirrored, multiplications, restricted
 from .references import reachable
 from .reverse import adjoints, dependent, of_segments
-from .sparse import from_triplets, vstack
+from .sparse import from_triplets, summed, vstack
 from .sparse_matrix import SparseMatrix
 from .symbolic import Symbolic
 from .terms import flat_terms
@@ -88,14 +89,35 @@ class _Second:
 
     def hessian(self, is_lower: bool, project: str | None) -> SparseMatrix:
         sums = self._lagrangian()
-        found = elements(self.graph, self.levels, sums)
-        rows, cols, values = self._joined(t for e in found for t in e.curvatures(sums, project))
+        found = [e.curvatures(sums, project) for e in elements(self.graph, self.levels, sums)]
+        lower = self._of_pairs(found)
+        if lower is None:
+            lower = self._of_triplets(found)
+        return lower if is_lower else _mirrored(lower)
+
+    def _of_pairs(self, found: list[Curvatures]) -> SparseMatrix | None:
+        """The lower triangle where all elements of a kind have the same entries, none of them by a sum."""
+        kinds, values = [], []
+        for curvatures in (c for c in found if c.columns):
+            pairs = curvatures.pairs(self.entries)
+            if pairs is None:
+                return None
+            kinds.append(pairs[0])
+            values.append(pairs[1])
+        entries = from_pairs(kinds, self.entries)
+        if entries is None or not values:
+            return None
+        return summed(entries, values[0] if len(values) == 1 else concatenate([v.ravel() for v in values]))
+
+    def _of_triplets(self, found: list[Curvatures]) -> SparseMatrix:
+        """The lower triangle in general."""
+        rows, cols, values = self._joined(t for curvatures in found for t in curvatures.triplets())
         shape = (self.entries, self.entries)
         inside = rows < self.entries
         lower = self._matrix(rows, cols, values, shape, inside)
         if not inside.all():
             lower = lower + _lower(self._eliminated(rows, cols, values))
-        return lower if is_lower else _mirrored(lower)
+        return lower
 
     def _lagrangian(self) -> list[Sum]:
         """The result, and every sum that it depends on with its adjoint."""

@@ -21,6 +21,7 @@ import numpy as np
 from .block_ops import BLOCK_OPS
 from .combine import with_combined_sums, without_joins
 from .errors import InternalError
+from .gathers import has_repeats
 from .graph import Graph, Node, Traced
 from .hashing import add_hashes, add_segment_hashes, first_equal
 from .local_sums import with_local_sums
@@ -316,6 +317,9 @@ def _equal_scalars(graph: Graph, node: Node) -> np.ndarray | None:
     if len(node.shape) != 1 or node.size >= 2**31 or not any(o.base is not None for o in node.operands):
         return None
     if node.op == "join":
+        return None
+    in_order = node.op == "segment_sum" or not OPS[node.op].is_commutative
+    if in_order and any(o.base is not None and not has_repeats(o.to_array()) for o in node.operands):
         return None
     keys = np.zeros(node.size, np.uint64)
     if node.op == "segment_sum":

@@ -14,13 +14,15 @@ from functools import cached_property
 import numpy as np
 
 from .arithmetic import apply, as_symbolic
+from .array_moving import stack
 from .chain import known
+from .coordinates import Pairs
 from .decompose import decompose
 from .errors import UnsupportedError
 from .graph import Graph, Node, Traced
 from .group import group
 from .harvest import harvest
-from .ids import Ids
+from .ids import Ids, content
 from .kernel import Kernel, Leaf
 from .options import Options
 from .references import reachable
@@ -50,7 +52,7 @@ class Levels:
 
     def numbers(self, column: Ids) -> np.ndarray:
         """The numbers of a column of ids, -1 for those that are no level variables."""
-        ids = column.to_array(np.int64)
+        ids = column.to_array()
         found = np.full(len(ids), -1, np.int32 if self.starts[-1] < 2**31 else np.int64)
         for node, start in zip(self.nodes, self.starts, strict=False):
             inside = node.places_in(ids)
@@ -65,6 +67,42 @@ class Triplets:
     rows: np.ndarray
     cols: np.ndarray
     values: Symbolic
+
+
+@dataclass(frozen=True, eq=False)
+class Curvatures:
+    """Second derivatives of elements, by pairs of leaves. numbers : of the level variables that each leaf reads"""
+
+    numbers: dict[int, np.ndarray]
+    columns: dict[tuple[int, int], Symbolic]
+
+    def triplets(self) -> Iterator[Triplets]:
+        """The lower triangle."""
+        for (k, leaf), values in self.columns.items():
+            one, other = self.numbers[k], self.numbers[leaf]
+            yield from _known_entries(np.maximum(one, other), np.minimum(one, other), values)
+            if k != leaf and (one == other).any():  # two leaves that are one variable in some elements
+                yield from _known_entries(np.where(one == other, one, -1), other, values)
+
+    def pairs(self, end: int) -> tuple[Pairs, Symbolic] | None:
+        """The lower triangle as entries of all elements alike, and their values (elements, pairs); None where a leaf
+        reads other things than level variables before ``end``, or two read the same."""
+        leaves = sorted({leaf for pair in self.columns for leaf in pair})
+        if any(self.numbers[k].min(initial=0) < 0 or self.numbers[k].max(initial=0) >= end for k in leaves):
+            return None
+        if any(k != leaf and (self.numbers[k] == self.numbers[leaf]).any() for k, leaf in self.columns):
+            return None
+        # sorted by the first element's places: then the entries of all elements are nearly in order
+        places = {
+            pair: tuple(sorted((int(self.numbers[k][0]) for k in pair), reverse=True))
+            if len(self.numbers[pair[0]])
+            else ()
+            for pair in self.columns
+        }
+        listed = sorted(self.columns, key=places.__getitem__)
+        pairs = np.array([[leaves.index(k) for k in pair] for pair in listed])
+        numbers = np.stack([self.numbers[k] for k in leaves], axis=1)
+        return Pairs(numbers, pairs), stack([self.columns[pair] for pair in listed], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,18 +143,14 @@ class Element:
                 for leaf, values in zip(found, columns, strict=True):
                     yield from _known_entries(rows, self.numbers[leaf], values)
 
-    def curvatures(self, sums: list[Sum], project: str | None = None) -> Iterator[Triplets]:
-        """Second derivatives of the weighted sum of all values by the level variables: the lower triangle.
+    def curvatures(self, sums: list[Sum], project: str | None = None) -> Curvatures:
+        """Second derivatives of the weighted sum of all values by the level variables.
 
         project : the operation of `BLOCK_OPS` that an element's second derivatives go through, if any
         """
         found = hessian(self.kernel.template, self._weighted(sums), self.variables)
         columns = dict(zip(found, self.put_back(found.values()), strict=True))
-        for (k, leaf), values in (columns if project is None else self._projected(project, columns)).items():
-            one, other = self.numbers[k], self.numbers[leaf]
-            yield from _known_entries(np.maximum(one, other), np.minimum(one, other), values)
-            if k != leaf and (one == other).any():  # two leaves that are one variable in some elements
-                yield from _known_entries(np.where(one == other, one, -1), other, values)
+        return Curvatures(self.numbers, columns if project is None else self._projected(project, columns))
 
     def _projected(self, project: str, columns: dict[tuple[int, int], Symbolic]) -> dict[tuple[int, int], Symbolic]:
         """Each set of variables that belong together, projected; columns by pairs of them."""
@@ -238,7 +272,7 @@ def _as_one(kernels: list[Kernel]) -> Kernel:
     leaves: dict[object, Leaf] = {}
     numbers: dict[object, int] = {}
     for kernel in kernels:
-        keys = [leaf.constants.tobytes() if leaf.ids is None else leaf.ids.key for leaf in kernel.leaves]  # type: ignore[union-attr]
+        keys = [content(leaf.constants) if leaf.ids is None else leaf.ids.key for leaf in kernel.leaves]  # type: ignore[union-attr]
         for key, leaf in zip(keys, kernel.leaves, strict=True):
             leaves[key] = leaf
             numbers.setdefault(key, len(numbers))

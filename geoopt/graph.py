@@ -16,7 +16,7 @@ import numpy as np
 
 from .block_ops import BLOCK_OPS
 from .errors import InternalError
-from .ids import Ids
+from .ids import Ids, content
 from .ops import OPS
 from .owners import owner_counts, owners
 from .tape import Tape
@@ -133,7 +133,7 @@ class Graph:
     def constant(self, values: np.ndarray) -> Node:
         values = np.array(values, np.float64)
         values.flags.writeable = False
-        key = ("constant", values.shape, values.tobytes())
+        key = ("constant", values.shape, content(values))
         return self._append(key, "constant", (), values.shape, values=values)
 
     def apply(self, op: str, operands: tuple[Ids, ...]) -> Node:
@@ -149,7 +149,7 @@ class Graph:
 
     def segment_sum(self, summands: Ids, offsets: np.ndarray) -> Node:
         offsets = offsets.astype(np.int32 if summands.size < 2**31 else np.int64, copy=False)
-        key = ("segment_sum", summands.key, hash(offsets.tobytes()))
+        key = ("segment_sum", summands.key, content(offsets))
         return self._append(key, "segment_sum", (summands,), (len(offsets) - 1,), offsets=offsets)
 
     def join(self, view: Ids) -> Node:

@@ -18,9 +18,10 @@ import numpy as np
 
 from .decompose import Cut
 from .errors import InternalError
+from .gathers import has_repeats
 from .graph import Node
 from .hashing import combined, digest, positions_by_value
-from .ids import Ids
+from .ids import Ids, content
 from .patterns import sorting
 from .references import lanes
 from .structure import Structure
@@ -210,7 +211,7 @@ def _groups_of_node(cut: Cut, structure: Structure, placer: _Placing, node: Node
 def _once(node: Node, local: Ids) -> list[tuple[Ids, list[Ids]]]:
     """The scalars of a node that a column reads, each once, and for each number of times the places in the column."""
     is_affine = local.base is None and (local.strides[0] != 0 or local.size == 1)
-    if is_affine or np.bincount(local.to_array()).max() == 1:
+    if is_affine or not has_repeats(local.to_array()):
         return [(local, [Ids.contiguous(0, local.shape)])]
     return list(_by_copies(local.to_array(), node.size))
 
@@ -334,5 +335,5 @@ def _terms(cut: Cut, node: Node) -> set[Shared]:
     """Equal for sums of the same elements of a node, term by term: they share what these read."""
     terms = node.operands[0].to_array()
     of_node = [(t, terms[t.places_in(terms)]) for t in cut.graph.nodes_of(node.operands[0])]
-    offsets = hash(node.offsets.tobytes())
-    return {("terms", t.index, offsets, hash(((ids - t.first) // t.lanes).tobytes())) for t, ids in of_node}
+    offsets = content(node.offsets)
+    return {("terms", t.index, offsets, content((ids - t.first) // t.lanes)) for t, ids in of_node}

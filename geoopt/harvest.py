@@ -16,11 +16,13 @@ import numpy as np
 
 from .block_ops import BLOCK_OPS
 from .errors import InternalError
+from .gathers import taken
 from .graph import Node
 from .group import Group, Groups, Place
 from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf, Loop
 from .ops import OPS
+from .patterns import ranges
 from .template import Expression, Template
 
 # a visit asks for the expressions of other columns and is sent them, so that depth costs no recursion
@@ -242,11 +244,8 @@ def _terms_of_kind(
     if kind_of is None:
         if len(segments) == node.size and (np.diff(segments) == 1).all():
             return starts, Ids.contiguous(0, (int(starts[-1]),))
-        first = node.offsets[segments]
-        jump = np.repeat(first - starts[:-1], lengths)
-        return starts, Ids.explicit(np.arange(starts[-1], dtype=starts.dtype) + jump).canonical()
+        return starts, Ids.explicit(ranges(node.offsets[segments], lengths)).canonical()
     of_kind = np.flatnonzero(kind_of == kind).astype(starts.dtype)
     before = np.zeros(node.size + 1, starts.dtype)
     np.cumsum(counts, out=before[1:])
-    jump = np.repeat(before[segments] - starts[:-1], lengths)
-    return starts, Ids.explicit(of_kind[np.arange(starts[-1], dtype=starts.dtype) + jump])
+    return starts, Ids.explicit(taken(of_kind, ranges(before[segments], lengths)))

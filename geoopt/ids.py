@@ -19,6 +19,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import xxhash
+
+from .gathers import listed, taken
+from .indexing import normalised, wrapped
 
 PROBE = 64
 _GROUND = np.zeros(1, np.int8)  # affine parts are strided views of this one byte; it is never read
@@ -27,6 +31,11 @@ _GROUND = np.zeros(1, np.int8)  # affine parts are strided views of this one byt
 def id_dtype(largest: int) -> type:
     """int32 wherever it suffices."""
     return np.int32 if largest < 2**31 else np.int64
+
+
+def content(array: np.ndarray) -> int:
+    """A hash of an array's bytes."""
+    return xxhash.xxh3_128_intdigest(np.ascontiguousarray(array))
 
 
 def _strided(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
@@ -92,13 +101,19 @@ class Ids:
         """Join views of one shape along a new axis; evenly spaced parts stay affine."""
         steps = {b.offset - a.offset for a, b in itertools.pairwise(parts)}
         alike = {(p.strides, id(p.base)) for p in parts}
-        if len(steps) > 1 or len(alike) > 1:
+        one, step = parts[0], steps.pop() if len(steps) == 1 else 0
+        shape = (*one.shape[:axis], len(parts), *one.shape[axis:])
+        strides = (*one.strides[:axis], step, *one.strides[axis:])
+        if len(alike) > 1 or (steps and one.base is not None):
             lift = (slice(None),) * axis + (None,)
             return Ids.concatenate([p[lift] for p in parts], axis)
-        one, step = parts[0], steps.pop() if steps else 0
+        if steps:
+            offsets = np.array([p.offset for p in parts], id_dtype(max(p.highest for p in parts)))
+            return Ids(
+                shape, 0, strides, offsets.reshape([-1 if a == axis else 1 for a in range(len(shape))])
+            )._folded()
         base = None if one.base is None else np.expand_dims(one.base, axis)
-        shape = (*one.shape[:axis], len(parts), *one.shape[axis:])
-        return Ids(shape, one.offset, (*one.strides[:axis], step, *one.strides[axis:]), base)
+        return Ids(shape, one.offset, strides, base)
 
     # -- queries ----------------------------------------------------------------------------------
 
@@ -141,11 +156,14 @@ class Ids:
         strides = tuple(s if n > 1 else 0 for s, n in zip(self.strides, self.shape, strict=True))
         if self.base is None:
             return (self.shape, self.offset, strides)
-        return (self.shape, self.offset, strides, self.base.shape, hash(self.base.tobytes()))
+        return (self.shape, self.offset, strides, self.base.shape, content(self.base))
 
     def to_array(self, dtype: type | None = None) -> np.ndarray:
-        """All ids, one by one, in the view's shape."""
+        """All ids, one by one, in the view's shape; not to be written to, for it may be the view's own array."""
         dtype = dtype or id_dtype(self.highest)
+        if self.base is not None and self.base.shape == self.shape and not any(self.strides):
+            base = self.base.astype(dtype, copy=False)
+            return base + dtype(self.offset) if self.offset else base
         if self.ndim == 1 and self.base is None and self.strides[0]:
             first, step = self.offset, self.strides[0]
             return np.arange(first, first + step * self.shape[0], step).astype(dtype, copy=False)
@@ -243,7 +261,7 @@ class Ids:
         """NumPy indexing: slices, integers, new axes, integer and boolean arrays."""
         if isinstance(key, (bool, np.bool_)) or (isinstance(key, np.ndarray) and key.dtype == bool and not key.ndim):
             return self[None][: int(key)]
-        keys, advanced = _normalised(key, self.shape)
+        keys, advanced = normalised(key, self.shape)
         affine, base = self._phantoms()
         basic = [slice(None) if is_advanced else k for k, is_advanced in zip(keys, advanced, strict=True)]
         basic = (*basic, Ellipsis)  # so that NumPy gives a view, never an element of the phantom
@@ -260,7 +278,7 @@ class Ids:
 
     def _take(self, indices: dict[int, np.ndarray]) -> Ids:
         """Advanced indexing of some axes; the others keep their affine part."""
-        arrays = [_wrapped(i, self.shape[a], a) for a, i in indices.items()]
+        arrays = [wrapped(i, self.shape[a], a) for a, i in indices.items()]
         block = np.broadcast_shapes(*(a.shape for a in arrays))
         axes = list(indices)
         adjacent = axes == list(range(axes[0], axes[0] + len(axes)))
@@ -280,7 +298,10 @@ class Ids:
                     a: np.broadcast_to(i if self.base.shape[a] > 1 else np.zeros((), i.dtype), block)
                     for a, i in zip(axes, arrays, strict=True)
                 }
-                base = self.base[tuple(picks.get(a, slice(None)) for a in range(self.ndim))]
+                if self.ndim == 1:
+                    base = taken(self.base, picks[0])
+                else:
+                    base = self.base[tuple(picks.get(a, slice(None)) for a in range(self.ndim))]
             else:
                 base = self.base.reshape(arranged([self.base.shape[a] for a in rest], [1] * len(block)))
         dtype = id_dtype(max(self.highest, 1))
@@ -319,6 +340,11 @@ class Ids:
                 return self[(slice(start // row, stop, step // row), *lane)]
         if not self.ndim:
             return self.broadcast_to(column.shape)
+        if self.ndim == 2:
+            dtype = id_dtype(max(self.highest, self.size))
+            base = np.zeros((1, 1), dtype) if self.base is None else self.base.astype(dtype, copy=False)
+            ids = listed(self.offset, self.strides, base, self.shape[1], column.to_array(dtype))  # type: ignore[arg-type]
+            return Ids.explicit(ids)._evened()
         positions = np.unravel_index(column.to_array(), self.shape)
         return self[tuple(p.astype(np.int32) if max(self.shape) < 2**31 else p for p in positions)]
 
@@ -339,57 +365,3 @@ def _even_step(ids: np.ndarray) -> int | None:
         if (steps != step).any():
             return None
     return step
-
-
-def _normalised(key: object, shape: tuple[int, ...]) -> tuple[list, list[bool]]:
-    """Expand an index to one entry per axis (and per new axis); say which entries are advanced."""
-    parts: list[Any] = list(key) if isinstance(key, tuple) else [key]
-    parts = [np.asarray(p) if isinstance(p, (list, np.ndarray)) else p for p in parts]
-    takes = [_mask_axes(p) or int(p is not None and p is not Ellipsis) for p in parts]
-    if sum(takes) > len(shape):
-        raise IndexError(f"too many indices: the array has {len(shape)} axes, {sum(takes)} were indexed")
-    axis = 0
-    expanded: list[Any] = []
-    for i, p in enumerate(parts):
-        if p is Ellipsis:
-            axis = len(shape) - sum(takes[i:])
-        along = shape[axis : axis + takes[i]]
-        if _mask_axes(p) and any(m not in (0, n) for m, n in zip(np.shape(p), along, strict=False)):
-            raise IndexError(f"a boolean mask of shape {np.shape(p)} does not fit axes of lengths {along}")
-        expanded.extend(np.nonzero(p) if _mask_axes(p) else [p])
-        axis += takes[i]
-    consumed = sum(takes)
-    fill = [slice(None)] * (len(shape) - consumed)
-    where = next((i for i, p in enumerate(expanded) if p is Ellipsis), None)
-    expanded = expanded + fill if where is None else expanded[:where] + fill + expanded[where + 1 :]
-    arrays = any(isinstance(p, np.ndarray) for p in expanded)
-    keys: list = []
-    advanced = []
-    for p in expanded:
-        if isinstance(p, (int, np.integer)) and not isinstance(p, bool):
-            p = np.asarray(p) if arrays else int(p)
-        if isinstance(p, np.ndarray):
-            if not np.issubdtype(p.dtype, np.integer) and p.size:
-                raise IndexError(f"indices must be integers or booleans, not {p.dtype}")
-        elif isinstance(p, bool) or (not isinstance(p, (slice, int)) and p is not None):
-            raise IndexError(f"cannot index with {type(p).__name__}: use integers, slices or integer arrays")
-        keys.append(p)
-        advanced.append(isinstance(p, np.ndarray))
-    return keys, advanced
-
-
-def _mask_axes(part: Any) -> int:
-    """How many axes a mask stands for; 0 for everything else."""
-    return part.ndim if isinstance(part, np.ndarray) and part.dtype == bool else 0
-
-
-def _wrapped(index: np.ndarray, length: int, axis: int) -> np.ndarray:
-    """Check bounds and wrap negative indices, as NumPy does."""
-    if index.size == 0:
-        return index.astype(np.int32)
-    low, high = int(index.min()), int(index.max())
-    index = index if index.dtype.itemsize >= 4 else index.astype(np.int32)  # room for the wrapped ones
-    if low < -length or high >= length:
-        bad = low if low < -length else high
-        raise IndexError(f"index {bad} is out of bounds for axis {axis} with size {length}")
-    return np.where(index < 0, index + length, index) if low < 0 else index

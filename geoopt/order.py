@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from .gathers import taken
 from .graph import Node
 from .ids import Ids
 from .kernel import Kernel, Leaf
@@ -49,17 +50,30 @@ class Times:
         self.variables = variables
         self.stored = [np.zeros(n, np.float32) for n in stored_sizes]
         self.rows: dict[int, np.ndarray] = {}  # of inputs in poor order, the times of their rows
+        self._inputs: dict[int, np.ndarray] = {}
 
     def of(self, buffer: int, column: Ids) -> np.ndarray:
         """The times of some entries of a buffer."""
-        if buffer in self.rows:
-            return self.rows[buffer][column.to_array() // self.variables[buffer].lanes]
-        if self.is_input(buffer):
-            return column.to_array().astype(np.float32) / np.float32(max(self.variables[buffer].size, 1))
-        recorded = self.stored[buffer - len(self.variables)]
+        times = self._table(buffer)
         if column.base is None and column.strides[0] == 0:
-            return np.broadcast_to(recorded[column.offset], column.shape)
-        return recorded[column.to_array()]
+            return np.broadcast_to(times[column.offset], column.shape)
+        return taken(times, column.to_array())
+
+    def advance(self, reached: np.ndarray, buffer: int, column: Ids, offsets: np.ndarray) -> None:
+        """Make members' times those of their latest terms, if later. offsets : of each member's terms in the column"""
+        _advance(reached, self._table(buffer), column.to_array(), offsets)
+
+    def _table(self, buffer: int) -> np.ndarray:
+        """The time of every entry of a buffer."""
+        if not self.is_input(buffer):
+            return self.stored[buffer - len(self.variables)]
+        if buffer not in self._inputs:
+            node = self.variables[buffer]
+            if buffer in self.rows:
+                self._inputs[buffer] = np.repeat(self.rows[buffer], node.lanes)
+            else:
+                self._inputs[buffer] = np.arange(node.size, dtype=np.float32) / np.float32(max(node.size, 1))
+        return self._inputs[buffer]
 
     def record(self, buffer: int, column: Ids, times: np.ndarray) -> None:
         """Members with these times write these entries."""
@@ -74,15 +88,16 @@ class Times:
         Reverse Cuthill–McKee numbers the rows such that those read together are near each other.
         """
         read: dict[int, list[np.ndarray]] = {}
-        for leaf in _one_per_column(kernel):
+        for leaf in (leaf for leaf in _one_per_column(kernel) if leaf.loop is None):
             buffer, column = address(leaf.ids)  # type: ignore[arg-type]
-            if leaf.loop is None and column.base is not None and self.is_input(buffer) and buffer not in self.rows:
+            if column.base is not None and self.is_input(buffer) and buffer not in self.rows:
                 read.setdefault(buffer, []).append(column.to_array() // self.variables[buffer].lanes)
         for buffer, rows in read.items():
             count = self.variables[buffer].shape[0]
             spread = np.max(rows, axis=0) - np.min(rows, axis=0)
             if np.mean(spread > POOR * count) > FEW:
                 self.rows[buffer] = _cuthill_mckee(rows, count)
+                self._inputs.pop(buffer, None)
 
 
 def _cuthill_mckee(rows: list[np.ndarray], count: int) -> np.ndarray:
@@ -109,13 +124,14 @@ def member_order(kernel: Kernel, times: Times, address: Address, longest: int, b
             counts = 1 if write.loop is None else kernel.loops[write.loop].counts
             times.record(write.buffer, write.position, np.repeat(reached, counts))
     buckets = -(-kernel.size // longest)
-    bucket = np.minimum(reached * buckets, buckets - 1).astype(np.int32)
     counts = _count_classes(kernel)
     classes = int(counts.max(initial=0)) + 1
-    key = (4 * bucket + 2 * is_far + _has_long_row(kernel)) * np.int32(classes) + counts
+    reached *= buckets
+    key = np.minimum(reached, buckets - 1).astype(np.int32)
+    key = ((2 * key + is_far) * 2 + _has_long_row(kernel)) * np.int32(classes) + counts
     members = np.empty(kernel.size, np.int32 if kernel.size < 2**31 else np.int64)
     _sort_by_key(key, np.zeros(4 * max(buckets, 1) * classes + 1, np.int64), members)
-    begin, end = _runs(key[members] // classes, longest)
+    begin, end = _runs(taken(key, members) // classes, longest)
     is_identity = len(members) < 2 or bool((members[1:] > members[:-1]).all())
     return Order(None if is_identity else members, begin, end)
 
@@ -127,14 +143,10 @@ def _reads(kernel: Kernel, times: Times, address: Address) -> tuple[np.ndarray, 
     high: dict[int, np.ndarray] = {}
     for leaf in _one_per_column(kernel):
         buffer, column = address(leaf.ids)  # type: ignore[arg-type]
-        when = times.of(buffer, column)
         if leaf.loop is not None:
-            offsets = kernel.loops[leaf.loop].offsets
-            busy = np.flatnonzero(np.diff(offsets))
-            if len(busy):
-                reached[busy] = np.maximum(reached[busy], np.maximum.reduceat(when, offsets[busy]))
+            times.advance(reached, buffer, column, kernel.loops[leaf.loop].offsets)
             continue
-        reached = np.maximum(reached, when)
+        np.maximum(reached, times.of(buffer, column), out=reached)
         if times.is_input(buffer) and column.base is not None:
             entries = column.to_array()
             low[buffer] = np.minimum(low.get(buffer, entries), entries)
@@ -179,11 +191,11 @@ def _one_per_column(kernel: Kernel) -> list[Leaf]:
 
 def _count_classes(kernel: Kernel) -> np.ndarray:
     """A small number per member, equal where all its loops have equal numbers of terms."""
-    classes = np.zeros(kernel.size, np.int32)
+    classes: np.ndarray | None = None
     for loop in kernel.loops:
         one = _ranks(loop.counts)
-        classes = _ranks(classes * (int(one.max(initial=0)) + 1) + one)
-    return classes
+        classes = one if classes is None else _ranks(classes * (int(one.max(initial=0)) + 1) + one)
+    return np.zeros(kernel.size, np.int32) if classes is None else classes
 
 
 def _ranks(counts: np.ndarray) -> np.ndarray:
@@ -191,7 +203,7 @@ def _ranks(counts: np.ndarray) -> np.ndarray:
     if counts.max(initial=0) > len(counts):
         return np.unique(counts, return_inverse=True)[1].astype(np.int32)
     rank = np.cumsum(np.bincount(counts) > 0, dtype=np.int32) - 1
-    return rank[counts]
+    return taken(rank, counts)
 
 
 def _runs(key: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
@@ -203,6 +215,13 @@ def _runs(key: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
     parts = -(-lengths // longest)
     begin = np.repeat(begin, parts) + ranges(np.zeros_like(parts), parts) * longest
     return begin, np.append(begin[1:], len(key))
+
+
+@numba.njit(cache=True, nogil=True)
+def _advance(reached, times, entries, offsets):
+    for i in range(len(offsets) - 1):
+        for t in range(offsets[i], offsets[i + 1]):
+            reached[i] = max(reached[i], times[entries[t]])
 
 
 @numba.njit(cache=True, nogil=True)

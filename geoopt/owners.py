@@ -8,6 +8,7 @@ import numba
 import numpy as np
 
 FEW = 10_000  # ids, for which loading compiled code does not pay
+PARTS = 4096  # of the ids, which are looked up first
 
 
 def owners(firsts: Sequence[int] | np.ndarray, ids: np.ndarray) -> np.ndarray:
@@ -36,11 +37,24 @@ def shifted(firsts: Sequence[int] | np.ndarray, shifts: np.ndarray, ids: np.ndar
 
 
 @numba.njit(cache=True, nogil=True)
-def _owner(firsts, i, guess):
-    """The run of an id; the guess is tried first."""
-    if firsts[guess] <= i and (guess + 1 == len(firsts) or i < firsts[guess + 1]):
-        return guess
-    low, high = 0, len(firsts)
+def _cells(firsts):
+    """The run that each of few equal parts of the ids begins in, and how many bits of an id are beyond its part."""
+    span, bits = firsts[-1] - firsts[0], 0
+    while span >> bits >= PARTS:
+        bits += 1
+    runs, run = np.empty((span >> bits) + 2, np.int32), 0
+    for part in range(len(runs)):
+        while run + 1 < len(firsts) and firsts[run + 1] - firsts[0] <= part << bits:
+            run += 1
+        runs[part] = run
+    return runs, bits
+
+
+@numba.njit(cache=True, nogil=True)
+def _owner(firsts, runs, bits, i):
+    """The run of an id, among those of its part. runs, bits : of `_cells`"""
+    part = min((i - firsts[0]) >> bits, len(runs) - 2)
+    low, high = runs[part], runs[part + 1] + 1
     while high - low > 1:
         middle = (low + high) >> 1
         if firsts[middle] <= i:
@@ -52,23 +66,22 @@ def _owner(firsts, i, guess):
 
 @numba.njit(cache=True, nogil=True)
 def _find(firsts, ids, out):
-    run = 0
+    runs, bits = _cells(firsts)
     for k in range(len(ids)):
-        out[k] = run = _owner(firsts, ids[k], run)
+        out[k] = _owner(firsts, runs, bits, ids[k])
 
 
 @numba.njit(cache=True, nogil=True)
 def _count(firsts, ids):
-    counts, run = np.zeros(len(firsts), np.int64), 0
+    runs, bits = _cells(firsts)
+    counts = np.zeros(len(firsts), np.int64)
     for i in ids:
-        run = _owner(firsts, i, run)
-        counts[run] += 1
+        counts[_owner(firsts, runs, bits, i)] += 1
     return counts
 
 
 @numba.njit(cache=True, nogil=True)
 def _shift(firsts, shifts, ids, out):
-    run = 0
+    runs, bits = _cells(firsts)
     for k in range(len(ids)):
-        run = _owner(firsts, ids[k], run)
-        out[k] = ids[k] + shifts[run]
+        out[k] = ids[k] + shifts[_owner(firsts, runs, bits, ids[k])]

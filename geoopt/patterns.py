@@ -1,4 +1,4 @@
-"""Patterns of sparse matrices: sorting, transposing, joining and multiplying them, integers only.
+"""Patterns of sparse matrices: transposing, joining and multiplying them, integers only.
 
 A pattern is ``(shape, indptr, indices)`` in canonical CSR form. What an operation does to the values is given as
 positions in the values of its operands.
@@ -14,7 +14,6 @@ import numpy as np
 import scipy.sparse as sp
 
 SAMPLE = 1000  # rows from which the size of a product is estimated
-LONG_ROW = 64  # entries, from which on rows are sorted by counting columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +40,18 @@ class Pattern:
 
 def ranges(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """The integers from each of ``firsts`` on, so many of them, one range after another."""
-    before = np.cumsum(counts) - counts
-    return np.arange(int(counts.sum())) + np.repeat(firsts - before, counts)
+    out = np.empty(int(counts.sum()), firsts.dtype)
+    _fill_ranges(firsts, counts, out)
+    return out
+
+
+@numba.njit(cache=True, nogil=True)
+def _fill_ranges(firsts, counts, out):
+    at = 0
+    for r in range(len(firsts)):
+        for k in range(counts[r]):
+            out[at + k] = firsts[r] + k
+        at += counts[r]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -58,60 +67,6 @@ def sorting(keys: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
         order[place[keys[i]]] = i
         place[keys[i]] += 1
     return order, offsets
-
-
-def from_coordinates(
-    rows: np.ndarray, cols: np.ndarray, shape: tuple[int, int]
-) -> tuple[Pattern, np.ndarray | slice, np.ndarray | None]:
-    """The pattern of entries at some places, the order that sorts them (a slice of all where they are sorted), and the
-    offsets of those at one place (None where no place has two)."""
-    dtype = np.int32 if max(*shape, len(rows)) < 2**31 else np.int64
-    rows, cols = rows.astype(dtype, copy=False), cols.astype(dtype, copy=False)
-    if ((rows[1:] > rows[:-1]) | ((rows[1:] == rows[:-1]) & (cols[1:] > cols[:-1]))).all():
-        indptr = np.searchsorted(rows, np.arange(shape[0] + 1, dtype=dtype)).astype(dtype)
-        return Pattern(shape, indptr, cols.copy()), slice(None), None
-    by_column = None
-    if np.bincount(rows, minlength=1).max() > LONG_ROW:
-        by_column, _ = sorting(cols, shape[1])
-    order, row_offsets = sorting(rows if by_column is None else rows[by_column], shape[0])
-    if by_column is None:
-        _sort_rows(order, row_offsets, cols)
-    else:
-        order = by_column[order]
-    indptr, indices, offsets = _merged(order, row_offsets, cols)
-    if len(indices) == len(order):
-        return Pattern(shape, indptr, indices), order, None
-    if 2 * len(indices) < len(order):  # rather a copy than all the memory
-        indices, offsets = indices.copy(), offsets.copy()
-    return Pattern(shape, indptr, indices), order, offsets
-
-
-@numba.njit(cache=True, nogil=True)
-def _merged(order, row_offsets, cols):
-    """Row offsets, columns and offsets of the places of sorted entries."""
-    indptr = np.empty(len(row_offsets), cols.dtype)
-    indices, offsets = np.empty(len(order), cols.dtype), np.empty(len(order) + 1, cols.dtype)
-    count = 0
-    for r in range(len(row_offsets) - 1):
-        indptr[r] = count
-        for i in range(row_offsets[r], row_offsets[r + 1]):
-            if i == row_offsets[r] or cols[order[i]] != indices[count - 1]:
-                indices[count], offsets[count] = cols[order[i]], i
-                count += 1
-    indptr[-1], offsets[count] = count, len(order)
-    return indptr, indices[:count], offsets[: count + 1]
-
-
-@numba.njit(cache=True, nogil=True)
-def _sort_rows(order, offsets, cols):
-    """Sort the entries of each short row by column, by insertion, those of one place in order."""
-    for r in range(len(offsets) - 1):
-        for i in range(offsets[r] + 1, offsets[r + 1]):
-            entry, j = order[i], i
-            while j > offsets[r] and cols[order[j - 1]] > cols[entry]:
-                order[j] = order[j - 1]
-                j -= 1
-            order[j] = entry
 
 
 def transposed(pattern: Pattern) -> tuple[Pattern, np.ndarray]:

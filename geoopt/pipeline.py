@@ -116,13 +116,14 @@ def compile(
     if options.assembly == "scatter" and not target.adds:
         raise ArgumentError(f"Options(assembly='scatter') is for the CPU; use 'auto' on device {device!r}")
     clock = _Clock(watch)
-    traced, signature = clock.run("trace", lambda: trace(function, arguments, keywords))
-    record: Any = traced
+    record: Any  # of one stage at a time: what a stage drops does not stay in memory
+    record, signature = clock.run("trace", lambda: trace(function, arguments, keywords))
+    nodes, scalars = len(record.graph.nodes), record.graph.size
     for stage in target.stages[1:-1]:
         work = _work(stage, target, options, dtype)
         record = clock.run(stage, lambda work=work, record=record: work(record))
     machine = clock.run("assemble", lambda: target.machine(record, options, dtype))
-    preparation = Preparation(len(traced.graph.nodes), traced.graph.size, clock.seconds, peak_bytes())
+    preparation = Preparation(nodes, scalars, clock.seconds, peak_bytes())
     return Program(record.plan, signature, options, dtype, machine, preparation)
 
 

@@ -55,7 +55,8 @@ class _PlacedKernel:
     def __init__(self, groups: Groups, kernel: Kernel, tables: Tables, times: Times):
         self.groups, self.kernel, self.tables = groups, kernel, tables
         by_time = groups.cut.options.has("memory")
-        self.order = member_order(kernel, times, lambda column: _address(groups, column), TASK_MEMBERS, by_time)
+        self._addresses: dict[int, tuple[int, Ids]] = {}  # by the column's identity
+        self.order = member_order(kernel, times, self._address, TASK_MEMBERS, by_time)
         self._term_orders: dict[int, np.ndarray] = {}
 
     def planned(self) -> PlannedKernel:
@@ -95,7 +96,12 @@ class _PlacedKernel:
             assert constants is not None
             order = self.order.members if leaf.loop is None else self._term_orders[leaf.loop]
             return self.tables.constants(constants if order is None else constants[order], leaf.loop)
-        return self._access(*_address(self.groups, leaf.ids), leaf.loop)
+        return self._access(*self._address(leaf.ids), leaf.loop)
+
+    def _address(self, column: Ids) -> tuple[int, Ids]:
+        if id(column) not in self._addresses:
+            self._addresses[id(column)] = _address(self.groups, column)
+        return self._addresses[id(column)]
 
     def _written(self, place: Place) -> Access:
         return replace(self._access(place.buffer, place.position, place.loop), adds=place.adds)

@@ -16,8 +16,9 @@ from .arithmetic import apply, as_symbolic
 from .block_ops import BLOCK_OPS
 from .chain import Adjoint, known, passed_on, total
 from .errors import UnsupportedError
+from .gathers import has_repeats
 from .graph import Graph, Node
-from .ids import Ids
+from .ids import Ids, id_dtype
 from .patterns import sorting
 from .references import MANY_LANES
 from .sums import segment_sum
@@ -111,12 +112,15 @@ class _Reverse:
         """Bring contributions through gathers and slices into the order of the node."""
         if not waiting.others:
             return
-        positions = np.concatenate([local.to_array().ravel() for local, _ in waiting.others])
-        values = _collected(node, positions, [a.chosen() for _, a in waiting.others])
+        alike: dict[tuple, tuple[Ids, list[Adjoint]]] = {}  # by gather: what comes through one is one summand
+        for local, adjoint in waiting.others:
+            alike.setdefault(local.key, (local, []))[1].append(adjoint)
+        positions = np.concatenate([local.to_array().ravel() for local, _ in alike.values()])
+        adjoints = [total(parts) for _, parts in alike.values()]
+        values = _collected(node, positions, [a.chosen() for a in adjoints])
         where = None
-        if all(a.where is not None for _, a in waiting.others):
-            marks = [_marks(a) for _, a in waiting.others]
-            where = _collected(node, positions, marks) != 0.0
+        if all(a.where is not None for a in adjoints):
+            where = _collected(node, positions, [_marks(a) for a in adjoints]) != 0.0
         waiting.others = []
         waiting.whole.append(Adjoint(values, where))
 
@@ -252,11 +256,10 @@ def _columns(node: Node, local: Ids) -> list[tuple[Column, Column]] | None:
 def _collected(node: Node, positions: np.ndarray, values: list[Symbolic]) -> Symbolic:
     """Sums of values by their positions in a node, in its shape; only moved where no two meet."""
     graph = values[0].graph
-    ids = np.concatenate([v.ids.to_array(np.int64).ravel() for v in values])
-    counts = np.bincount(positions, minlength=node.size)
-    if counts.max(initial=0) <= 1:
-        spread = np.full(node.size, as_symbolic(graph, 0.0).ids.offset, np.int64)
-        spread[positions] = ids
+    ids = Ids.concatenate([v.ids.reshape((v.size,)) for v in values], 0)
+    if not has_repeats(positions):
+        spread = np.full(node.size, as_symbolic(graph, 0.0).ids.offset, id_dtype(graph.size))
+        spread[positions] = ids.to_array()
         return Symbolic(graph, Ids.spaced(spread.reshape(node.shape)))
-    order, offsets = sorting(positions.astype(np.int32 if node.size < 2**31 else np.int64), node.size)
-    return segment_sum(Symbolic(graph, Ids.spaced(ids[order])), offsets).reshape(node.shape)
+    order, offsets = sorting(positions.astype(id_dtype(node.size), copy=False), node.size)
+    return segment_sum(Symbolic(graph, ids.compose(Ids.explicit(order))), offsets).reshape(node.shape)

@@ -13,9 +13,11 @@ import scipy.sparse as sp
 
 from .arithmetic import as_symbolic
 from .array_moving import concatenate
+from .coordinates import Sorted, from_coordinates
 from .errors import ArgumentError
 from .graph import Graph
-from .patterns import Pattern, from_coordinates
+from .ids import Ids
+from .patterns import Pattern
 from .sparse_matrix import SparseMatrix, constant
 from .sums import segment_sum
 from .symbolic import AS_SPARSE, Symbolic
@@ -41,7 +43,7 @@ def from_triplets(rows: Any, cols: Any, values: Any, shape: tuple[int, int]) -> 
     _check_range("column", flat_cols, shape[1])
     first = parts[2][0]
     if any(isinstance(v, Symbolic) for v in parts[2]):
-        values = concatenate([v.ravel() for v in parts[2]])
+        values = first if len(parts[2]) == 1 else concatenate([v.ravel() for v in parts[2]])
         return _symbolic_from_triplets(flat_rows, flat_cols, values, shape)
     if type(first).__module__.startswith("cupy"):
         import cupy
@@ -127,8 +129,11 @@ def _check_range(what: str, index: np.ndarray, length: int) -> None:
 
 
 def _symbolic_from_triplets(rows: np.ndarray, cols: np.ndarray, values: Symbolic, shape: tuple) -> SparseMatrix:
-    pattern, order, offsets = from_coordinates(rows, cols, (int(shape[0]), int(shape[1])))
-    data = values[order]
-    if offsets is not None:
-        data = segment_sum(data, offsets)
-    return SparseMatrix(pattern, data)
+    return summed(from_coordinates(rows, cols, (int(shape[0]), int(shape[1]))), values)
+
+
+def summed(entries: Sorted, values: Symbolic) -> SparseMatrix:
+    """The matrix of entries with some values, in C order."""
+    pattern, order, offsets = entries
+    data = values.ravel() if isinstance(order, slice) else values.view(values.ids.compose(Ids.explicit(order)))
+    return SparseMatrix(pattern, data if offsets is None else segment_sum(data, offsets))

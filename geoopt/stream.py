@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .gathers import has_repeats
 from .graph import Graph, Node, Traced
 from .ids import Ids
 from .references import Reference
@@ -126,5 +127,5 @@ def _is_evaluated_once(traced: Traced, node: Node, readers: dict[int, list[Refer
 
 def _lists_once(ids: np.ndarray, node: Node) -> bool:
     """Whether every scalar of a node is listed exactly once."""
-    local = ids[node.places_in(ids)] - node.first
-    return len(local) == node.size and bool((np.bincount(local, minlength=node.size) == 1).all())
+    mine = ids[node.places_in(ids)]
+    return len(mine) == node.size and not has_repeats(mine)

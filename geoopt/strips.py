@@ -9,9 +9,9 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from .gathers import taken
 from .kernel import Loop
 from .order import Order
-from .patterns import ranges
 from .plan import STRIP, whole_strips
 
 
@@ -22,11 +22,9 @@ class Strips:
         dtype = loop.offsets.dtype
         members = np.arange(len(loop.counts), dtype=dtype) if order.members is None else order.members
         lengths = order.end - order.begin
-        room = whole_strips(lengths) * STRIP
-        # positions in the order, the last strip of every task filled up with its last member
-        at = ranges(np.zeros_like(room), room)
-        padded = members[np.minimum(at, np.repeat(lengths, room) - 1) + np.repeat(order.begin, room)]
-        self._first, self._counts = loop.offsets[padded], loop.counts[padded].astype(dtype)
+        padded = np.empty(int(whole_strips(lengths).sum()) * STRIP, members.dtype)
+        _pad(members, order.begin, lengths, padded)
+        self._first, self._counts = taken(loop.offsets, padded), taken(loop.counts, padded)
         by_strip = self._counts.reshape(-1, STRIP)
         longest = by_strip.max(axis=1, initial=0)
         self.starts = np.concatenate([[0], np.cumsum(longest, dtype=np.int64) * STRIP])
@@ -38,6 +36,16 @@ class Strips:
         out = np.empty(self.starts[-1], self._first.dtype)
         _fill(self._first, self._counts, self.starts, out)
         return out
+
+
+@numba.njit(cache=True, nogil=True)
+def _pad(members, begin, lengths, out):
+    """The members of every task, its last strip filled up with its last member."""
+    at = 0
+    for task in range(len(begin)):
+        for k in range(-(-lengths[task] // STRIP) * STRIP):
+            out[at] = members[begin[task] + min(k, lengths[task] - 1)]
+            at += 1
 
 
 @numba.njit(cache=True, nogil=True)

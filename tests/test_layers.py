@@ -57,9 +57,11 @@ LAYERS = (
     ("sums",),
     ("arithmetic", "scalar"),
     ("symbolic", "repetition"),
+    ("coordinates",),
     ("graph", "hashing", "numeric", "options", "patterns"),
     ("tape", "solvers"),
     ("ids", "ops", "block_ops", "errors", "owners", "timing"),
+    ("gathers", "indexing"),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}
 

@@ -7,9 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 import geoopt
+from geoopt.coordinates import from_coordinates
 from geoopt.meshes import bumpy
 from geoopt.operators import cotan_laplacian
-from geoopt.patterns import Pattern, from_coordinates, mirrored, multiplications, product
+from geoopt.patterns import Pattern, mirrored, multiplications, product
 from geoopt.sparse import block_array, from_diagonal, hstack, vstack
 
 from .test_stages import check_all_stages

@@ -1,0 +1,64 @@
+"""Long arrays read at listed places, without the 64-bit copy of the places that NumPy makes for it."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+FEW = 10_000  # places, for which loading compiled code does not pay
+SPARSE = 256  # numbers for each place, among which a bit per number is no longer little memory
+
+
+def taken(array: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """``array[places]`` for an array (n,) and places from 0 to n - 1, of any shape."""
+    if places.size < FEW or array.ndim != 1:
+        return array[places]
+    out = np.empty(places.shape, array.dtype)
+    _take(array, places.reshape(-1), out.reshape(-1))
+    return out
+
+
+def listed(offset: int, steps: tuple[int, int], base: np.ndarray, width: int, places: np.ndarray) -> np.ndarray:
+    """``offset + steps[0] * i + steps[1] * j + base[i, j]`` for entries ``i * width + j``, broadcast; steps may be 0.
+
+    base : (n, width), or 1 along an axis that it does not depend on;  places : (k,) -> (k,), of the type of base
+    """
+    out = np.empty(places.shape, base.dtype)
+    _list(offset, steps[0], steps[1], base, width, places, out)
+    return out
+
+
+def has_repeats(places: np.ndarray) -> bool:
+    """Whether a number is among some integers (k,) twice; fast where they are dense."""
+    if places.size < FEW:
+        return len(np.unique(places)) < len(places)
+    low, high = int(places.min()), int(places.max())
+    if high - low >= SPARSE * places.size:
+        return len(np.unique(places)) < len(places)
+    return high - low + 1 < places.size or _repeats(places, low, np.zeros((high - low) // 64 + 1, np.uint64))
+
+
+@numba.njit(cache=True, nogil=True)
+def _repeats(places, low, seen):
+    """seen : a bit, not set, for each number from ``low`` on"""
+    for place in places:
+        word, bit = (place - low) >> 6, np.uint64(1) << np.uint64((place - low) & 63)
+        if seen[word] & bit:
+            return True
+        seen[word] |= bit
+    return False
+
+
+@numba.njit(cache=True, nogil=True)
+def _take(array, places, out):
+    for k in range(len(places)):
+        out[k] = array[places[k]]
+
+
+@numba.njit(cache=True, nogil=True)
+def _list(offset, step, other, base, width, places, out):
+    rows, columns = base.shape[0] > 1, base.shape[1] > 1
+    for k in range(len(places)):
+        i = places[k] // width
+        j = places[k] - i * width
+        out[k] = offset + step * i + other * j + base[i if rows else 0, j if columns else 0]
