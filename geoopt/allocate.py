@@ -67,24 +67,31 @@ def allocate(schedule: Schedule) -> Schedule:
 
 def _blocks(plan: Plan) -> list[_Block]:
     """Per kernel the shape of its blocks: by member where most of what is read of them is read as neighbours."""
+    lanes = np.array([len(_intermediates(plan, k)) for k in plan.kernels])
+    families = [(kernel, family) for kernel in plan.kernels for family in _families(plan, kernel)]
+    if all(len(family) == 1 for _, family in families):
+        return [_Block(int(n), False) for n in lanes]
     writer = np.zeros(plan.workspace_size, np.int16 if len(plan.kernels) < 2**15 else np.int32)
     for number, kernel in enumerate(plan.kernels):
         for access in (a for places in _intermediates(plan, kernel) for a in places):
             writer[entries(plan, access, kernel.size)] = number
     alone, together = np.zeros(len(plan.kernels)), np.zeros(len(plan.kernels))
-    for kernel in plan.kernels:
-        families: dict[tuple, list[Access]] = {}
-        for a in dict.fromkeys(kernel.reads):
-            if a.buffer == plan.workspace:
-                families.setdefault((a.table, a.stride, a.loop, a.offset if a.table is None else None), []).append(a)
-        for family in families.values():
-            of_kernels = np.bincount(writer[_read(plan, kernel, family[0])], minlength=len(plan.kernels))
-            total = together if len(family) > 1 else alone
-            total += len(family) * of_kernels
-    lanes = np.array([len(_intermediates(plan, k)) for k in plan.kernels])
+    for kernel, family in families:
+        of_kernels = np.bincount(writer[_read(plan, kernel, family[0])], minlength=len(plan.kernels))
+        total = together if len(family) > 1 else alone
+        total += len(family) * of_kernels
     values = lanes * [k.size for k in plan.kernels]
     by_member = (lanes > 1) & (together > alone) & (together >= values)
     return [_Block(int(n), bool(is_by_member)) for n, is_by_member in zip(lanes, by_member, strict=True)]
+
+
+def _families(plan: Plan, kernel: PlannedKernel) -> list[list[Access]]:
+    """What a kernel reads of the workspace, reads of neighbours together."""
+    found: dict[tuple, list[Access]] = {}
+    for a in dict.fromkeys(kernel.reads):
+        if a.buffer == plan.workspace:
+            found.setdefault((a.table, a.stride, a.loop, a.offset if a.table is None else None), []).append(a)
+    return list(found.values())
 
 
 def _intermediates(plan: Plan, kernel: PlannedKernel) -> list[list[Access]]:

@@ -46,8 +46,9 @@ class Order:
 class Times:
     """The time of every entry of the inputs (implied) and of the outputs and the workspace (recorded)."""
 
-    def __init__(self, variables: list[Node], stored_sizes: list[int]):
-        self.variables = variables
+    def __init__(self, variables: list[Node], stored_sizes: list[int], read: set[int]):
+        """read : the buffers that any kernel reads"""
+        self.variables, self.read = variables, read
         self.stored = [np.zeros(n, np.float32) for n in stored_sizes]
         self.rows: dict[int, np.ndarray] = {}  # of inputs in poor order, the times of their rows
         self._inputs: dict[int, np.ndarray] = {}
@@ -77,7 +78,8 @@ class Times:
 
     def record(self, buffer: int, column: Ids, times: np.ndarray) -> None:
         """Members with these times write these entries."""
-        self.stored[buffer - len(self.variables)][column.to_array()] = times
+        if buffer in self.read:
+            self.stored[buffer - len(self.variables)][column.to_array()] = times
 
     def is_input(self, buffer: int) -> bool:
         return buffer < len(self.variables)

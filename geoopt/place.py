@@ -28,7 +28,8 @@ def place(kernels: Kernels) -> Plan:
     groups = kernels.groups
     traced = groups.cut.traced
     tables = Tables(groups.workspace + 1)
-    times = Times(list(traced.variables), [v.size for v in traced.outputs] + [groups.workspace_size])
+    sizes = [v.size for v in traced.outputs] + [groups.workspace_size]
+    times = Times(list(traced.variables), sizes, {home.buffer for home in groups.homes.values()})
     planned, tasks = [], []
     for number, kernel in enumerate(kernels.kernels):
         placed = _PlacedKernel(groups, kernel, tables, times)

@@ -115,17 +115,19 @@ def _paired(node: Node, terms: np.ndarray, output: np.ndarray) -> tuple[np.ndarr
 def _is_evaluated_once(traced: Traced, node: Node, readers: dict[int, list[Reference]], stored: dict) -> bool:
     """Whether one kernel evaluates every scalar of a node: through what reads it element by element."""
     while True:
-        ids = [view.to_array() for view in traced.outputs if node in traced.graph.nodes_of(view)]
+        found = [(view, count) for view in traced.outputs for n, count in traced.graph.reads_of(view) if n is node]
         uses = readers.get(node.index, [])
-        if node.index in stored or ids:
+        if node.index in stored or found:
             recomputed = [r for r in uses if r.is_regular or node.index not in stored]
-            return not recomputed and (not ids or (len(ids) == 1 and _lists_once(ids[0].ravel(), node)))
+            return not recomputed and (not found or (len(found) == 1 and _lists_once(*found[0], node)))
         if len(uses) != 1 or not uses[0].is_regular or uses[0].reader.size != node.size:
             return False
         node = uses[0].reader
 
 
-def _lists_once(ids: np.ndarray, node: Node) -> bool:
-    """Whether every scalar of a node is listed exactly once."""
-    mine = ids[node.places_in(ids)]
-    return len(mine) == node.size and not has_repeats(mine)
+def _lists_once(view: Ids, count: int, node: Node) -> bool:
+    """Whether a view lists every scalar of a node exactly once. count : of its entries that are the node's"""
+    if count != node.size:
+        return False
+    ids = view.to_array().ravel()
+    return not has_repeats(ids[node.places_in(ids)])
