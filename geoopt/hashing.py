@@ -66,9 +66,10 @@ def hashes_of_counts(own: np.uint64, kinds: np.ndarray, counts: list[np.ndarray]
     spans = [int(c.max(initial=0)) - least + 1 for c, least in zip(counts, low, strict=True)]
     if np.prod(spans, dtype=float) > MANY_COMBINATIONS:
         return _combined_counts(own, kinds, counts)
-    code = np.zeros(len(counts[0]) if counts else 1, np.int32)
+    code = np.zeros(len(counts[0]) if counts else 1, np.min_scalar_type(int(np.prod(spans, dtype=int))))
     for count, least, span in zip(counts, low, spans, strict=True):
-        code = code * span + (count - least).astype(np.int32)
+        code *= code.dtype.type(span)
+        np.add(code, count - least, out=code, casting="unsafe")
     every = np.unravel_index(np.arange(np.prod(spans, dtype=int)), spans) if counts else []
     table = _combined_counts(own, kinds, [e + least for e, least in zip(every, low, strict=True)])
     return table[code] if len(table) > 1 else table

@@ -9,6 +9,7 @@ import numpy as np
 
 from .block_ops import BLOCK_OPS
 from .decompose import Cut
+from .gathers import taken
 from .graph import Graph, Node
 from .hashing import combined, digest, hashes_of_counts
 from .ids import Ids
@@ -97,6 +98,8 @@ class Structure:
         if hashes.ndim and hashes.shape[0] == 1:
             of_lane = np.broadcast_to(hashes, (1, *node.shape[1:])).reshape(-1)
             return _shortened(of_lane[local.to_array() % node.lanes])
+        if len(node.shape) == 1:
+            return _shortened(taken(hashes, local.to_array()))
         positions = np.unravel_index(local.to_array(), node.shape)
         picks = tuple(p if n > 1 else np.zeros((), int) for p, n in zip(positions, hashes.shape, strict=True))
         return _shortened(np.broadcast_to(hashes[picks], (column.size,)))
