@@ -159,14 +159,14 @@ def _scaled(linear: _Linear, sign: int, factor: tuple[str, Ids] | None) -> _Line
 
 
 def without_joins(traced: Traced, t_ref: float) -> Traced:
-    """Joins stay where readers jump into them often enough; elsewhere readers read what they join.
+    """Joins of several nodes stay where readers jump into them often enough; elsewhere readers read what they join.
 
     The last come first, for a join that is gone leaves its reads to those before it.
     """
     jumps = None
     for index in reversed([n.index for n in traced.graph.nodes if n.op == "join"]):
         jumps = jumps or _jumps(traced)
-        if jumps.get(index, 0) < t_ref:
+        if jumps.get(index, 0) < t_ref or len(traced.graph.nodes_of(traced.graph.nodes[index].operands[0])) < 2:
             traced, jumps = _past_join(traced, index), None
     return traced
 
