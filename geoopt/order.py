@@ -27,6 +27,7 @@ from .patterns import ranges
 from .plan import ROW_TERMS
 
 FAR = 1 << 15  # entries; what `compress` can address from the middle of its span
+NEAR = 64  # places by which members may be out of order: in their own order, they write to addresses by arithmetic
 POOR = 1 / 16  # an input is in poor order if members read rows farther apart than this share of it
 FEW = 0.1  # ... and if more members than this share do
 
@@ -133,9 +134,10 @@ def member_order(kernel: Kernel, times: Times, address: Address, longest: int, b
     key = ((2 * key + is_far) * 2 + _has_long_row(kernel)) * np.int32(classes) + counts
     members = np.empty(kernel.size, np.int32 if kernel.size < 2**31 else np.int64)
     _sort_by_key(key, np.zeros(4 * max(buckets, 1) * classes + 1, np.int64), members)
-    begin, end = _runs(taken(key, members) // classes, longest)
-    is_identity = len(members) < 2 or bool((members[1:] > members[:-1]).all())
-    return Order(None if is_identity else members, begin, end)
+    moved = np.abs(members - np.arange(len(members), dtype=members.dtype)).max(initial=0)
+    if classes == 1 and moved <= NEAR:  # whole tasks, and not cut at buckets
+        return Order(None, *_runs(key % 4, longest))
+    return Order(members if moved else None, *_runs(taken(key, members) // classes, longest))
 
 
 def _reads(kernel: Kernel, times: Times, address: Address) -> tuple[np.ndarray, np.ndarray]:

@@ -25,7 +25,7 @@ from .writers import Writers
 
 PRELUDE, LOCAL, LATER = 0, 1, 2  # phases of tasks; later ones go on from there
 TURNS = 3  # phases of a later step: for additions within a range, near the border of two, and elsewhere
-RANGE_TASKS = 16  # tasks that add to one range of the sweep, so that few of them belong to two ranges ...
+RANGE_TASKS = 10  # tasks that add to one range of the sweep, so that few of them belong to two ranges ...
 MOST_RANGES = 64  # ... but not more ranges than this: as many threads can add at once
 
 
