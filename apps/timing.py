@@ -36,7 +36,7 @@ def alternate(
     within: dict[str, Callable[[], AbstractContextManager]] | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, Timing]:
-    """Time each candidate in turn, round by round, after a warm-up.
+    """Time each candidate in turn, round by round and every other round backwards, after a warm-up.
 
     budget : seconds that a fast candidate may use per round for repeated calls
     within : of some candidates, what they are called in, such as a number of threads; entering it is not timed
@@ -49,8 +49,9 @@ def alternate(
             call()
             repeats[name] = int(np.clip(budget / max(_seconds(call, clock), 1e-9), 1, 99))
     times: dict[str, list[float]] = {name: [] for name in candidates}
-    for _ in range(rounds):
-        for name, call in candidates.items():
+    for turn in range(rounds):
+        for name in list(candidates)[:: -1 if turn % 2 else 1]:
+            call = candidates[name]
             with contexts[name]():
                 times[name].append(float(np.median([_seconds(call, clock) for _ in range(repeats[name])])))
     return {name: Timing(np.array(t)) for name, t in times.items()}

@@ -16,7 +16,7 @@ def works(mesh: Mesh, dtype: type) -> dict:
     converged = {"eigen": 1e-2, "jax": 1e-2, "libigl": 1e-2}
 
     def rotations() -> Work:
-        S = np.eye(3) + np.random.default_rng(0).normal(scale=0.3, size=(len(V), 3, 3))
+        S = np.eye(3) + np.random.default_rng(0).normal(scale=0.2, size=(len(V), 3, 3))
         return Work("rotations", polar_rotation, (S.astype(dtype),), (S.astype(dtype),), approximate=converged)
 
     return {

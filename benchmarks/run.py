@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import xxhash
 
 import geoopt
 from geoopt import meshes
@@ -141,8 +142,17 @@ def geoopt_candidate(work: Work, name: str, settings: dict, threads: int, settin
 
     _, first = timed(call)
     report = program.report()
-    notes = {"kernels": len(report["kernels"])} | {key: report[key] for key in ("input_bytes", "output_bytes")}
+    notes = {"kernels": len(report["kernels"]), "program": fingerprint(program)}
+    notes |= {key: report[key] for key in ("input_bytes", "output_bytes")}
     return Candidate(name, "geoopt", how.worker_count, call, nullcontext, prepared, first, notes)
+
+
+def fingerprint(program: geoopt.Program) -> str:
+    """Equal for programs of the same code and columns."""
+    seen = xxhash.xxh3_64(program.source())
+    for array in (*program.plan.tables, program.plan.tasks):
+        seen.update(np.ascontiguousarray(array))
+    return seen.hexdigest()
 
 
 def a_copy(volume: int) -> Candidate:

@@ -104,8 +104,8 @@ class _Second:
                 return None
             kinds.append(pairs[0])
             values.append(pairs[1])
-        entries = from_pairs(kinds, self.entries)
-        if entries is None or not values:
+        entries = from_pairs(kinds, self.entries) if kinds else None
+        if entries is None:
             return None
         return summed(entries, values[0] if len(values) == 1 else concatenate([v.ravel() for v in values]))
 

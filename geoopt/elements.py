@@ -88,20 +88,14 @@ class Curvatures:
         """The lower triangle as entries of all elements alike, and their values (elements, pairs); None where a leaf
         reads other things than level variables before ``end``, or two read the same."""
         leaves = sorted({leaf for pair in self.columns for leaf in pair})
-        if any(self.numbers[k].min(initial=0) < 0 or self.numbers[k].max(initial=0) >= end for k in leaves):
+        numbers = np.stack([self.numbers[k] for k in leaves], axis=1)
+        if not len(numbers) or numbers.min() < 0 or numbers.max() >= end:
             return None
         if any(k != leaf and (self.numbers[k] == self.numbers[leaf]).any() for k, leaf in self.columns):
             return None
-        # sorted by the first element's places: then the entries of all elements are nearly in order
-        places = {
-            pair: tuple(sorted((int(self.numbers[k][0]) for k in pair), reverse=True))
-            if len(self.numbers[pair[0]])
-            else ()
-            for pair in self.columns
-        }
-        listed = sorted(self.columns, key=places.__getitem__)
+        # in the order of the first element's places: then those of all elements are nearly in order
+        listed = sorted(self.columns, key=lambda pair: sorted((self.numbers[k][0] for k in pair), reverse=True))
         pairs = np.array([[leaves.index(k) for k in pair] for pair in listed])
-        numbers = np.stack([self.numbers[k] for k in leaves], axis=1)
         return Pairs(numbers, pairs), stack([self.columns[pair] for pair in listed], axis=1)
 
 

@@ -98,22 +98,18 @@ class Ids:
 
     @staticmethod
     def stack(parts: list[Ids], axis: int) -> Ids:
-        """Join views of one shape along a new axis; evenly spaced parts stay affine."""
+        """Join views of one shape along a new axis; parts that differ by constants stay affine along the others."""
         steps = {b.offset - a.offset for a, b in itertools.pairwise(parts)}
-        alike = {(p.strides, id(p.base)) for p in parts}
-        one, step = parts[0], steps.pop() if len(steps) == 1 else 0
-        shape = (*one.shape[:axis], len(parts), *one.shape[axis:])
-        strides = (*one.strides[:axis], step, *one.strides[axis:])
-        if len(alike) > 1 or (steps and one.base is not None):
-            lift = (slice(None),) * axis + (None,)
+        is_even, alike = len(steps) <= 1, {(p.strides, id(p.base)) for p in parts}
+        one, lift = parts[0], (slice(None),) * axis + (None,)
+        if len(alike) > 1 or not (is_even or one.base is None):
             return Ids.concatenate([p[lift] for p in parts], axis)
-        if steps:
-            offsets = np.array([p.offset for p in parts], id_dtype(max(p.highest for p in parts)))
-            return Ids(
-                shape, 0, strides, offsets.reshape([-1 if a == axis else 1 for a in range(len(shape))])
-            )._folded()
-        base = None if one.base is None else np.expand_dims(one.base, axis)
-        return Ids(shape, one.offset, strides, base)
+        shape = (*one.shape[:axis], len(parts), *one.shape[axis:])
+        strides = (*one.strides[:axis], steps.pop() if len(steps) == 1 else 0, *one.strides[axis:])
+        if is_even:
+            return Ids(shape, one.offset, strides, None if one.base is None else np.expand_dims(one.base, axis))
+        offsets = np.array([p.offset for p in parts], id_dtype(max(p.highest for p in parts)))
+        return Ids(shape, 0, strides, np.expand_dims(offsets, [a for a in range(len(shape)) if a != axis]))._folded()
 
     # -- queries ----------------------------------------------------------------------------------
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 
-FEW = 10_000  # ids, for which loading compiled code does not pay
+from .gathers import FEW
+
 PARTS = 4096  # of the ids, which are looked up first
 
 

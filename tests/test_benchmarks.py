@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import geoopt
 from benchmarks import __main__ as command
 from benchmarks import fresh, method, peers, run, scaling, tables
 from benchmarks.catalogue import BENCHMARKS, benchmark_of, commands
@@ -40,11 +41,11 @@ class Clock:
         return work
 
 
-def test_candidates_take_turns_after_a_warm_up():
+def test_candidates_take_turns_in_alternating_order_after_a_warm_up():
     clock = Clock()
     first, second = (Candidate(n, n, 1, clock.worker(n, [1.0])) for n in "ab")
     entries = method.compared([first, second], rounds=10, clock=clock)
-    assert "".join(clock.log) == "aabb" + 10 * "ab"
+    assert "".join(clock.log) == "aabb" + 5 * "abba"
     assert [e["rounds"] for e in entries] == [10, 10]
 
 
@@ -132,6 +133,15 @@ def test_a_plain_copy_of_the_output_is_timed_beside_the_others_but_is_no_peer(mo
     [line] = run.compare("cotan", benchmark_of("cotan"), Setting(**TINY | {"threads": (1,)}, peers=()))
     [entry] = line["entries"]
     assert min(entry["copied_seconds"]) > 0 and line["remarks"][0].startswith("a plain copy of geoopt's output takes")
+
+
+def test_programs_of_the_same_code_and_columns_have_one_fingerprint():
+    work = tiny("cotan", "L and M")
+
+    def of(*off):
+        return run.fingerprint(geoopt.compile(work.function, *work.arguments, options=geoopt.Options(without=off)))
+
+    assert of() == of("roots") and len({of(), of("memory"), of("global")}) == 3
 
 
 def test_hessians_of_triangles_sum_to_the_assembled_one():

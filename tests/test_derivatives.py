@@ -428,6 +428,15 @@ def test_symmetric_entries_are_one_sum_written_twice():
     assert sum(k["members"] for k in sums) == (H.nnz + len(x) * 3) // 2
 
 
+def test_what_comes_through_one_gather_is_one_summand():
+    def f(x):
+        a, b = x[F[:, 0]], x[F[:, 1]]
+        return np.sum(np.exp(a[:, 0]) * b[:, 1]) + np.sum(np.sin(a[:, 0] + b[:, 1]))
+
+    [sum_] = [n for n in trace(geoopt.gradient(f), (V,))[0].graph.nodes if n.op == "segment_sum" and n.size == V.size]
+    assert sum_.operands[0].size == 2 * len(F)  # not twice that
+
+
 def test_kinds_of_energies_over_the_same_elements_are_one_kernel():
     def f(x):
         a, b, c = (x[F[:, i]] for i in range(3))

@@ -155,6 +155,14 @@ def test_evenly_spaced_parts_stay_affine():
     assert Ids.stack([Ids.contiguous(k, (4,)) for k in (5, 25, 45)], 1).base is None
 
 
+def test_unevenly_spaced_parts_stay_affine_along_the_others():
+    together = Ids.stack([Ids.contiguous(k, (40,)) for k in (100, 300, 140)], 1)
+    assert together.strides == (1, 0) and together.base.shape == (1, 3)
+    order = Ids.explicit(np.random.default_rng(0).permutation(120).astype(np.int32))
+    want = (np.array([100, 300, 140]) + np.arange(40)[:, None]).ravel()[order.base]
+    np.testing.assert_array_equal(together.compose(order).to_array(), want)
+
+
 def test_views_never_list_their_ids():
     large = Ids.contiguous(0, (2_000_000, 3))  # all of these must be constant-time
     assert large[::2, 1].base is None

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import geoopt
-from geoopt.coordinates import from_coordinates
+from geoopt.coordinates import Pairs, from_coordinates, from_pairs
 from geoopt.meshes import bumpy
 from geoopt.operators import cotan_laplacian
 from geoopt.patterns import Pattern, mirrored, multiplications, product
@@ -178,6 +178,23 @@ def test_patterns_of_short_and_long_rows_are_scipys(columns):
     np.testing.assert_array_equal(cols[order], np.repeat(pattern.indices, np.diff(offsets)))
     within = np.setdiff1d(np.arange(1, 300), offsets)
     assert (np.diff(order)[within - 1] > 0).all()  # those of one place in order
+
+
+@pytest.mark.parametrize("most", [60, 9000])
+def test_pairs_of_elements_numbers_are_coordinates(most):
+    numbers = [RNG.integers(0, n, (m, k)) for n, m, k in ((40, most, 3), (30, 50, 2))]
+    pairs = np.array([(0, 0), (2, 1), (0, 2)]), np.array([(1, 0)])
+    ends = [e[:, p] for e, p in zip(numbers, pairs, strict=True)]
+    places = np.concatenate([e.reshape(-1, 2) for e in ends])
+    found = from_pairs([Pairs(*kind) for kind in zip(numbers, pairs, strict=True)], 40)
+    if most > 60:  # rows are too long to be sorted one by one
+        assert found is None
+        return
+    pattern, order, offsets = from_coordinates(places.max(axis=1), places.min(axis=1), (40, 40))
+    np.testing.assert_array_equal(found.pattern.indptr, pattern.indptr)
+    np.testing.assert_array_equal(found.pattern.indices, pattern.indices)
+    np.testing.assert_array_equal(found.order, order)
+    np.testing.assert_array_equal(found.offsets, offsets)
 
 
 def test_a_triangle_is_mirrored():

@@ -1,0 +1,58 @@
+"""Loops over long arrays do what NumPy does, from few places on and from many."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geoopt.gathers import FEW, SPARSE, has_repeats, listed, taken
+from geoopt.owners import owner_counts, owners, shifted
+
+COUNTS = (0, 1, 50, FEW, 3 * FEW)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32])
+def test_taken_is_indexing(count, dtype):
+    generator = np.random.default_rng(count)
+    array = generator.integers(0, 1000, 777).astype(dtype)
+    for places in (generator.integers(0, 777, count, dtype=np.int32), generator.integers(0, 777, (count, 2))):
+        got = taken(array, places)
+        assert got.dtype == dtype
+        np.testing.assert_array_equal(got, array[places])
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (300, 1), (1, 7), (300, 7)])
+def test_listed_is_an_affine_part_and_a_table(shape):
+    generator = np.random.default_rng(1)
+    base, places = generator.integers(0, 99, shape), generator.integers(0, 2100, 500)
+    i, j = np.divmod(places, 7)
+    want = 5 + 11 * i - 2 * j + np.broadcast_to(base, (300, 7))[i, j]
+    np.testing.assert_array_equal(listed(5, (11, -2), base, 7, places), want)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("first", [0, -70, 10**6])
+@pytest.mark.parametrize("step", [1, 3, 2 * SPARSE])
+def test_repeats_are_found(count, first, step):
+    numbers = first + step * np.random.default_rng(count).permutation(count)
+    assert not has_repeats(numbers)
+    for at in {1, count // 2, count - 1} & set(range(1, count)):
+        again = numbers.copy()
+        again[at] = again[0]
+        assert has_repeats(again)
+
+
+@given(seed=st.integers(0, 2**32 - 1), runs=st.integers(1, 300), many=st.booleans())
+def test_owners_are_those_of_a_search(seed, runs, many):
+    generator = np.random.default_rng(seed)
+    lengths = generator.choice([0, 1, 7, 5000], runs)  # some are empty
+    firsts = 3 + np.cumsum(lengths) - lengths
+    ids = generator.integers(3, firsts[-1] + 100, 2 * FEW if many else 100)
+    want = np.searchsorted(firsts, ids, side="right") - 1
+    np.testing.assert_array_equal(owners(firsts, ids), want)
+    np.testing.assert_array_equal(owner_counts(firsts, ids), np.bincount(want, minlength=runs))
+    shifts = generator.integers(0, 1000, runs)
+    np.testing.assert_array_equal(shifted(firsts, shifts, ids, np.int32), ids + shifts[want])
