@@ -149,7 +149,7 @@ def geoopt_candidate(work: Work, name: str, settings: dict, threads: int, settin
 
 def fingerprint(program: geoopt.Program) -> str:
     """Equal for programs of the same code and columns."""
-    seen = xxhash.xxh3_64(program.source())
+    seen = xxhash.xxh3_64(program.source().encode())
     for array in (*program.plan.tables, program.plan.tasks):
         seen.update(np.ascontiguousarray(array))
     return seen.hexdigest()
