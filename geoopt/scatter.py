@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .gathers import taken
 from .graph import Graph, Node, Traced
 from .mirrors import align
 from .patterns import ranges, sorting
@@ -93,10 +94,10 @@ class _Flow:
     entries: np.ndarray
     signs: np.ndarray
 
-    def of(self, scalars: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def of(self, scalars: np.ndarray) -> tuple[np.ndarray | slice, np.ndarray]:
         """For some scalars, numbers into them and into the entries: one pair for each entry that one goes to."""
         if len(self.entries) == len(self.offsets) - 1:  # one each
-            return np.arange(len(scalars)), scalars
+            return slice(None), scalars
         counts = np.diff(self.offsets)[scalars]
         return np.repeat(np.arange(len(scalars)), counts), ranges(self.offsets[scalars], counts)
 
@@ -213,9 +214,9 @@ class _Sums:
         segments, found = node.segments, {}
         for element in self.targets_of[node.index].values():
             at = element.places_in(terms)
-            which, goes = flow.of(segments[at])
-            scalars = (terms[at] - terms.dtype.type(element.first))[which]
-            columns = _columns(element, scalars, flow.entries[goes])
+            which, goes = flow.of(taken(segments, at))
+            scalars = (taken(terms, at) - terms.dtype.type(element.first))[which]
+            columns = _columns(element, scalars, taken(flow.entries, goes))
             if columns is None:
                 return None
             found[element.index] = Scatter(
@@ -233,6 +234,7 @@ def _columns(element: Node, scalars: np.ndarray, entries: np.ndarray) -> np.ndar
         return None
     columns = np.full((int(counts.max()), element.size), -1, np.int32)
     for k, column in enumerate(columns):
-        has = np.flatnonzero(np.tile(counts[0] > k, len(counts)))
-        column[has] = entries[order[offsets[:-1][has] + k]]
+        lanes = np.flatnonzero(counts[0] > k)
+        at = offsets[:-1].reshape(counts.shape)[:, lanes] + offsets.dtype.type(k)
+        column.reshape(counts.shape)[:, lanes] = taken(entries, taken(order, at))
     return columns
