@@ -25,6 +25,7 @@ from .writers import Writers
 
 PRELUDE, LOCAL, LATER = 0, 1, 2  # phases of tasks; later ones go on from there
 TURNS = 3  # phases of a later step: for additions within a range, near the border of two, and elsewhere
+MOSTLY_LOCAL, EVEN = 0.9, 1.3  # shares of a kernel's work that is local, and of a worker's in that on average
 RANGE_TASKS = 10  # tasks that add to one range of the sweep, so that few of them belong to two ranges ...
 MOST_RANGES = 64  # ... but not more ranges than this: as many threads can add at once
 
@@ -122,6 +123,11 @@ class _Sweep:
         self.last[mine] = np.maximum(self.first[mine], self.last[mine])
         self._place(kernel, mine, step[mine])
 
+    def _is_lopsided(self, local: np.ndarray, whole: float) -> bool:
+        """Whether some workers would wait for others that run most of what is local, while much is not."""
+        work = np.bincount(self.worker[local], self.work[local], self.workers)
+        return bool(work.sum() < MOSTLY_LOCAL * whole and work.max() > EVEN * work.mean())
+
     def _place(self, kernel: PlannedKernel, mine: np.ndarray, step: np.ndarray) -> None:
         """The ranges, workers and phases of a kernel's tasks, whose times are known."""
         first, last = self.first[mine] * self.ranges, self.last[mine] * self.ranges
@@ -130,6 +136,8 @@ class _Sweep:
         self.worker[mine] = low * self.workers // self.ranges
         is_local = (self.worker[mine] == high * self.workers // self.ranges) & (step == kernel.level)
         turn = np.zeros(len(mine), np.int64)
+        if not kernel.added and self._is_lopsided(mine[is_local], self.work[mine].sum()):
+            is_local[:] = False  # later, all workers share them
         if kernel.added:
             turn = np.minimum(high - low, 1)
             turn[(turn > 0) & ((first < high - 0.5) | (last >= high + 0.5))] = 2

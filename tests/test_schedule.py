@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import geoopt
 from geoopt.meshes import bumpy
 from geoopt.operators import cotan_laplacian
-from geoopt.plan import KERNEL
+from geoopt.plan import BEGIN, END, KERNEL
 
 from .test_random_programs import Choices
+from .test_stages import records
 
 
 def out_of_order(schedule):
@@ -63,3 +65,17 @@ def test_random_programs(seed, length, n, threads, blocks, t_complexity):
 def test_a_mesh_of_several_tasks():
     for threads in (1, 2, 7):
         check(cotan_laplacian, *bumpy(5000), threads=threads)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_work_that_needs_values_from_everywhere_is_shared_evenly(threads):
+    x, pairs = np.linspace(0, 1, 60_000), np.random.default_rng(0).integers(0, 60_000, (60_000, 2))
+
+    def products(x):
+        y = np.exp(np.sqrt(1 + x * x))
+        return y[pairs[:, 0]] * y[pairs[:, 1]]
+
+    found = records(products, x, threads=threads)["schedule"]
+    members = np.cumsum(np.append(0, found.tasks[:, END] - found.tasks[:, BEGIN]))
+    work = np.diff(members[found.shares], axis=1)
+    assert (work.max(axis=1) <= 1.2 * work.mean(axis=1)).all()
