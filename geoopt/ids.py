@@ -35,7 +35,7 @@ def id_dtype(largest: int) -> type:
 
 def content(array: np.ndarray) -> int:
     """A hash of an array's bytes."""
-    return xxhash.xxh3_128_intdigest(np.ascontiguousarray(array))
+    return xxhash.xxh3_128_intdigest(np.ascontiguousarray(array).data)
 
 
 def _strided(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
