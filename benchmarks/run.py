@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-import xxhash
 
 import geoopt
 from geoopt import meshes
 from geoopt.errors import ArgumentError, MeshError
+from geoopt.hashing import content, digest
 
 from . import fresh, method
 from .catalogue import benchmark_of
@@ -149,10 +149,8 @@ def geoopt_candidate(work: Work, name: str, settings: dict, threads: int, settin
 
 def fingerprint(program: geoopt.Program) -> str:
     """Equal for programs of the same code and columns."""
-    seen = xxhash.xxh3_64(program.source().encode())
-    for array in (*program.plan.tables, program.plan.tasks):
-        seen.update(np.ascontiguousarray(array))
-    return seen.hexdigest()
+    plan = program.plan
+    return f"{digest(program.source(), *map(content, (*plan.tables, plan.tasks))):016x}"
 
 
 def a_copy(volume: int) -> Candidate:

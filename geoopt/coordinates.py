@@ -55,8 +55,8 @@ def from_coordinates(rows: np.ndarray, cols: np.ndarray, shape: tuple[int, int])
     return _merged(order, cols, row_offsets, shape)
 
 
-def from_pairs(kinds: list[Pairs], length: int) -> Sorted | None:
-    """The pattern of some kinds of elements' entries, (length, length); None where rows are too long for it.
+def from_pairs(kinds: list[Pairs], length: int) -> Sorted:
+    """The pattern of some kinds of elements' entries, (length, length).
 
     Entries are counted kind by kind, element by element and pair by pair.
     """
@@ -67,7 +67,9 @@ def from_pairs(kinds: list[Pairs], length: int) -> Sorted | None:
         _count_pairs(numbers, pairs, row_offsets)
     np.cumsum(row_offsets, out=row_offsets)
     if _has_long_rows(row_offsets):
-        return None
+        ends = [(n[:, p[:, 0]], n[:, p[:, 1]]) for n, p in kinds]
+        rows, cols = (np.concatenate([of(*e).ravel() for e in ends]) for of in (np.maximum, np.minimum))
+        return from_coordinates(rows, cols, (length, length))
     order, cols, place, first = np.empty(count, dtype), np.empty(count, dtype), row_offsets[:-1].copy(), 0
     for numbers, pairs in kinds:
         _place_pairs(numbers, pairs, first, place, order, cols)

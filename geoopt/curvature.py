@@ -104,10 +104,11 @@ class _Second:
                 return None
             kinds.append(pairs[0])
             values.append(pairs[1])
-        entries = from_pairs(kinds, self.entries) if kinds else None
-        if entries is None:
+        if not kinds:
             return None
-        return summed(entries, values[0] if len(values) == 1 else concatenate([v.ravel() for v in values]))
+        return summed(
+            from_pairs(kinds, self.entries), values[0] if len(values) == 1 else concatenate([v.ravel() for v in values])
+        )
 
     def _of_triplets(self, found: list[Curvatures]) -> SparseMatrix:
         """The lower triangle in general."""

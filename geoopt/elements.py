@@ -22,7 +22,8 @@ from .errors import UnsupportedError
 from .graph import Graph, Node, Traced
 from .group import group
 from .harvest import harvest
-from .ids import Ids, content
+from .hashing import content
+from .ids import Ids
 from .kernel import Kernel, Leaf
 from .options import Options
 from .references import reachable

@@ -16,7 +16,8 @@ import numpy as np
 
 from .block_ops import BLOCK_OPS
 from .errors import InternalError
-from .ids import Ids, content
+from .hashing import content
+from .ids import Ids
 from .ops import OPS
 from .owners import owner_counts, owners
 from .tape import Tape

@@ -20,8 +20,8 @@ from .decompose import Cut
 from .errors import InternalError
 from .gathers import has_repeats
 from .graph import Node
-from .hashing import combined, digest, positions_by_value
-from .ids import Ids, content
+from .hashing import combined, content, digest, positions_by_value
+from .ids import Ids
 from .patterns import sorting
 from .references import lanes
 from .structure import Structure

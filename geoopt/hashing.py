@@ -1,4 +1,4 @@
-"""Hashes: of structure (64-bit, vectorised), of values (integers modulo a prime), and equal keys of long arrays.
+"""Hashes: of structure (64-bit, vectorised), of values (integers modulo a prime), of bytes, and equal keys of arrays.
 
 Paper: structural hashing; algebraic hashing (appendix).
 Deviation: values are hashed modulo a prime, where division is exact, not modulo 2^64, where products of many
@@ -11,6 +11,7 @@ import hashlib
 
 import numba
 import numpy as np
+import xxhash
 from numba.extending import register_jitable
 
 from .ops import PRIME
@@ -102,6 +103,11 @@ def _sorted_by_value(values: np.ndarray, order: np.ndarray) -> list[np.ndarray]:
     """Positions, in the order of their values, split where those change."""
     ordered = values[order]
     return np.split(order, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)
+
+
+def content(array: np.ndarray) -> int:
+    """A 128-bit hash of an array's bytes."""
+    return xxhash.xxh3_128_intdigest(np.ascontiguousarray(array).data)
 
 
 @register_jitable

@@ -19,9 +19,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import xxhash
 
 from .gathers import listed, taken
+from .hashing import content
 from .indexing import normalised, wrapped
 
 PROBE = 64
@@ -31,11 +31,6 @@ _GROUND = np.zeros(1, np.int8)  # affine parts are strided views of this one byt
 def id_dtype(largest: int) -> type:
     """int32 wherever it suffices."""
     return np.int32 if largest < 2**31 else np.int64
-
-
-def content(array: np.ndarray) -> int:
-    """A hash of an array's bytes."""
-    return xxhash.xxh3_128_intdigest(np.ascontiguousarray(array).data)
 
 
 def _strided(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
@@ -336,6 +331,8 @@ class Ids:
                 return self[(slice(start // row, stop, step // row), *lane)]
         if not self.ndim:
             return self.broadcast_to(column.shape)
+        if self.ndim > 2 and column.size >= self.size:  # all of it, in another order
+            return self.reshape((self.size,)).compose(column)
         if self.ndim == 2:
             dtype = id_dtype(max(self.highest, self.size))
             base = np.zeros((1, 1), dtype) if self.base is None else self.base.astype(dtype, copy=False)

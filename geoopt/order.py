@@ -51,7 +51,7 @@ class Times:
         """read : the buffers that any kernel reads"""
         self.variables, self.read = variables, read
         self.stored = [np.zeros(n, np.float32) for n in stored_sizes]
-        self.rows: dict[int, np.ndarray] = {}  # of inputs in poor order, the times of their rows
+        self.reordered: set[int] = set()  # inputs in poor order, whose rows have got a better one
         self._inputs: dict[int, np.ndarray] = {}
 
     def of(self, buffer: int, column: Ids) -> np.ndarray:
@@ -70,11 +70,8 @@ class Times:
         if not self.is_input(buffer):
             return self.stored[buffer - len(self.variables)]
         if buffer not in self._inputs:
-            node = self.variables[buffer]
-            if buffer in self.rows:
-                self._inputs[buffer] = np.repeat(self.rows[buffer], node.lanes)
-            else:
-                self._inputs[buffer] = np.arange(node.size, dtype=np.float32) / np.float32(max(node.size, 1))
+            size = self.variables[buffer].size
+            self._inputs[buffer] = np.arange(size, dtype=np.float32) / np.float32(max(size, 1))
         return self._inputs[buffer]
 
     def record(self, buffer: int, column: Ids, times: np.ndarray) -> None:
@@ -93,14 +90,14 @@ class Times:
         read: dict[int, list[np.ndarray]] = {}
         for leaf in (leaf for leaf in _one_per_column(kernel) if leaf.loop is None):
             buffer, column = address(leaf.ids)  # type: ignore[arg-type]
-            if column.base is not None and self.is_input(buffer) and buffer not in self.rows:
+            if column.base is not None and self.is_input(buffer) and buffer not in self.reordered:
                 read.setdefault(buffer, []).append(column.to_array() // self.variables[buffer].lanes)
         for buffer, rows in read.items():
             count = self.variables[buffer].shape[0]
             spread = np.max(rows, axis=0) - np.min(rows, axis=0)
             if np.mean(spread > POOR * count) > FEW:
-                self.rows[buffer] = _cuthill_mckee(rows, count)
-                self._inputs.pop(buffer, None)
+                self.reordered.add(buffer)
+                self._inputs[buffer] = np.repeat(_cuthill_mckee(rows, count), self.variables[buffer].lanes)
 
 
 def _cuthill_mckee(rows: list[np.ndarray], count: int) -> np.ndarray:

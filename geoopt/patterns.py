@@ -1,4 +1,4 @@
-"""Patterns of sparse matrices: transposing, joining and multiplying them, integers only.
+"""Patterns of sparse matrices: sorting, transposing, joining and multiplying them, integers only.
 
 A pattern is ``(shape, indptr, indices)`` in canonical CSR form. What an operation does to the values is given as
 positions in the values of its operands.

@@ -135,7 +135,5 @@ def _symbolic_from_triplets(rows: np.ndarray, cols: np.ndarray, values: Symbolic
 def summed(entries: Sorted, values: Symbolic) -> SparseMatrix:
     """The matrix of entries whose values are given, those at one place summed. values : in C order, as counted"""
     pattern, order, offsets = entries
-    if isinstance(order, slice) or values.ndim > 2:
-        values = values.ravel()
-    data = values if isinstance(order, slice) else values.view(values.ids.compose(Ids.explicit(order)))
+    data = values.ravel() if isinstance(order, slice) else values.view(values.ids.compose(Ids.explicit(order)))
     return SparseMatrix(pattern, data if offsets is None else segment_sum(data, offsets))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -208,9 +207,8 @@ def test_the_text_of_an_operator_compiles_for_gpus(name, architecture):
     function, arguments = case(name)
     grid = grid_of(function, *arguments)
     for dtype in (np.dtype(np.float64), np.dtype(np.float32)):
-        start = time.process_time()
         compiled = nvrtc.compiled(TARGETS["cuda"](grid, dtype), architecture)
-        assert time.process_time() - start < 2
+        assert compiled.ptx.count(";") < 2000, "thousands of instructions take NVRTC seconds"
         assert len(compiled.registers) == len(grid.plan.kernels) and len(compiled.code) > 500
         assert not compiled.spilled_bytes
         if dtype == np.float32:

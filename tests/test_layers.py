@@ -58,9 +58,11 @@ LAYERS = (
     ("arithmetic", "scalar"),
     ("symbolic", "repetition"),
     ("coordinates",),
-    ("graph", "hashing", "numeric", "options", "patterns"),
+    ("graph", "numeric", "options", "patterns"),
     ("tape", "solvers"),
-    ("ids", "ops", "block_ops", "errors", "owners", "timing"),
+    ("ids",),
+    ("hashing",),
+    ("ops", "block_ops", "errors", "owners", "timing"),
     ("gathers", "indexing"),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}

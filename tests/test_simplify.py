@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import cProfile
 from fractions import Fraction
 
 import numpy as np
@@ -409,20 +409,23 @@ def test_unknown_names_are_refused():
     assert Options(assume="finite").assume == {"finite"}
 
 
-def test_large_templates_take_little_time():
+def calls(size):
+    """How many function calls it takes to simplify a random template, per expression."""
     rng = np.random.default_rng(0)
-    t = Template()
-    pool = [E(t, t.make("leaf", (), i)) for i in range(200)]
-    while len(pool) < 10_200:
+    pool = leaves(200)
+    t = pool[0].t
+    while len(pool) < size + 200:
         a, b = (pool[-int(k)] for k in rng.integers(1, 200, 2))
         op = rng.choice(["add", "subtract", "multiply", "divide"], p=[0.3, 0.3, 0.3, 0.1])
         pool.append(apply(t, op, a, b))
-    times = []
-    for _ in range(2):
-        start = time.process_time()
-        simplified(*pool[-200:])
-        times.append(time.process_time() - start)
-    assert min(times) < 1.5
+    profile = cProfile.Profile()
+    profile.runcall(simplified, *pool[-200:])
+    return sum(function.callcount for function in profile.getstats()) / size
+
+
+def test_the_work_per_expression_does_not_grow_with_the_template():
+    small, large = calls(1_250), calls(5_000)
+    assert large < 700 and large < 1.5 * small
 
 
 # -- whole programs ---------------------------------------------------------------------------------------------------
