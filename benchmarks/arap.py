@@ -12,8 +12,9 @@ from .records import Benchmark, Mesh, Work
 def works(mesh: Mesh, dtype: type) -> dict:
     V, F = mesh
     P = (V * [1, 1.2, 0.9] + 0.1 * np.sin(3 * V[:, ::-1])).astype(dtype)
-    # four sweeps are the paper's, off by 2e-2 at worst (see `svd3`); these peers go on until they have converged
-    converged = {"eigen": 3e-2, "jax": 3e-2, "libigl": 3e-2}
+    # these peers go on until they have converged; the paper's four sweeps are off by 2e-2 at worst (see `svd3`), and
+    # the worst of 300,000 sums over a vertex's neighbours by 3.4e-2
+    converged = dict.fromkeys(("eigen", "jax", "libigl"), 4e-2)
 
     def rotations() -> Work:
         S = np.eye(3) + np.random.default_rng(0).normal(scale=0.3, size=(len(V), 3, 3))

@@ -21,6 +21,7 @@ import numpy as np
 from .block_ops import BLOCK_OPS
 from .combine import with_combined_sums, without_joins
 from .errors import InternalError
+from .expansion import has_runs
 from .gathers import has_repeats
 from .graph import Graph, Node, Traced
 from .hashing import add_hashes, add_segment_hashes, first_equal
@@ -46,6 +47,7 @@ class Cut:
     ready : per node, the first step in which any kernel can evaluate or read it
     equals : per node (where it pays), the first equal scalar of each scalar, as positions in the node
     references : per node that an output needs, what it reads
+    runs : sums whose terms are read by runs, see `expansion`
     """
 
     traced: Traced
@@ -57,6 +59,7 @@ class Cut:
     ready: dict[int, int]
     equals: dict[int, np.ndarray]
     references: dict[int, list[Reference]]
+    runs: frozenset[int]
 
     @property
     def graph(self) -> Graph:
@@ -91,8 +94,8 @@ class Cut:
         return "\n".join(lines)
 
 
-def decompose(traced: Traced, options: Options, adds: bool = True) -> Cut:
-    """adds : whether kernels can add to what others wrote"""
+def decompose(traced: Traced, options: Options, adds: bool = True, lanes: int = 0) -> Cut:
+    """adds : whether kernels can add to what others wrote;  lanes : of the vectors that runs are expanded to, or 0"""
     if not options.has("global"):
         options = replace(options, t_ref=math.inf)
     else:
@@ -116,7 +119,16 @@ def decompose(traced: Traced, options: Options, adds: bool = True) -> Cut:
     traced, found = with_terms_in_order(traced, found)
     stored = frozenset(chosen).difference(*(stream.nodes for stream in found.values()))
     levels, ready = _levels(traced, live, refs, stored, added, options.blocks)
-    return Cut(traced, options, stored, added, found, levels, ready, equals, refs)
+    runs = _read_by_runs(traced, refs, stored, options, lanes).difference(found) if lanes else frozenset()
+    return Cut(traced, options, stored, added, found, levels, ready, equals, refs, runs)
+
+
+def _read_by_runs(traced: Traced, refs: dict, stored: Collection[int], options: Options, lanes: int) -> frozenset[int]:
+    """The sums whose terms are worth reading by runs, among those that may loop."""
+    inside = {r.target.index for references in refs.values() for r in references}.difference(stored)
+    sums = (traced.graph.nodes[i] for i in refs if traced.graph.nodes[i].op == "segment_sum")
+    may_loop = (n for n in sums if n.index not in inside or _longest(n) > options.unrolled_terms)
+    return frozenset(n.index for n in may_loop if has_runs(traced.graph, n, stored, lanes))
 
 
 def _still(refs: list[Reference], graph: Graph) -> list[Reference]:

@@ -10,6 +10,7 @@ with whole columns of ids, never a member by itself.
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,8 @@ class _Walk:
             values[inside] = node.values.ravel()[ids[inside] - node.first]
         if len(values) and (values == values[0]).all():
             return self.template.make("constant", (), float(values[0]))
+        if loop is not None:
+            self.loops[loop] = replace(self.loops[loop], has_runs=False)  # those are of what memory has
         return self._leaf(Leaf(None, values, loop))
 
     def _computed(self, node: Node, column: Ids, loop: int | None) -> Visit:
@@ -180,7 +183,7 @@ class _Walk:
         """A sum as unrolled additions of its few terms and loops over its many, by structure of the terms."""
         terms = self.structure.of_view(node.operands[0], self.group.level)
         kinds, counts = self.structure.terms_of_sum(node, terms)
-        shapes = self.structure.sum_shape(counts)
+        shapes = self.structure.sum_shape(node, counts)
         segments = local.to_array()
         kind_of = None if len(kinds) == 1 else np.searchsorted(kinds, terms)
         parts: list[Expression] = []
@@ -204,17 +207,17 @@ class _Walk:
     def _looped(self, node: Node, starts: np.ndarray, positions: Ids, loop: int | None) -> Visit:
         if loop is not None:
             raise InternalError("harvest", "a loop inside a loop; decompose should have stored the inner sum")
-        number = self._loop(starts)
+        number = self._loop(Loop(starts, node.index in self.groups.cut.runs))
         body = yield node.operands[0].compose(positions), number
         self._stream(node, body, positions, number)
         return self.template.make("sum", (body,), number)
 
-    def _loop(self, starts: np.ndarray) -> int:
+    def _loop(self, new: Loop) -> int:
         """The number of a loop; sums with equally many terms in every member are one loop, and share what they read."""
         for number, loop in enumerate(self.loops):
-            if np.array_equal(loop.offsets, starts):
+            if loop.has_runs == new.has_runs and np.array_equal(loop.offsets, new.offsets):
                 return number
-        self.loops.append(Loop(starts))
+        self.loops.append(new)
         return len(self.loops) - 1
 
     def _stream(self, node: Node, term: Expression, positions: Ids, loop: int | None) -> None:

@@ -13,9 +13,13 @@ from .template import Expression, Template, listing
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A sum inside a template. ``offsets`` (size + 1,): the terms of member i are offsets[i]..offsets[i+1]."""
+    """A sum inside a template. ``offsets`` (size + 1,): the terms of member i are offsets[i]..offsets[i+1].
+
+    has_runs : whether terms of neighbouring members are worth reading together, see `expansion`
+    """
 
     offsets: np.ndarray
+    has_runs: bool = False
 
     @property
     def counts(self) -> np.ndarray:

@@ -123,6 +123,8 @@ def member_order(kernel: Kernel, times: Times, address: Address, longest: int, b
         for write in (w for places in kernel.writes for w in places if not w.adds):
             counts = 1 if write.loop is None else kernel.loops[write.loop].counts
             times.record(write.buffer, write.position, np.repeat(reached, counts))
+    if any(loop.has_runs for loop in kernel.loops):  # what neighbours share is worth more than a better order
+        return Order(None, *_runs(np.zeros(kernel.size, bool), longest))
     buckets = -(-kernel.size // longest)
     counts = _count_classes(kernel)
     classes = int(counts.max(initial=0)) + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -23,10 +23,12 @@ class Split:
         self.tasks = np.pad(plan.tasks, ((0, 0), (0, columns)))
         self.kernels: list[PlannedKernel] = []
 
-    def add(self, part: Part, changed: Callable[[Access], Access | None]) -> None:
+    def add(
+        self, part: Part, changed: Callable[[Access], Access | None], loops: Mapping[int, PlannedLoop] | None = None
+    ) -> None:
         """A kernel of some tasks; see `Part.planned`."""
         part.renumber(self.tasks, len(self.kernels))
-        self.kernels.append(part.planned(self.tables, changed))
+        self.kernels.append(part.planned(self.tables, changed, loops or {}))
 
     def result(self) -> Plan:
         return replace(self.plan, kernels=tuple(self.kernels), tables=tuple(self.tables.arrays), tasks=self.tasks)
@@ -53,8 +55,11 @@ class Part:
             return entries
         return entries[np.repeat(self.chosen, self.plan.entries_of_tasks(self.rows, loop))]
 
-    def planned(self, tables: Tables, changed: Callable[[Access], Access | None]) -> PlannedKernel:
-        """The kernel with its tables among ``tables``; accesses that ``changed`` gives anew are taken as they are."""
+    def planned(
+        self, tables: Tables, changed: Callable[[Access], Access | None], loops: Mapping[int, PlannedLoop]
+    ) -> PlannedKernel:
+        """The kernel with its tables among ``tables``; accesses that ``changed`` gives anew and ``loops`` (by number)
+        are taken as they are."""
         number = functools.cache(lambda table, loop: tables.number(self.of(self.plan.table(table), loop)))
 
         def moved(access: Access) -> Access:
@@ -71,24 +76,28 @@ class Part:
 
         writes = tuple(tuple(map(moved, places)) for places in self.kernel.writes)
         reads = tuple(map(moved, self.kernel.reads))
-        loops = tuple(self._loop(loop, tables) for loop in self.kernel.loops)
+        all_loops = tuple(loops.get(i) or self._loop(i, tables) for i in range(len(self.kernel.loops)))
         size = int(self.plan.entries_of_tasks(self.rows[self.chosen], None).sum())
-        return replace(self.kernel, reads=reads, writes=writes, loops=loops, size=size)
+        return replace(self.kernel, reads=reads, writes=writes, loops=all_loops, size=size)
 
     def _strips(self) -> np.ndarray:
         """The number of strips of each task."""
         return whole_strips(self.plan.entries_of_tasks(self.rows, None))
 
-    def _loop(self, loop: PlannedLoop, tables: Tables) -> PlannedLoop:
+    def _loop(self, number: int, tables: Tables) -> PlannedLoop:
+        loop = self.kernel.loops[number]
         if self.chosen.all():
             return loop.moved(lambda table: tables.number(self.plan.table(table)))
         starts = self.plan.table(loop.starts)
-        lengths = np.diff(starts)[np.repeat(self.chosen, self._strips())]
-        starts = tables.number(np.append(0, np.cumsum(lengths)).astype(starts.dtype))
+        lengths = np.diff(starts)[np.repeat(self.chosen, self._strips() * loop.split)]
+        new = replace(loop, starts=tables.number(np.append(0, np.cumsum(lengths)).astype(starts.dtype)))
+        if loop.masks is not None:
+            masks = self.of(self.plan.table(loop.masks), number)
+            return replace(new, masks=tables.number(masks), terms=int(np.bitwise_count(masks).sum(dtype=np.int64)))
         if loop.counts is None:
-            return PlannedLoop(starts, None, int((lengths // STRIP * self._members_of_strips()).sum()))
+            return replace(new, terms=int((lengths // STRIP * self._members_of_strips()).sum()))
         counts = self.of(self.plan.table(loop.counts), None)
-        return PlannedLoop(starts, tables.number(counts), int(counts.sum(dtype=np.int64)))
+        return replace(new, counts=tables.number(counts), terms=int(counts.sum(dtype=np.int64)))
 
     def _members_of_strips(self) -> np.ndarray:
         """How many members each strip of the chosen tasks has."""

@@ -12,6 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 import scipy.sparse as sp
+from numba.cpython.unsafe.numbers import trailing_zeros
 
 SAMPLE = 1000  # rows from which the size of a product is estimated
 
@@ -192,18 +193,20 @@ def _product_rows(left_ptr, left_ind, right_ptr, right_ind, columns):
 @numba.njit(cache=True, nogil=True)
 def _fill_product(left_ptr, left_ind, right_ptr, right_ind, columns, indptr, indices, offsets, from_left, from_right):
     """Row by row: the columns that occur, sorted, how often each does, and then every multiplication in its place."""
-    count = np.zeros(columns, np.int64)
+    count = np.zeros(columns, indices.dtype)
+    bits, words = np.zeros((columns >> 6) + 1, np.uint64), np.zeros((columns >> 12) + 1, np.uint64)
     done = 0
     for i in range(len(left_ptr) - 1):
-        at = indptr[i]
+        low, high = len(words), -1
         for a in range(left_ptr[i], left_ptr[i + 1]):
             for b in range(right_ptr[left_ind[a]], right_ptr[left_ind[a] + 1]):
                 j = right_ind[b]
                 if count[j] == 0:
-                    indices[at] = j
-                    at += 1
+                    bits[j >> 6] |= np.uint64(1) << np.uint64(j & 63)
+                    words[j >> 12] |= np.uint64(1) << np.uint64(j >> 6 & 63)
+                    low, high = min(low, j >> 12), max(high, j >> 12)
                 count[j] += 1
-        indices[indptr[i] : at] = np.sort(indices[indptr[i] : at])
+        at = _take(bits, words, low, high, indices, indptr[i])
         for t in range(indptr[i], at):
             offsets[t] = done
             done, count[indices[t]] = done + count[indices[t]], done
@@ -215,3 +218,18 @@ def _fill_product(left_ptr, left_ind, right_ptr, right_ind, columns, indptr, ind
         for t in range(indptr[i], at):
             count[indices[t]] = 0
     offsets[indptr[-1]] = done
+
+
+@numba.njit(cache=True, nogil=True)
+def _take(bits, words, low, high, out, at):
+    """Move the numbers of a set out of it, in order, and tell where they end in ``out``. bits : one for each number;
+    words : one for each word of ``bits`` that is not zero;  low, high : where the words of ``words`` are not zero"""
+    for top in range(low, high + 1):
+        while words[top]:
+            word = (top << 6) + trailing_zeros(words[top])  # pyright: ignore[reportCallIssue]
+            words[top] &= words[top] - np.uint64(1)
+            while bits[word]:
+                out[at] = (word << 6) + trailing_zeros(bits[word])  # pyright: ignore[reportCallIssue]
+                bits[word] &= bits[word] - np.uint64(1)
+                at += 1
+    return at

@@ -13,6 +13,7 @@ stage          takes -> gives           what it does
 `place`        Kernels -> Plan          addresses, columns, tasks
 `schedule`     Plan -> Schedule         the order of tasks, and which thread runs them
 `allocate`     Schedule -> Schedule     intermediates share memory that stays in cache
+`runs`         Schedule -> Schedule     loops whose terms lie side by side read them by runs
 `rows`         Schedule -> Schedule     loops that write neighbouring entries write whole rows
 `compress`     Schedule -> Schedule     columns in 16 bits where tasks read within a short span
 `spread`       Plan -> Grid             tasks become tables, so that all members of a kernel run at once
@@ -44,6 +45,7 @@ from .options import Options
 from .place import place
 from .program import Preparation, Program
 from .rows import rows
+from .runs import runs
 from .runtime import cpu, cuda, cuda_on_host
 from .runtime.machine import Machine
 from .schedule import schedule
@@ -61,6 +63,7 @@ class Device:
 
     back : the stages between `place` and `assemble`;  machine : made of the last one's result
     adds : whether its kernels can add to what others wrote
+    expanded_lanes : with some options and type, the lanes of a vector that runs are expanded to; 0: they cannot be
     describe : what there is, in a line; raises DeviceError where something is missing
     """
 
@@ -68,6 +71,7 @@ class Device:
     machine: Callable[[Any, Options, np.dtype], Machine]
     describe: Callable[[], str]
     adds: bool = False
+    expanded_lanes: Callable[[Options, np.dtype], int] = lambda options, dtype: 0
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -75,7 +79,9 @@ class Device:
 
 
 DEVICES = {
-    "cpu": Device(("schedule", "allocate", "rows", "compress"), cpu.CpuMachine, cpu.describe, adds=True),
+    "cpu": Device(
+        ("schedule", "allocate", "runs", "rows", "compress"), cpu.CpuMachine, cpu.describe, True, cpu.expanded_lanes
+    ),
     "cuda": Device(("spread",), cuda.CudaMachine, cuda.describe),
     "cuda-on-host": Device(("spread",), cuda_on_host.HostedCudaMachine, cuda_on_host.describe),
 }
@@ -152,7 +158,7 @@ def _work(stage: str, device: Device, options: Options, dtype: np.dtype) -> Call
     """What a stage between trace and assemble does to the record before it."""
     return {
         "lift": lift,
-        "decompose": lambda ir: decompose(ir, options, device.adds),
+        "decompose": lambda ir: decompose(ir, options, device.adds, device.expanded_lanes(options, dtype)),
         "group": group,
         "harvest": harvest,
         "simplify": simplify,
@@ -160,7 +166,8 @@ def _work(stage: str, device: Device, options: Options, dtype: np.dtype) -> Call
         "place": place,
         "schedule": lambda ir: schedule(ir, options.worker_count),
         "allocate": allocate if options.has("memory") else _unchanged,
-        "rows": rows if options.has("memory") and cpu.vectors(options, dtype).stores_rows else _unchanged,
+        "runs": lambda ir: runs(ir, device.expanded_lanes(options, dtype)),
+        "rows": rows if options.has("memory") and cpu.vectors(options, dtype).is_avx512 else _unchanged,
         "compress": compress if options.has("memory") else _unchanged,
         "spread": spread,
     }[stage]

@@ -17,7 +17,7 @@ from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf
 from .order import Times, member_order
 from .owners import shifted
-from .plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, Access, Plan, PlannedKernel, PlannedLoop, whole_strips
+from .plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, STRIP, Access, Plan, PlannedKernel, PlannedLoop, whole_strips
 from .strips import Strips
 from .tables import Tables
 
@@ -58,7 +58,7 @@ class _PlacedKernel:
         by_time = groups.cut.options.has("memory")
         self._addresses: dict[int, tuple[int, Ids]] = {}  # by the column's identity
         self.order = member_order(kernel, times, self._address, TASK_MEMBERS, by_time)
-        self._term_orders: dict[int, np.ndarray] = {}
+        self._term_orders: dict[int, np.ndarray | None] = {}  # by loop; None: as they come
 
     def planned(self) -> PlannedKernel:
         k = self.kernel
@@ -79,6 +79,10 @@ class _PlacedKernel:
     def _loop(self, number: int) -> PlannedLoop:
         """Lays out the terms of a sum."""
         loop = self.kernel.loops[number]
+        if loop.has_runs:
+            self._term_orders[number] = None
+            starts = np.pad(loop.offsets, (0, -self.kernel.size % STRIP), "edge")  # as if the last strip was full
+            return PlannedLoop(self.tables.number(starts), None, int(loop.offsets[-1]), width=1)
         counts = loop.counts if self.order.members is None else loop.counts[self.order.members]
         strips = Strips(loop, self.order)
         self._term_orders[number] = strips.terms()
@@ -113,7 +117,9 @@ class _PlacedKernel:
             return self.tables.access(buffer, self._ordered(column), None)
         if column.strides[0] == 0 and column.base is None:
             return Access(buffer, column.offset)
-        return self.tables.access(buffer, column.compose(Ids.explicit(self._term_orders[loop])), loop)
+        terms = self._term_orders[loop]
+        ordered = column if terms is None else column.compose(Ids.explicit(terms))
+        return self.tables.access(buffer, ordered, loop)
 
 
 def _address(groups: Groups, column: Ids) -> tuple[int, Ids]:

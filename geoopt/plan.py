@@ -12,6 +12,7 @@ from .template import Expression, bottom_up, evaluate_template, listing
 
 KERNEL, BEGIN, END, COLUMN, FIRST_STRIP, SHIFT, APART, FIELDS = range(8)  # columns of the table of tasks
 STRIP = 16  # members whose terms lie together in the columns of a loop: no vector is wider
+RUNS = 4  # runs read at once: each strip has a multiple of them
 ROW_TERMS = 8  # the most entries of a row
 WRITES = {0: "=", 1: "+=", -1: "-="}  # by how often a write adds its value
 JOINT_SUMS = 12  # the most sums of one loop, so that their totals stay in registers
@@ -27,7 +28,8 @@ class Access:
     """How a kernel reads or writes one value per member (or per term of a loop).
 
     Without a table entry i is at ``offset + stride * i`` of the buffer: uniform (stride 0), sequential (1) or
-    strided. With one it is at ``table[i] + offset``: accesses that share a table are neighbours.
+    strided. With one it is at ``table[i] + offset``: accesses that share a table are neighbours. In a loop by runs, the
+    table tells where each run starts; from one of its terms to the next it is ``stride`` entries.
     An access with a *lane* is to the task's own block of intermediates, where `allocate` found room for it:
     ``shift + lane * apart + stride * i + offset``, with shift and apart from the task. A *base* is the number of a
     base that each task carries; the entries of the table count from it. A write *adds* its value -1, 0 or 1 times to
@@ -60,7 +62,8 @@ class Access:
             base = "" if self.base is None else f"base{self.base}+"
             if self.bits is not None:
                 return f"b{self.buffer}[{base}b{self.table}[i]{self.offset:+d}, row b{self.bits}[i]]"
-            return f"b{self.buffer}[{base}b{self.table}[{i}]{self.offset:+d}]"
+            along = "+r" if self.stride else ""  # the term's number in its run
+            return f"b{self.buffer}[{base}b{self.table}[{i}]{along}{self.offset:+d}]"
         at = {0: "", 1: "i"}.get(self.stride, f"{self.stride}*i")
         if self.lane is not None:
             return f"b{self.buffer}[block, lane {self.lane}, {at}{self.offset:+d}]"
@@ -75,15 +78,30 @@ class PlannedLoop:
         terms as the longest of its members, the others' go on with copies
     counts : the table of the numbers of terms of the members; None where all members of each strip have equally many
     terms : of all members, without copies
+    width : the members of a strip; 1 leaves the terms member by member, for `runs` to find what they share
+    masks : the table with a mask per run, a bit for each member of the strip that has a term in it; then columns have
+        one entry per run, and empty runs fill strips up to multiples of `RUNS`
     """
 
     starts: int
     counts: int | None
     terms: int
+    width: int = STRIP
+    masks: int | None = None
+
+    @property
+    def is_by_member(self) -> bool:
+        return self.width == 1
+
+    @property
+    def split(self) -> int:
+        """How many of its strips there are for `STRIP` members."""
+        return STRIP // self.width
 
     def moved(self, number: Callable[[int], int]) -> PlannedLoop:
         """With its tables among others."""
-        return PlannedLoop(number(self.starts), None if self.counts is None else number(self.counts), self.terms)
+        counts, masks = (None if t is None else number(t) for t in (self.counts, self.masks))
+        return replace(self, starts=number(self.starts), counts=counts, masks=masks)
 
 
 class Joint(NamedTuple):
@@ -119,7 +137,8 @@ class PlannedKernel:
     def tables(self) -> set[int]:
         """The buffers that hold its integer columns."""
         columns = (t for a in self.accesses() for t in (a.table, a.bits))
-        return {t for t in (*columns, *(t for loop in self.loops for t in (loop.starts, loop.counts))) if t is not None}
+        of_loops = (t for loop in self.loops for t in (loop.starts, loop.counts, loop.masks))
+        return {t for t in (*columns, *of_loops) if t is not None}
 
     def joints(self) -> list[Joint]:
         """All sums, and all roots written in loops, each once; first those that need no other sums."""
@@ -213,9 +232,10 @@ class Plan:
         members = self.tasks[rows, END] - self.tasks[rows, BEGIN]
         if loop is None or not len(rows):
             return members
-        starts = self.table(self.kernels[self.tasks[rows[0], KERNEL]].loops[loop].starts)
-        first = self.tasks[rows, FIRST_STRIP]
-        return (starts[first + whole_strips(members)] - starts[first]).astype(np.int64)
+        planned = self.kernels[self.tasks[rows[0], KERNEL]].loops[loop]
+        starts, first = self.table(planned.starts), self.tasks[rows, FIRST_STRIP]
+        ends = starts[(first + whole_strips(members)) * planned.split]
+        return (ends - starts[first * planned.split]).astype(np.int64)
 
     def check(self) -> None:
         """Every member of every kernel belongs to exactly one task of the kernel's level."""
@@ -233,14 +253,21 @@ class Plan:
         return "\n\n".join(f"kernel {i}: {k}" for i, k in enumerate(self.kernels))
 
     def terms(self, row: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The terms of a loop in a task, without copies: their entries in columns, their members, their numbers."""
+        """The terms of a loop in a task, without copies: their entries in columns, their members, and their numbers
+        among the terms of a member, or of a run."""
         loop = self.kernels[row[KERNEL]].loops[number]
         members = row[END] - row[BEGIN]
-        starts = self.table(loop.starts)[row[FIRST_STRIP] :][: whole_strips(members) + 1].astype(np.int64)
+        first = row[FIRST_STRIP] * loop.split
+        starts = self.table(loop.starts)[first:][: whole_strips(members) * loop.split + 1].astype(np.int64)
         lengths = np.diff(starts)
         entry = np.arange(starts[0], starts[-1])
-        term, lane = np.divmod(entry - np.repeat(starts[:-1], lengths), STRIP)
-        member = np.repeat(np.arange(len(lengths)), lengths) * STRIP + lane
+        strip = np.repeat(np.arange(len(lengths)), lengths)
+        if loop.masks is not None:
+            has_term = self.table(loop.masks)[entry][:, None] >> np.arange(loop.width) & 1
+            run, lane = np.nonzero(has_term)
+            return entry[run], strip[run] * loop.width + lane, (np.cumsum(has_term, axis=1) - 1)[run, lane]
+        term, lane = np.divmod(entry - np.repeat(starts[:-1], lengths), loop.width)
+        member = strip * loop.width + lane
         real = member < members
         if loop.counts is not None:
             counts = self.table(loop.counts)[row[BEGIN] + row[COLUMN] :][:members]
@@ -260,7 +287,9 @@ class Plan:
         at = i if access.column_loop is not None else i + row[COLUMN]
         listed = self.table(access.table)[at].astype(np.int64)
         listed += access.offset + (0 if access.base is None else row[FIELDS + access.base])
-        return listed if access.bits is None else listed + term + (self.table(access.bits)[at] >> term & 1 == 0)
+        if access.bits is not None:
+            return listed + term + (self.table(access.bits)[at] >> term & 1 == 0)
+        return listed + access.stride * term if access.stride else listed
 
     def evaluate(self, inputs: list[np.ndarray], tasks: np.ndarray) -> list[np.ndarray]:
         """Run tasks one by one with NumPy, exactly as a backend addresses memory."""

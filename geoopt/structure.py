@@ -108,7 +108,7 @@ class Structure:
         if node.op == "segment_sum":
             terms = self.of_view(node.operands[0], level)
             kinds, counts = self.terms_of_sum(node, terms)
-            return hashes_of_counts(digest("sum", node.index), kinds, self.sum_shape(counts))
+            return hashes_of_counts(digest("sum", node.index), kinds, self.sum_shape(node, counts))
         if node.op == "join":
             return self.of_view(node.operands[0], level)
         parts = [self.of_view(o, level) for o in node.operands]
@@ -129,11 +129,14 @@ class Structure:
         counts = [np.bincount(segment[kind_of == k], minlength=len(lengths)) for k in range(len(kinds))]
         return kinds, counts
 
-    def sum_shape(self, counts: list[np.ndarray]) -> list[np.ndarray]:
+    def sum_shape(self, node: Node, counts: list[np.ndarray]) -> list[np.ndarray]:
         """Per kind, the exact number of terms where sums are unrolled, MANY where they loop.
 
-        Sums most of which are short loop only where they are long; else all do, so that they share a kernel.
+        Sums most of which are short loop only where they are long; else all do, so that they share a kernel. Those read
+        by runs all do.
         """
+        if node.index in self.cut.runs:
+            return [np.where(c > 0, MANY, c) for c in counts]
         limit = self.cut.options.unrolled_terms
         return [
             c if c.max(initial=0) <= limit else np.where(c > (limit if _is_mostly(c, limit) else 0), MANY, c)

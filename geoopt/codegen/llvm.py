@@ -7,7 +7,21 @@ buffers. The vector loop runs while whole vectors remain; a masked copy of its b
 from __future__ import annotations
 
 from ..ops import OPS
-from ..plan import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT, STRIP, Joint, Plan, PlannedKernel
+from ..plan import (
+    APART,
+    BEGIN,
+    COLUMN,
+    END,
+    FIELDS,
+    FIRST_STRIP,
+    RUNS,
+    SHIFT,
+    STRIP,
+    Joint,
+    Plan,
+    PlannedKernel,
+    PlannedLoop,
+)
 from ..template import Expression, bottom_up
 from .llvm_interleave import suited
 from .llvm_math import Functions
@@ -206,44 +220,67 @@ class _Body(Functions, Rows, Additions, Prefetch):
                 self.value(e)  # before the loop
         self._fresh += 1
         tag = f"{self.prefix}s{self._fresh}"
-        bounds = self._strip(planned.starts)
+        bounds = self._strip(planned)
         counts = None if planned.counts is None else self._counts(planned.counts)
         outside, self.values = self.values, dict(self.values)
         self.inner, self.loop = [], joint.loop
         self.start, self.term = f"%{tag}.from", f"%{tag}.t"
-        values = [self.value(e) for e in terms]
+        totals, before = [f"%{tag}.a{k}" for k in range(len(terms))], self.values
+        for copy in range(1 if planned.masks is None else RUNS):
+            self.values = dict(before)
+            has_term = None  # where all lanes have
+            if planned.masks is not None:
+                self.start = self.let(f"add i64 %{tag}.from, {copy}", self._current())
+                has_term = self.run_mask = self._mask_of_run(planned.masks)
+            elif counts is not None:
+                has_term = self._is_below(counts)
+            totals = self._accumulated(totals, [self.value(e) for e in terms], has_term)
         for i in joint.roots:
             self._stores(i, self.value(self.kernel.roots[i]))
         inner, self.inner, self.loop, self.values = self.inner, None, None, outside
-        self._looped(tag, bounds, [*inner, *self._accumulated(tag, values, counts)], len(terms))
+        self._looped(tag, bounds, STRIP if planned.masks is None else RUNS, inner, totals)
         self.values |= {self._key(e): f"%{tag}.a{k}" for k, e in enumerate(joint.sums)}
         self.write_rows(joint.loop)
 
-    def _accumulated(self, tag: str, values: list[str], counts: str | None) -> list[str]:
-        """Statements that add terms' values; copies, which fill strips whose members differ, are left out."""
-        v, kind = self.v, f"<{self.v.lanes} x i32>"
-        adds = [f"fadd reassoc {FLAGS} {v.vector} %{tag}.a{k}, {value}" for k, value in enumerate(values)]
-        if counts is None:
-            return [f"  %{tag}.a{k}.sum = {add}" for k, add in enumerate(adds)]
-        lines = [
-            f"  %{tag}.n = trunc i64 %{tag}.t to i32",
-            f"  %{tag}.one = insertelement {kind} poison, i32 %{tag}.n, i64 0",
-            f"  %{tag}.many = shufflevector {kind} %{tag}.one, {kind} poison, {zeros(v.lanes)}",
-            f"  %{tag}.is = icmp ult {kind} %{tag}.many, {counts}",
+    def _accumulated(self, totals: list[str], values: list[str], has_term: str | None) -> list[str]:
+        """The totals with terms' values added in the lanes that have them."""
+        v, loops = self.v, self._current()
+        sums = [
+            self.let(f"fadd reassoc {FLAGS} {v.vector} {total}, {value}", loops)
+            for total, value in zip(totals, values, strict=True)
         ]
-        for k, add in enumerate(adds):
-            lines.append(f"  %{tag}.a{k}.all = {add}")
-            both = f"{v.vector} %{tag}.a{k}.all, {v.vector} %{tag}.a{k}"
-            lines.append(f"  %{tag}.a{k}.sum = select <{v.lanes} x i1> %{tag}.is, {both}")
-        return lines
+        if has_term is None:
+            return sums
+        pairs = (f"{v.vector} {all_}, {v.vector} {total}" for all_, total in zip(sums, totals, strict=True))
+        return [self.let(f"select {v.mask} {has_term}, {pair}", loops) for pair in pairs]
 
-    def _looped(self, tag: str, bounds: tuple[str, str, str], body: list[str], sums: int) -> None:
-        """The loop over the terms of a strip around its body, which gives ``%tag.a0.sum`` and so on."""
+    def _is_below(self, counts: str) -> str:
+        """Which members have a term of the current number; what others have in the columns are copies."""
+        kind, loops = f"<{self.v.lanes} x i32>", self._current()
+        number = self.let(f"trunc i64 {self.term} to i32", loops)
+        one = self.let(f"insertelement {kind} poison, i32 {number}, i64 0", loops)
+        many = self.let(f"shufflevector {kind} {one}, {kind} poison, {zeros(self.v.lanes)}", loops)
+        return self.let(f"icmp ult {kind} {many}, {counts}", loops)
+
+    def _mask_of_run(self, masks: int) -> str:
+        """Which members have a term in the current run."""
+        kind, loops = self.index_types[masks][0], self._current()
+        at = self.let(f"getelementptr {kind}, ptr %b{masks}, i64 {self.start}", loops)
+        return self.let(f"bitcast {kind} {self.let(f'load {kind}, ptr {at}', loops)} to {self.v.mask}", loops)
+
+    def _current(self) -> frozenset[int]:
+        return frozenset() if self.loop is None else frozenset({self.loop})
+
+    def _looped(self, tag: str, bounds: tuple[str, str, str], step: int, body: list[str], totals: list[str]) -> None:
+        """The loop over the terms of a strip around its body, which makes ``totals`` of ``%tag.a0`` and so on.
+
+        step : from the entry of a term, or run, in the columns to that of the next
+        """
         start, end, within = bounds
         before, self.block = self.block, f"{tag}.exit"
-        totals = [
-            f"  %{tag}.a{k} = phi {self.v.vector} [ zeroinitializer, %{before} ], [ %{tag}.a{k}.sum, %{tag}.body ]"
-            for k in range(sums)
+        sums = [
+            f"  %{tag}.a{k} = phi {self.v.vector} [ zeroinitializer, %{before} ], [ {total}, %{tag}.body ]"
+            for k, total in enumerate(totals)
         ]
         self.outer += [
             f"  %{tag}.start = add i64 {start}, {within}",
@@ -251,23 +288,25 @@ class _Body(Functions, Rows, Additions, Prefetch):
             f"{tag}.head:",
             f"  %{tag}.t = phi i64 [ 0, %{before} ], [ %{tag}.next, %{tag}.body ]",
             f"  %{tag}.from = phi i64 [ %{tag}.start, %{before} ], [ %{tag}.after, %{tag}.body ]",
-            *totals,
+            *sums,
             f"  %{tag}.go = icmp slt i64 %{tag}.from, {end}",
             f"  br i1 %{tag}.go, label %{tag}.body, label %{tag}.exit",
             f"{tag}.body:",
             *body,
             f"  %{tag}.next = add i64 %{tag}.t, 1",
-            f"  %{tag}.after = add i64 %{tag}.from, {STRIP}",
+            f"  %{tag}.after = add i64 %{tag}.from, {step}",
             f"  br label %{tag}.head",
             f"{tag}.exit:",
         ]
 
-    def _strip(self, starts: int) -> tuple[str, str, str]:
-        """Where the terms of the current strip start and end in the columns, and the first lane's place in a strip."""
+    def _strip(self, loop: PlannedLoop) -> tuple[str, str, str]:
+        """Where the terms of the current strip start and end in the columns, and where the first lane's are."""
+        starts = loop.starts
         key = ("strip", starts)
         if key not in self.values:
             done = self.let("sub i64 %i, %begin")
-            number = self.let(f"add i64 %strip, {self.let(f'lshr i64 {done}, {STRIP.bit_length() - 1}')}")
+            first = self.let(f"mul i64 %strip, {loop.split}")
+            number = self.let(f"add i64 {first}, {self.let(f'lshr i64 {done}, {loop.width.bit_length() - 1}')}")
             kind, extend = self.index_types[starts]
             at = self.let(f"getelementptr {kind}, ptr %b{starts}, i64 {number}")
             bounds = [
@@ -275,7 +314,8 @@ class _Body(Functions, Rows, Additions, Prefetch):
             ]
             if kind != "i64":
                 bounds = [self.let(f"{extend} {kind} {b} to i64") for b in bounds]
-            self.values[key] = (*bounds, self.let(f"and i64 {done}, {STRIP - 1}"))  # type: ignore[assignment]
+            within = self.let(f"and i64 {done}, {STRIP - 1}") if loop.masks is None else "0"
+            self.values[key] = (*bounds, within)  # type: ignore[assignment]
         return self.values[key]  # type: ignore[return-value]
 
     def _counts(self, table: int) -> str:

@@ -36,8 +36,8 @@ class Vectors:
         return "double" if self.dtype == np.float64 else "float"
 
     @property
-    def stores_rows(self) -> bool:
-        """Whether storing parts of a short vector is as fast as storing all of it (AVX-512), and lanes fill it."""
+    def is_avx512(self) -> bool:
+        """Whether lanes fill vectors of 512 bits, of which masked parts are read and stored as fast as all of it."""
         return self.bytes == 64
 
     @property
@@ -72,7 +72,7 @@ class Memory:
     """Statements that read one vector of members; ``outer`` collects them.
 
     Inside a loop over terms (``loop``), what varies there goes to ``inner`` instead, and ``start`` is the entry of
-    the first lane in the loop's columns.
+    the first lane in the loop's columns, or of the run, whose members ``run_mask`` tells.
     """
 
     def __init__(self, plan: Plan, kernel: PlannedKernel, vectors: Vectors, declarations: dict[str, None], prefix: str):
@@ -82,7 +82,7 @@ class Memory:
         self.outer: list[str] = []
         self.inner: list[str] | None = None
         self.loop: int | None = None
-        self.start = ""
+        self.start = self.run_mask = ""
         self.values: dict[tuple, str] = {}
         tables = enumerate(plan.tables, plan.workspace + 1)
         self.index_types = {i: (f"i{8 * t.itemsize}", "zext" if t.dtype.kind == "u" else "sext") for i, t in tables}
@@ -135,6 +135,8 @@ class Memory:
     def leaf(self, number: int) -> str:
         access = self.kernel.reads[number]
         loops = loop_of(access)
+        if access.loop is not None and self.kernel.loops[access.loop].masks is not None:
+            return self._of_run(access, loops)
         if access.table is None and access.stride == 0:
             return self._uniform(access)
         if access.table is None and access.stride == 1:
@@ -149,10 +151,21 @@ class Memory:
         at = self.let(f"getelementptr {self.v.scalar}, ptr %b{access.buffer}, i64 {access.offset}")
         return self._splat(self.let(f"load {self.v.scalar}, ptr {at}"))
 
-    def _splat(self, scalar: str) -> str:
+    def _splat(self, scalar: str, loops: frozenset[int] = frozenset()) -> str:
         v = self.v
-        first = self.let(f"insertelement {v.vector} poison, {v.scalar} {scalar}, i64 0")
-        return self.let(f"shufflevector {v.vector} {first}, {v.vector} poison, {zeros(v.lanes)}")
+        first = self.let(f"insertelement {v.vector} poison, {v.scalar} {scalar}, i64 0", loops)
+        return self.let(f"shufflevector {v.vector} {first}, {v.vector} poison, {zeros(v.lanes)}", loops)
+
+    def _of_run(self, access: Access, loops: frozenset[int]) -> str:
+        """One value for all terms of a run, or neighbours, expanded to where its mask has terms."""
+        v = self.v
+        at = self._address(access, self._entry(access, self.start, loops), access.offset, loops)
+        if not access.stride:
+            return self._splat(self.let(f"load {v.scalar}, ptr {at}", loops), loops)
+        name = f"@llvm.masked.expandload.{v.suffix}"
+        self.declare(f"{v.vector} {name}(ptr, {v.mask}, {v.vector})")
+        call = f"{name}(ptr align {v.dtype.itemsize} {at}, {v.mask} {self.run_mask}, {v.vector} zeroinitializer)"
+        return self.let(f"call {v.vector} {call}", loops)
 
     def _first(self, access: Access) -> str:
         """The entry of the first lane, in the loop's columns or among the members."""

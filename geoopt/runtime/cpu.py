@@ -62,6 +62,12 @@ def vectors(options: Options, dtype: np.dtype) -> Vectors:
     return Vectors(lanes, dtype, is_hardware, vector_math(), options.has("memory"))
 
 
+def expanded_lanes(options: Options, dtype: np.dtype) -> int:
+    """The lanes of a vector where expanding loads are one instruction, and wanted; else 0."""
+    v = vectors(options, dtype)
+    return v.lanes if v.is_avx512 and options.has("memory") else 0
+
+
 class CpuMachine(HostMachine):
     """Machine code for a schedule's kernels, compiled or from the cache; the engine keeps it alive."""
 

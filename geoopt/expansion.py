@@ -1,0 +1,160 @@
+"""Runs: terms of neighbouring members that read one value together and other values side by side.
+
+In a product of sparse matrices, the entries of a row that need row k of the right matrix all read the same entry of
+the left one, and neighbours in that row. One load that a mask expands over a vector of members serves them all.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from .graph import Graph, Node
+from .ids import Ids
+from .ops import OPS
+from .patterns import ranges
+
+GROUPS = 64  # how many vectors of members a sum is judged by
+WORTH, TERMS = 2.0, 1.5  # terms per run, and per member, from which on runs beat one load per term and leaf
+MOST_COLUMNS, DEEP = 4, 16  # leaves of a term, and operations between them and the sum: more are not looked at
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """starts : (groups + 1,) the first run of each group of members, which have multiples of some number of runs
+    masks : per run, a bit for each member of the group that has a term in it
+    firsts : per column, the entry of each run's first term;  steps : likewise, by how much the next term's is higher
+    """
+
+    starts: np.ndarray
+    masks: np.ndarray
+    firsts: list[np.ndarray]
+    steps: tuple[int, ...]
+
+
+def runs_of(columns: list[np.ndarray], starts: np.ndarray, width: int, multiple: int = 1) -> Runs:
+    """The runs of groups of ``width`` members. starts : (members + 1,) of their terms in the columns
+
+    multiple : of how many runs each group has; those that fill up have no terms, and the entries of the run before
+
+    In each column, entries of one run are equal or consecutive: what gives the fewest runs.
+    """
+    dtype = np.result_type(*columns)
+    terms = _Terms(tuple(c.astype(dtype, copy=False) for c in columns), starts.astype(np.int64), width)
+    some, choices = _sample(terms.groups), _choices(len(columns))
+    steps = min(choices, key=lambda steps: len(terms.runs(steps, some, 1).masks))
+    return terms.runs(steps, np.arange(terms.groups), multiple)
+
+
+def _sample(groups: int) -> np.ndarray:
+    return np.unique(np.linspace(0, max(groups - 1, 0), min(groups, GROUPS)).astype(np.int64))
+
+
+def _choices(columns: int) -> list[tuple[int, ...]]:
+    """Which columns are equal in a run (0), and which are consecutive (1): some of either kind, where there are two."""
+    return [c for c in itertools.product((0, 1), repeat=columns) if 0 in c and 1 in c] or [(1,)]
+
+
+class _Terms(NamedTuple):
+    """The terms of all members, of which ``width`` are a group."""
+
+    columns: tuple[np.ndarray, ...]
+    starts: np.ndarray
+    width: int
+
+    @property
+    def groups(self) -> int:
+        return len(self.starts) // self.width
+
+    def runs(self, steps: tuple[int, ...], groups: np.ndarray, multiple: int) -> Runs:
+        """Those of some groups."""
+        most = len(self.columns[0]) + (multiple - 1) * len(groups)  # as many runs as terms
+        masks, firsts = np.empty(most, np.uint16), np.empty((len(self.columns), most), self.columns[0].dtype)
+        ends = np.zeros(len(groups) + 1, np.int64)
+        key = steps.index(0) if 0 in steps else 0
+        _find(*self, np.array(steps), key, groups, multiple, ends, masks, firsts)
+        count = ends[-1]
+        masks = masks[:count].astype(np.uint8 if self.width <= 8 else np.uint16)
+        return Runs(ends, masks, [first[:count].copy() for first in firsts], steps)
+
+
+@numba.njit(cache=True, nogil=True)
+def _find(columns, starts, width, steps, key, groups, multiple, ends, masks, firsts):
+    """Merge the lists of terms of the members of each group, in the order of the column ``key``."""
+    run, at = 0, np.empty(width, np.int64)
+    for number, group in enumerate(groups):
+        base = group * width
+        at[:] = starts[base : base + width]
+        while True:
+            first = -1
+            for lane in range(width):
+                if at[lane] < starts[base + lane + 1]:
+                    if first < 0 or columns[key][at[lane]] < columns[key][at[first]]:
+                        first = lane
+            if first < 0:
+                break
+            mask, rank = 0, 0
+            for c in range(len(columns)):
+                firsts[c, run] = columns[c][at[first]]
+            for lane in range(first, width):
+                fits = at[lane] < starts[base + lane + 1]
+                for c in range(len(columns)):
+                    fits = fits and columns[c][at[lane]] == firsts[c, run] + steps[c] * rank
+                if fits:
+                    mask |= 1 << lane
+                    rank += 1
+                    at[lane] += 1
+            masks[run] = mask
+            run += 1
+        while run % multiple:
+            firsts[:, run], masks[run] = firsts[:, run - 1], 0
+            run += 1
+        ends[number + 1] = run
+
+
+# -- which sums ---------------------------------------------------------------------------------------
+
+
+def has_runs(graph: Graph, node: Node, stored: Collection[int], width: int) -> bool:
+    """Whether a sum is worth reading by runs, as a sample of its members tells.
+
+    stored : nodes that are read from memory;  width : the members of a vector
+    """
+    if node.lanes > 1 or node.size < width:
+        return False
+    members = (_sample(node.size // width)[:, None] * width + np.arange(width)).ravel()
+    lengths = node.offsets[members + 1] - node.offsets[members]
+    starts, terms = np.append(0, np.cumsum(lengths)), ranges(node.offsets[members], lengths)
+    columns = _leaves(graph, node.operands[0].compose(Ids.explicit(terms)).to_array(), stored)
+    if columns is None or len(columns) < 2:
+        return False
+    runs = len(runs_of(columns, starts, width).masks)
+    return bool(starts[-1] >= max(WORTH * runs, TERMS * len(members)))
+
+
+def _leaves(graph: Graph, ids: np.ndarray, stored: Collection[int], depth: int = 0) -> list[np.ndarray] | None:
+    """The columns that some terms read, without those of one value; None where terms are not all alike, read constants
+    that vary, or are long."""
+    nodes = graph.nodes_of(Ids.explicit(ids)) if len(ids) else []
+    if len(nodes) != 1 or depth > DEEP:
+        return None
+    [node] = nodes
+    if (ids == ids[0]).all():
+        return []
+    if node.op == "variable" or (node.index in stored and node.lanes == 1):
+        return [ids]
+    if node.op not in OPS or node.index in stored:
+        return None
+    found: list[np.ndarray] = []
+    for operand in node.operands:
+        column = operand.compose(Ids.explicit(ids - ids.dtype.type(node.first))).to_array()
+        below = _leaves(graph, column, stored, depth + 1)
+        if below is None or len(found) + len(below) > MOST_COLUMNS:
+            return None
+        found += below
+    return found
