@@ -20,7 +20,7 @@ from .ops import OPS
 from .patterns import ranges
 
 GROUPS = 64  # how many vectors of members a sum is judged by
-WORTH, TERMS = 2.0, 1.5  # terms per run, and per member, from which on runs beat one load per term and leaf
+WORTH = 1.5  # terms per run from which on runs beat a load for each term
 MOST_COLUMNS, DEEP = 4, 16  # leaves of a term, and operations between them and the sum: more are not looked at
 
 
@@ -87,32 +87,38 @@ class _Terms(NamedTuple):
 def _find(columns, starts, width, steps, key, groups, multiple, ends, masks, firsts):
     """Merge the lists of terms of the members of each group, in the order of the column ``key``."""
     run, at = 0, np.empty(width, np.int64)
+    heads, none = np.empty(width, np.int64), np.iinfo(np.int64).max  # what each member's next term has there
     for number, group in enumerate(groups):
         base = group * width
-        at[:] = starts[base : base + width]
+        for lane in range(width):
+            at[lane] = starts[base + lane]
+            heads[lane] = columns[key][at[lane]] if at[lane] < starts[base + lane + 1] else none
         while True:
-            first = -1
+            least = none
             for lane in range(width):
-                if at[lane] < starts[base + lane + 1]:
-                    if first < 0 or columns[key][at[lane]] < columns[key][at[first]]:
-                        first = lane
-            if first < 0:
+                least = min(least, heads[lane])
+            if least == none:
                 break
             mask, rank = 0, 0
-            for c in range(len(columns)):
-                firsts[c, run] = columns[c][at[first]]
-            for lane in range(first, width):
-                fits = at[lane] < starts[base + lane + 1]
-                for c in range(len(columns)):
-                    fits = fits and columns[c][at[lane]] == firsts[c, run] + steps[c] * rank
+            for lane in range(width):
+                fits = heads[lane] == least
+                if fits and rank == 0:
+                    for c in range(len(columns)):
+                        firsts[c, run] = columns[c][at[lane]]
+                elif fits:
+                    for c in range(len(columns)):
+                        fits = fits and columns[c][at[lane]] == firsts[c, run] + steps[c] * rank
                 if fits:
                     mask |= 1 << lane
                     rank += 1
                     at[lane] += 1
+                    heads[lane] = columns[key][at[lane]] if at[lane] < starts[base + lane + 1] else none
             masks[run] = mask
             run += 1
         while run % multiple:
-            firsts[:, run], masks[run] = firsts[:, run - 1], 0
+            for c in range(len(columns)):
+                firsts[c, run] = firsts[c, run - 1]
+            masks[run] = 0
             run += 1
         ends[number + 1] = run
 
@@ -133,8 +139,7 @@ def has_runs(graph: Graph, node: Node, stored: Collection[int], width: int) -> b
     columns = _leaves(graph, node.operands[0].compose(Ids.explicit(terms)).to_array(), stored)
     if columns is None or len(columns) < 2:
         return False
-    runs = len(runs_of(columns, starts, width).masks)
-    return bool(starts[-1] >= max(WORTH * runs, TERMS * len(members)))
+    return bool(starts[-1] >= WORTH * len(runs_of(columns, starts, width).masks))
 
 
 def _leaves(graph: Graph, ids: np.ndarray, stored: Collection[int], depth: int = 0) -> list[np.ndarray] | None:

@@ -11,6 +11,7 @@ Buffers are numbered: the variables in call order, then the outputs, then the wo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 
@@ -273,8 +274,9 @@ def _blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
     sums, or a tag."""
     tagged = cut.graph.tagged()
     tags = [_tags(cut, g, tagged) for g in groups]
+    alike = Counter((g.level, g.size) for g in groups)
     reach = [
-        t | (_elementwise_reach(cut, structure, g) if cut.options.blocks else set())
+        t | (_elementwise_reach(cut, structure, g) if cut.options.blocks and alike[g.level, g.size] > 1 else set())
         for t, g in zip(tags, groups, strict=True)
     ]
     joined: list[tuple[list[Group], set[Shared]]] = []

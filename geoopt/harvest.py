@@ -184,15 +184,15 @@ class _Walk:
         terms = self.structure.of_view(node.operands[0], self.group.level)
         kinds, counts = self.structure.terms_of_sum(node, terms)
         shapes = self.structure.sum_shape(node, counts)
-        segments = local.to_array()
+        first = int(local[:1].to_array()[0]) if local.size else 0
         kind_of = None if len(kinds) == 1 else np.searchsorted(kinds, terms)
         parts: list[Expression] = []
         for k in range(len(kinds)):
-            if not len(segments) or not counts[k][segments[0]]:
+            if not local.size or not counts[k][first]:
                 continue
-            starts, positions = _terms_of_kind(node, segments, k, kind_of, counts[k])
-            if shapes[k][segments[0]] >= 0:
-                for at in _unrolled(starts, positions, int(counts[k][segments[0]])):
+            starts, positions = _terms_of_kind(node, local, k, kind_of, counts[k])
+            if shapes[k][first] >= 0:
+                for at in _unrolled(starts, positions, int(counts[k][first])):
                     parts.append((yield node.operands[0].compose(at), loop))
                     self._stream(node, parts[-1], at, loop)
             else:
@@ -238,15 +238,19 @@ def _unrolled(starts: np.ndarray, positions: Ids, count: int) -> list[Ids]:
 
 
 def _terms_of_kind(
-    node: Node, segments: np.ndarray, kind: int, kind_of: np.ndarray | None, counts: np.ndarray
+    node: Node, local: Ids, kind: int, kind_of: np.ndarray | None, counts: np.ndarray
 ) -> tuple[np.ndarray, Ids]:
-    """Where each member's terms of one kind start, and all their positions among the node's terms."""
+    """Where each member's terms of one kind start, and all their positions among the node's terms.
+
+    local : the members' sums, of the node's
+    """
+    if kind_of is None and local.size == node.size and local.is_contiguous():
+        return node.offsets, Ids.contiguous(0, (int(node.offsets[-1]),))
+    segments = local.to_array()
     lengths = counts[segments]
     starts = np.zeros(len(segments) + 1, node.offsets.dtype)
     np.cumsum(lengths, out=starts[1:])
     if kind_of is None:
-        if len(segments) == node.size and (np.diff(segments) == 1).all():
-            return starts, Ids.contiguous(0, (int(starts[-1]),))
         return starts, Ids.explicit(ranges(node.offsets[segments], lengths)).canonical()
     of_kind = np.flatnonzero(kind_of == kind).astype(starts.dtype)
     before = np.zeros(node.size + 1, starts.dtype)

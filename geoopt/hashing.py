@@ -62,9 +62,12 @@ def combined(op: np.uint64, parts: list[np.ndarray], is_commutative: bool) -> np
 
 
 def hashes_of_counts(own: np.uint64, kinds: np.ndarray, counts: list[np.ndarray]) -> np.ndarray:
-    """One hash per segment of how many terms of each kind it has; equal combinations are hashed once."""
-    low = [int(c.min(initial=0)) for c in counts]
-    spans = [int(c.max(initial=0)) - least + 1 for c, least in zip(counts, low, strict=True)]
+    """One hash per segment of how many terms of each kind it has, or (1,) where all have as many; equal combinations
+    are hashed once."""
+    if not all(map(len, counts)):
+        return np.zeros(0, np.uint64)
+    low = [int(c.min()) for c in counts]
+    spans = [int(c.max()) - least + 1 for c, least in zip(counts, low, strict=True)]
     if np.prod(spans, dtype=float) > MANY_COMBINATIONS:
         return _combined_counts(own, kinds, counts)
     code = np.zeros(len(counts[0]) if counts else 1, np.min_scalar_type(int(np.prod(spans, dtype=int))))

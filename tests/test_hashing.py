@@ -15,6 +15,7 @@ from geoopt.hashing import (
     combined,
     digest,
     first_equal,
+    hashes_of_counts,
     number_residue,
     positions_by_value,
 )
@@ -135,3 +136,11 @@ def test_positions_by_value(values, sample):
         found = positions_by_value(array)
     assert sorted(int(array[p[0]]) for p in found) == sorted(set(values))
     assert all(p.tolist() == np.flatnonzero(array == array[p[0]]).tolist() for p in found)
+
+
+@pytest.mark.parametrize("counts", [[3, 3, 3], [-1, -1], [0, 0, 0]])
+def test_sums_of_equally_many_terms_have_one_hash(counts):
+    kinds = np.array([digest("load")])
+    [one] = hashes_of_counts(digest("sum"), kinds, [np.array(counts)])
+    others = hashes_of_counts(digest("sum"), kinds, [np.array([*counts, counts[0] + 1])])
+    assert (others[:-1] == one).all() and others[-1] != one

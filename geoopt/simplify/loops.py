@@ -42,7 +42,7 @@ def _without_fixed_factors(e: Expression, chains: Chains) -> Expression | None:
     return chains.if_cheaper(fixed.build(), product.old, product.stops)
 
 
-SAMPLE = 64  # members of which a leaf is looked at before it is looked at as a whole
+SAMPLE = 64  # members with several terms of which a leaf is looked at before it is looked at as a whole
 
 
 def read_fixed_leaves_once(kernel: Kernel) -> Kernel:
@@ -67,13 +67,23 @@ def read_fixed_leaves_once(kernel: Kernel) -> Kernel:
 
 def _fixed(leaf: Leaf, loop: Loop) -> Leaf | None:
     """The leaf of a member, if it does not vary among its terms."""
-    if not loop.counts.all():
+    counts, first = loop.counts, loop.offsets[:-1]
+    if not counts.all():
         return None
-    for offsets in (loop.offsets[: SAMPLE + 1], loop.offsets):
-        inside = slice(0, int(offsets[-1]))
-        values = leaf.constants[inside] if leaf.ids is None else leaf.ids[inside].to_array()  # type: ignore[index]
-        if not np.array_equal(values, np.repeat(values[offsets[:-1]], np.diff(offsets))):
-            return None
+    some = first[counts > 1][:SAMPLE]
+    if (_values(leaf, some) != _values(leaf, some + first.dtype.type(1))).any():
+        return None
+    values = leaf.constants if leaf.ids is None else leaf.ids.to_array()
+    assert values is not None
+    if not np.array_equal(values, np.repeat(values[first], counts)):
+        return None
     if leaf.ids is None:
-        return Leaf(None, values[loop.offsets[:-1]], None)
-    return Leaf(leaf.ids.compose(Ids.explicit(loop.offsets[:-1])).canonical(), None, None)
+        return Leaf(None, values[first], None)
+    return Leaf(leaf.ids.compose(Ids.explicit(first)).canonical(), None, None)
+
+
+def _values(leaf: Leaf, terms: np.ndarray) -> np.ndarray:
+    """What a leaf reads in some terms."""
+    if leaf.ids is None:
+        return leaf.constants[terms]  # type: ignore[index]
+    return leaf.ids.compose(Ids.explicit(terms)).to_array()
