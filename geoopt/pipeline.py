@@ -80,7 +80,11 @@ class Device:
 
 DEVICES = {
     "cpu": Device(
-        ("schedule", "allocate", "runs", "rows", "compress"), cpu.CpuMachine, cpu.describe, True, cpu.expanded_lanes
+        ("schedule", "allocate", "runs", "rows", "compress"),
+        cpu.CpuMachine,
+        cpu.describe,
+        adds=True,
+        expanded_lanes=cpu.expanded_lanes,
     ),
     "cuda": Device(("spread",), cuda.CudaMachine, cuda.describe),
     "cuda-on-host": Device(("spread",), cuda_on_host.HostedCudaMachine, cuda_on_host.describe),
