@@ -222,12 +222,11 @@ class _Body(Functions, Rows, Additions, Prefetch):
         tag = f"{self.prefix}s{self._fresh}"
         bounds = self._strip(planned)
         counts = None if planned.counts is None else self._counts(planned.counts)
-        outside, self.values = self.values, dict(self.values)
-        self.inner, self.loop = [], joint.loop
+        outside, self.inner, self.loop = self.values, [], joint.loop
         self.start, self.term = f"%{tag}.from", f"%{tag}.t"
-        totals, before = [f"%{tag}.a{k}" for k in range(len(terms))], self.values
+        totals = [f"%{tag}.a{k}" for k in range(len(terms))]
         for copy in range(1 if planned.masks is None else RUNS):
-            self.values = dict(before)
+            self.values = dict(outside)
             has_term = None  # where all lanes have
             if planned.masks is not None:
                 self.start = self.let(f"add i64 %{tag}.from, {copy}", self._current())

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..plan import STRIP, PlannedKernel
+from ..plan import PlannedKernel
 from ..template import bottom_up
 from .llvm_memory import Vectors
 
@@ -22,7 +22,7 @@ WAITING = 0.75  # the least time of the longest chain of operations, beside that
 
 def suited(kernel: PlannedKernel, vectors: Vectors) -> Vectors:
     """Vectors of the width that is best for a kernel."""
-    if kernel.added or any(2 * vectors.lanes > (STRIP if loop.masks is None else loop.width) for loop in kernel.loops):
+    if kernel.added or any(2 * vectors.lanes > loop.width for loop in kernel.loops):
         return vectors
     ready: dict[int, int] = {}  # when the result of each operation is there
     operations = 0
