@@ -16,10 +16,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .gathers import taken
 from .plan import APART, BEGIN, END, KERNEL, SHIFT, Access, Plan, PlannedKernel
 from .schedule import Schedule
 from .tables import Tables
-from .writers import Writers, entries
+from .writers import entries
 
 MANY, STAGGER = 512, 24  # entries of a long lane, and more, so that lanes do not share the same sets of the cache
 
@@ -49,12 +50,11 @@ def allocate(schedule: Schedule) -> Schedule:
         return schedule
     rows_of = plan.rows_of_kernels()
     blocks = _blocks(plan)
-    last_reader = _last_readers(plan, rows_of)
     members = _rounded(plan.tasks[:, END] - plan.tasks[:, BEGIN])
     lanes = np.array([b.lanes for b in blocks])[plan.tasks[:, KERNEL]]
     strides = np.array([b.stride for b in blocks])[plan.tasks[:, KERNEL]]
     apart = np.where(strides == 1, members, 1)
-    bases, size = _bases(schedule.shares, last_reader, lanes * members)
+    bases, size = _bases(schedule.shares, schedule.last_reader, lanes * members)
     tasks = plan.tasks.copy()
     tasks[:, SHIFT], tasks[:, APART] = bases - tasks[:, BEGIN] * strides, apart
     physical = _physical_entries(plan, rows_of, blocks, tasks, size)
@@ -62,7 +62,7 @@ def allocate(schedule: Schedule) -> Schedule:
     pairs = zip(plan.kernels, blocks, strict=True)
     kernels = tuple(_relocated(plan, k, block, physical, tables) for k, block in pairs)
     moved = replace(plan, workspace_size=size, tables=tuple(tables.arrays), kernels=kernels, tasks=tasks)
-    return Schedule(moved, schedule.shares)
+    return replace(schedule, plan=moved)
 
 
 def _blocks(plan: Plan) -> list[_Block]:
@@ -77,7 +77,7 @@ def _blocks(plan: Plan) -> list[_Block]:
             writer[entries(plan, access, kernel.size)] = number
     alone, together = np.zeros(len(plan.kernels)), np.zeros(len(plan.kernels))
     for kernel, family in families:
-        of_kernels = np.bincount(writer[_read(plan, kernel, family[0])], minlength=len(plan.kernels))
+        of_kernels = np.bincount(_read(plan, kernel, family[0], writer), minlength=len(plan.kernels))
         total = together if len(family) > 1 else alone
         total += len(family) * of_kernels
     values = lanes * [k.size for k in plan.kernels]
@@ -100,29 +100,17 @@ def _intermediates(plan: Plan, kernel: PlannedKernel) -> list[list[Access]]:
     return [places for places in written if places]
 
 
-def _read(plan: Plan, kernel: PlannedKernel, access: Access) -> np.ndarray | slice:
-    """The entries of the workspace that all members, or terms, read."""
-    count = kernel.size if access.loop is None else len(plan.table(access.table))  # type: ignore[arg-type]
-    return entries(plan, access, count)
+def _read(plan: Plan, kernel: PlannedKernel, access: Access, of_entry: np.ndarray) -> np.ndarray:
+    """What an array tells of the entries of the workspace that all members, or terms, read."""
+    if access.table is not None:
+        return taken(of_entry, plan.table(access.table), access.offset)
+    return of_entry[entries(plan, access, kernel.size)]
 
 
 def _rounded(members: np.ndarray) -> np.ndarray:
     """Room per lane: one of few sizes, so that blocks fit where others were, from a few cache lines up."""
     room = np.left_shift(1, np.ceil(np.log2(np.maximum(members, 16))).astype(np.int64))
     return room + np.where(room >= MANY, STAGGER, 0)
-
-
-def _last_readers(plan: Plan, rows_of: list[np.ndarray]) -> np.ndarray:
-    """Per task, the last task that reads its intermediates (itself where none does)."""
-    last = np.arange(len(plan.tasks))
-    writers = Writers(plan)
-    for k in sorted(range(len(plan.kernels)), key=lambda k: plan.kernels[k].level):
-        for access in dict.fromkeys(a for a in plan.kernels[k].reads if a.buffer == plan.workspace):
-            readers, starts, writer = writers.sources(access, rows_of[k])
-            reader = np.repeat(readers, np.diff(np.append(starts, len(writer))))
-            np.maximum.at(last, writer, reader)
-        writers.add(k, rows_of[k])
-    return last
 
 
 def _bases(shares: np.ndarray, last_reader: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, int]:
@@ -175,7 +163,7 @@ def _relocated(plan: Plan, kernel: PlannedKernel, block: _Block, physical: np.nd
         if access.buffer != plan.workspace:
             reads.append(_kept(plan, access, tables))
             continue
-        column = physical[_read(plan, kernel, access)]
+        column = _read(plan, kernel, access, physical)
         if len(column) == 1 and access.table is None:
             reads.append(Access(plan.workspace, int(column[0])))
         else:

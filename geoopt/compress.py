@@ -53,7 +53,7 @@ def compress(schedule: Schedule) -> Schedule:
             if chosen.any() or (version is mine and fits.all()):
                 part = Part(plan, kernel, rows, chosen)
                 split.add(part, _narrow(part, version, split.tables))
-    return Schedule(split.result(), schedule.shares)
+    return replace(schedule, plan=split.result())
 
 
 def _columns(plan: Plan, kernel: PlannedKernel, rows: np.ndarray) -> list[_Column]:

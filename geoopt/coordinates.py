@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from .cores import divided
 from .gathers import taken
 from .ids import id_dtype
 from .patterns import Pattern, sorting
@@ -89,12 +90,21 @@ def _has_long_rows(row_offsets: np.ndarray) -> bool:
 
 def _merged(order: np.ndarray, cols: np.ndarray, row_offsets: np.ndarray, shape: tuple[int, int]) -> Sorted:
     """Entries at one place made one. order, cols : of entries, sorted; row_offsets : where those of each row start"""
-    indptr, places = _distinct(row_offsets, cols)
-    if places == len(order):
+    rows, indptr = shape[0], np.zeros_like(row_offsets)
+    divided(rows, lambda begin, end: _count_distinct(row_offsets, cols, begin, end, indptr), len(cols))
+    np.cumsum(indptr, out=indptr)
+    if indptr[-1] == len(order):
         return Sorted(Pattern(shape, indptr, cols), order, None)
-    indices, offsets = np.empty(places, cols.dtype), np.empty(places + 1, cols.dtype)
-    _merge(row_offsets, cols, indices, offsets)
+    indices, offsets = np.empty(indptr[-1], cols.dtype), np.empty(indptr[-1] + 1, cols.dtype)
+    divided(rows, lambda begin, end: _merge(row_offsets, cols, begin, end, indptr, indices, offsets), len(cols))
+    offsets[-1] = len(cols)
     return Sorted(Pattern(shape, indptr, indices), order, offsets)
+
+
+def _sort_rows(order: np.ndarray, row_offsets: np.ndarray, cols: np.ndarray) -> None:
+    """Sort the entries of each short row by column, those of one place in order."""
+    rows = len(row_offsets) - 1
+    divided(rows, lambda begin, end: _sort_some(order, row_offsets[begin : end + 1], cols), len(cols))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -117,8 +127,8 @@ def _place_pairs(numbers, pairs, first, place, order, cols):
 
 
 @numba.njit(cache=True, nogil=True)
-def _sort_rows(order, offsets, cols):
-    """Sort the entries of each short row by column, by insertion, those of one place in order."""
+def _sort_some(order, offsets, cols):
+    """By insertion."""
     for r in range(len(offsets) - 1):
         for i in range(offsets[r] + 1, offsets[r + 1]):
             entry, col, j = order[i], cols[i], i
@@ -129,24 +139,19 @@ def _sort_rows(order, offsets, cols):
 
 
 @numba.njit(cache=True, nogil=True)
-def _distinct(row_offsets, cols):
-    """Row offsets of the places of sorted entries, and how many places there are."""
-    indptr, count = np.empty(len(row_offsets), cols.dtype), 0
-    for r in range(len(row_offsets) - 1):
-        indptr[r] = count
+def _count_distinct(row_offsets, cols, begin, end, counts):
+    """How many places sorted entries of some rows have: counts[r + 1] of row r."""
+    for r in range(begin, end):
         for i in range(row_offsets[r], row_offsets[r + 1]):
-            count += i == row_offsets[r] or cols[i] != cols[i - 1]
-    indptr[-1] = count
-    return indptr, count
+            counts[r + 1] += i == row_offsets[r] or cols[i] != cols[i - 1]
 
 
 @numba.njit(cache=True, nogil=True)
-def _merge(row_offsets, cols, indices, offsets):
-    """The columns and the offsets of the places of sorted entries."""
-    count = 0
-    for r in range(len(row_offsets) - 1):
+def _merge(row_offsets, cols, begin, end, indptr, indices, offsets):
+    """The columns and the offsets of the places of sorted entries, of some rows."""
+    place = indptr[begin]
+    for r in range(begin, end):
         for i in range(row_offsets[r], row_offsets[r + 1]):
             if i == row_offsets[r] or cols[i] != cols[i - 1]:
-                indices[count], offsets[count] = cols[i], i
-                count += 1
-    offsets[count] = len(cols)
+                indices[place], offsets[place] = cols[i], i
+                place += 1

@@ -53,9 +53,11 @@ class Levels:
 
     def numbers(self, column: Ids) -> np.ndarray:
         """The numbers of a column of ids, -1 for those that are no level variables."""
-        ids = column.to_array()
-        found = np.full(len(ids), -1, np.int32 if self.starts[-1] < 2**31 else np.int64)
+        ids, dtype = column.to_array(), np.int32 if self.starts[-1] < 2**31 else np.int64
+        found = np.full(len(ids), -1, dtype)
         for node, start in zip(self.nodes, self.starts, strict=False):
+            if node.first <= column.lowest and column.highest < node.end:
+                return np.add(ids, int(start) - node.first, dtype=dtype)
             inside = node.places_in(ids)
             found[inside] = ids[inside] + (int(start) - node.first)
         return found

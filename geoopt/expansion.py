@@ -13,13 +13,17 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from numba.cpython.unsafe.numbers import trailing_zeros
+from numba.extending import register_jitable
 
+from .cores import divided
 from .graph import Graph, Node
 from .ids import Ids
 from .ops import OPS
 from .patterns import ranges
 
 GROUPS = 64  # how many vectors of members a sum is judged by
+WIDEST = 16  # members of a group
 WORTH = 1.5  # terms per run from which on runs beat a load for each term
 MOST_COLUMNS, DEEP = 4, 16  # leaves of a term, and operations between them and the sum: more are not looked at
 
@@ -73,46 +77,67 @@ class _Terms(NamedTuple):
 
     def runs(self, steps: tuple[int, ...], groups: np.ndarray, multiple: int) -> Runs:
         """Those of some groups."""
-        most = len(self.columns[0]) + (multiple - 1) * len(groups)  # as many runs as terms
-        masks, firsts = np.empty(most, np.uint16), np.empty((len(self.columns), most), self.columns[0].dtype)
-        ends = np.zeros(len(groups) + 1, np.int64)
+        size = self._size(groups)
+        parts = divided(len(groups), lambda i, j: self._part(steps, groups[i:j], multiple), size)
+        ends, masks, firsts = zip(*parts, strict=True)
+        befores = np.cumsum([0, *map(len, masks[:-1])])
+        starts = np.concatenate([[0], *(e + before for e, before in zip(ends, befores, strict=True))])
+        return Runs(starts, np.concatenate(masks), [np.concatenate(c) for c in zip(*firsts, strict=True)], steps)
+
+    def _size(self, groups: np.ndarray) -> int:
+        """How many terms some groups have."""
+        return int((self.starts[(groups + 1) * self.width] - self.starts[groups * self.width]).sum())
+
+    def _part(self, steps: tuple[int, ...], groups: np.ndarray, multiple: int) -> tuple[np.ndarray, ...]:
+        """Where the runs of each group end, their masks, and per column what they read first."""
+        most = self._size(groups) + (multiple - 1) * len(groups)  # as many runs as terms
+        masks = np.empty(most, np.uint8 if self.width <= 8 else np.uint16)
+        ends, firsts = np.empty(len(groups), np.int64), np.empty((len(self.columns), most), self.columns[0].dtype)
         key = steps.index(0) if 0 in steps else 0
-        _find(*self, np.array(steps), key, groups, multiple, ends, masks, firsts)
-        count = ends[-1]
-        masks = masks[:count].astype(np.uint8 if self.width <= 8 else np.uint16)
-        return Runs(ends, masks, [first[:count].copy() for first in firsts], steps)
+        count = _find(*self, np.array(steps), key, groups, multiple, ends, masks, firsts)
+        return ends, masks[:count], firsts[:, :count]
+
+
+@register_jitable
+def _least(heads, none):
+    """A bit for each member that has the least number; no bits where that is ``none``."""
+    least, bits = none, 0
+    for lane in range(WIDEST):
+        least = min(least, heads[lane])
+    for lane in range(WIDEST):
+        bits |= np.int32(heads[lane] == least) << lane
+    return bits if least < none else 0
 
 
 @numba.njit(cache=True, nogil=True)
 def _find(columns, starts, width, steps, key, groups, multiple, ends, masks, firsts):
-    """Merge the lists of terms of the members of each group, in the order of the column ``key``."""
-    run, at = 0, np.empty(width, np.int64)
-    heads, none = np.empty(width, np.int64), np.iinfo(np.int64).max  # what each member's next term has there
+    """Merge the lists of terms of the members of each group, in the order of the column ``key``; gives how many runs
+    there are."""
+    none = np.iinfo(columns[0].dtype).max
+    at, heads = np.empty(WIDEST, np.int64), np.full(WIDEST, none)  # each member's next term, and what it has there
+    run = 0
     for number, group in enumerate(groups):
-        base = group * width
+        members = starts[group * width : (group + 1) * width + 1]
         for lane in range(width):
-            at[lane] = starts[base + lane]
-            heads[lane] = columns[key][at[lane]] if at[lane] < starts[base + lane + 1] else none
+            at[lane] = members[lane]
+            heads[lane] = columns[key][at[lane]] if at[lane] < members[lane + 1] else none
         while True:
-            least = none
-            for lane in range(width):
-                least = min(least, heads[lane])
-            if least == none:
+            bits, mask, rank = _least(heads, none), 0, 0
+            if not bits:
                 break
-            mask, rank = 0, 0
-            for lane in range(width):
-                fits = heads[lane] == least
-                if fits and rank == 0:
-                    for c in range(len(columns)):
+            while bits:
+                lane = trailing_zeros(bits)  # pyright: ignore[reportCallIssue]
+                bits &= bits - 1
+                fits = True
+                for c in range(len(columns)):
+                    if rank == 0:
                         firsts[c, run] = columns[c][at[lane]]
-                elif fits:
-                    for c in range(len(columns)):
-                        fits = fits and columns[c][at[lane]] == firsts[c, run] + steps[c] * rank
+                    fits = fits and columns[c][at[lane]] == firsts[c, run] + steps[c] * rank
                 if fits:
                     mask |= 1 << lane
                     rank += 1
                     at[lane] += 1
-                    heads[lane] = columns[key][at[lane]] if at[lane] < starts[base + lane + 1] else none
+                    heads[lane] = columns[key][at[lane]] if at[lane] < members[lane + 1] else none
             masks[run] = mask
             run += 1
         while run % multiple:
@@ -120,7 +145,8 @@ def _find(columns, starts, width, steps, key, groups, multiple, ends, masks, fir
                 firsts[c, run] = firsts[c, run - 1]
             masks[run] = 0
             run += 1
-        ends[number + 1] = run
+        ends[number] = run
+    return run
 
 
 # -- which sums ---------------------------------------------------------------------------------------

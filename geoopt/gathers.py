@@ -5,17 +5,19 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from .cores import divided
+
 FEW = 10_000  # places, for which loading compiled code does not pay
 SPARSE = 256  # numbers for each place, among which a bit per number is no longer little memory
 
 
-def taken(array: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """``array[places]`` for an array (n,) and places from 0 to n - 1, of any shape."""
+def taken(array: np.ndarray, places: np.ndarray, offset: int = 0) -> np.ndarray:
+    """``array[offset + places]`` for an array (n,) and places from -offset to n - 1 - offset, of any shape."""
     if places.size < FEW or array.ndim != 1:
-        return array[places]
-    out = np.empty(places.shape, array.dtype)
-    _take(array, places.reshape(-1), out.reshape(-1))
-    return out
+        return array[offset + places]
+    out, flat = np.empty(places.size, array.dtype), places.reshape(-1)
+    divided(places.size, lambda begin, end: _take(array, offset, flat[begin:end], out[begin:end]))
+    return out.reshape(places.shape)
 
 
 def listed(offset: int, steps: tuple[int, int], base: np.ndarray, width: int, places: np.ndarray) -> np.ndarray:
@@ -24,7 +26,7 @@ def listed(offset: int, steps: tuple[int, int], base: np.ndarray, width: int, pl
     base : (n, width), or 1 along an axis that it does not depend on;  places : (k,) -> (k,), of the type of base
     """
     out = np.empty(places.shape, base.dtype)
-    _list(offset, steps[0], steps[1], base, width, places, out)
+    divided(len(places), lambda begin, end: _list(offset, *steps, base, width, places[begin:end], out[begin:end]))
     return out
 
 
@@ -50,9 +52,9 @@ def _repeats(places, low, seen):
 
 
 @numba.njit(cache=True, nogil=True)
-def _take(array, places, out):
+def _take(array, offset, places, out):
     for k in range(len(places)):
-        out[k] = array[places[k]]
+        out[k] = array[offset + places[k]]
 
 
 @numba.njit(cache=True, nogil=True)

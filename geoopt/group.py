@@ -19,10 +19,11 @@ import numpy as np
 
 from .decompose import Cut
 from .errors import InternalError
-from .gathers import has_repeats
+from .gathers import has_repeats, taken
 from .graph import Node
 from .hashing import combined, content, digest, positions_by_value
 from .ids import Ids
+from .owners import owners
 from .patterns import sorting
 from .references import lanes
 from .structure import Structure
@@ -140,9 +141,10 @@ class _Placing:
             self.wanted.setdefault(nodes[0].index, []).append(entry)
             return
         ids = flat.to_array()
-        for node in nodes:
-            positions = node.places_in(ids).astype(ids.dtype)
-            local = ids[positions] - ids.dtype.type(node.first)
+        order, offsets = sorting(owners([n.first for n in nodes], ids).astype(ids.dtype, copy=False), len(nodes))
+        for node, begin, end in zip(nodes, offsets, offsets[1:], strict=False):
+            positions = order[begin:end]
+            local = taken(ids, positions) - ids.dtype.type(node.first)
             self.wanted.setdefault(node.index, []).append((buffer, Ids.explicit(local), Ids.explicit(positions)))
 
     def whole(self, node: Node) -> tuple[list[tuple[int, Ids]], list[tuple[int, Ids, Ids]]]:
@@ -221,9 +223,10 @@ def _by_copies(values: np.ndarray, bound: int) -> Iterator[tuple[Ids, list[Ids]]
     """For each number of times that values occur: these values, and where their first, second, ... copies are."""
     order, offsets = sorting(values, bound)
     counts = np.diff(offsets)
-    for copies in np.unique(counts[counts > 0]):
+    for copies in np.flatnonzero(np.bincount(counts)[1:]) + 1:
         members = np.flatnonzero(counts == copies).astype(values.dtype)
-        yield Ids.explicit(members), [Ids.explicit(order[offsets[members] + c]) for c in range(copies)]
+        firsts = taken(offsets, members)
+        yield Ids.explicit(members), [Ids.explicit(taken(order, firsts, c)) for c in range(copies)]
 
 
 def _whole_node(cut: Cut, node: Node, writes: list[Place]) -> list[tuple[list[Root], int]]:

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from .cores import divided
 from .gathers import taken
 from .graph import Node
 from .ids import Ids
@@ -63,7 +64,12 @@ class Times:
 
     def advance(self, reached: np.ndarray, buffer: int, column: Ids, offsets: np.ndarray) -> None:
         """Make members' times those of their latest terms, if later. offsets : of each member's terms in the column"""
-        _advance(reached, self._table(buffer), column.to_array(), offsets)
+        times, entries = self._table(buffer), column.to_array()
+
+        def part(begin: int, end: int) -> None:
+            _advance(reached[begin:end], times, entries, offsets[begin : end + 1])
+
+        divided(len(reached), part, len(entries))
 
     def _table(self, buffer: int) -> np.ndarray:
         """The time of every entry of a buffer."""

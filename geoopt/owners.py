@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 
+from .cores import divided
 from .gathers import FEW
 
 PARTS = 4096  # of the ids, which are looked up first
@@ -16,25 +17,27 @@ def owners(firsts: Sequence[int] | np.ndarray, ids: np.ndarray) -> np.ndarray:
     """For each id the last run that begins at or before it. firsts : of the runs, ascending;  ids : of any shape"""
     if ids.size < FEW:
         return np.searchsorted(firsts, ids, side="right") - 1
-    out = np.empty(ids.shape, np.int32)
-    _find(np.asarray(firsts, np.int64), ids.reshape(-1), out.reshape(-1))
-    return out
+    out, starts, flat = np.empty(ids.size, np.int32), np.asarray(firsts, np.int64), ids.reshape(-1)
+    divided(ids.size, lambda begin, end: _find(starts, flat[begin:end], out[begin:end]))
+    return out.reshape(ids.shape)
 
 
 def owner_counts(firsts: Sequence[int] | np.ndarray, ids: np.ndarray) -> np.ndarray:
     """How many ids each run has. firsts : see `owners`"""
     if ids.size < FEW:
         return np.bincount(owners(firsts, ids).reshape(-1), minlength=len(firsts))
-    return _count(np.asarray(firsts, np.int64), ids.reshape(-1))
+    starts, flat = np.asarray(firsts, np.int64), ids.reshape(-1)
+    return np.sum(divided(ids.size, lambda begin, end: _count(starts, flat[begin:end])), axis=0)
 
 
 def shifted(firsts: Sequence[int] | np.ndarray, shifts: np.ndarray, ids: np.ndarray, dtype: type) -> np.ndarray:
     """The ids, each moved by the shift of its run. firsts : see `owners`"""
     if ids.size < FEW:
         return (ids + shifts[owners(firsts, ids)]).astype(dtype)
-    out = np.empty(ids.shape, dtype)
-    _shift(np.asarray(firsts, np.int64), np.asarray(shifts, np.int64), ids.reshape(-1), out.reshape(-1))
-    return out
+    out, flat = np.empty(ids.size, dtype), ids.reshape(-1)
+    runs = np.asarray(firsts, np.int64), np.asarray(shifts, np.int64)
+    divided(ids.size, lambda begin, end: _shift(*runs, flat[begin:end], out[begin:end]))
+    return out.reshape(ids.shape)
 
 
 @numba.njit(cache=True, nogil=True)

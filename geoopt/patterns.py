@@ -14,6 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from numba.cpython.unsafe.numbers import trailing_zeros
 
+from .cores import divided
+
 SAMPLE = 1000  # rows from which the size of a product is estimated
 
 
@@ -55,19 +57,28 @@ def _fill_ranges(firsts, counts, out):
         at += counts[r]
 
 
-@numba.njit(cache=True, nogil=True)
 def sorting(keys: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
     """A stable order of integer keys below ``length``, by counting, and the offsets of each key."""
     offsets = np.zeros(length + 1, keys.dtype)
+    _count(keys, offsets[1:])
+    np.cumsum(offsets, out=offsets)
+    order = np.empty(len(keys), keys.dtype)
+    _sort(keys, offsets[:-1].copy(), order)
+    return order, offsets
+
+
+@numba.njit(cache=True, nogil=True)
+def _count(keys, counts):
     for k in keys:
-        offsets[k + 1] += 1
-    for k in range(length):
-        offsets[k + 1] += offsets[k]
-    order, place = np.empty(len(keys), keys.dtype), offsets[:-1].copy()
+        counts[k] += 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _sort(keys, place, order):
+    """place : where the first of each key comes"""
     for i in range(len(keys)):
         order[place[keys[i]]] = i
         place[keys[i]] += 1
-    return order, offsets
 
 
 def transposed(pattern: Pattern) -> tuple[Pattern, np.ndarray]:
@@ -77,17 +88,17 @@ def transposed(pattern: Pattern) -> tuple[Pattern, np.ndarray]:
 
 
 @numba.njit(cache=True, nogil=True)
-def _mirror(indptr: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of the lower triangle, each followed by those of its column below the diagonal."""
-    lengths = np.diff(indptr)
-    for r in range(len(lengths)):
+def _count_mirrored(indptr, indices, counts):
+    """Add the number of entries in each column below the diagonal."""
+    for r in range(len(counts)):
         for i in range(indptr[r], indptr[r + 1]):
-            if indices[i] != r:
-                lengths[indices[i]] += 1
-    ends = np.zeros_like(indptr)
-    ends[1:] = np.cumsum(lengths)
-    place, cols, order = ends[:-1].copy(), np.empty(ends[-1], indices.dtype), np.empty(ends[-1], indices.dtype)
-    for r in range(len(lengths)):
+            counts[indices[i]] += indices[i] != r
+
+
+@numba.njit(cache=True, nogil=True)
+def _mirror(indptr, indices, place, cols, order):
+    """Rows of the lower triangle, each followed by those of its column below the diagonal. place : where rows start"""
+    for r in range(len(place)):
         for i in range(indptr[r], indptr[r + 1]):  # no row below has entries here yet
             c = indices[i]
             cols[place[r]], order[place[r]] = c, i
@@ -97,12 +108,15 @@ def _mirror(indptr: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.nda
             if c != r:
                 cols[place[c]], order[place[c]] = r, i
                 place[c] += 1
-    return ends, cols, order
 
 
 def mirrored(pattern: Pattern) -> tuple[Pattern, np.ndarray]:
     """The symmetric pattern of a lower triangle, and for each of its entries the position in the triangle."""
-    indptr, indices, order = _mirror(pattern.indptr, pattern.indices)
+    indptr = np.append(0, np.diff(pattern.indptr)).astype(pattern.indptr.dtype)
+    _count_mirrored(pattern.indptr, pattern.indices, indptr[1:])
+    np.cumsum(indptr, out=indptr)
+    indices, order = np.empty(indptr[-1], pattern.indices.dtype), np.empty(indptr[-1], pattern.indices.dtype)
+    _mirror(pattern.indptr, pattern.indices, indptr[:-1].copy(), indices, order)
     return Pattern(pattern.shape, indptr, indices), order
 
 
@@ -139,21 +153,16 @@ def product(left: Pattern, right: Pattern) -> tuple[Pattern, np.ndarray, np.ndar
     shape = (left.shape[0], right.shape[1])
     count = multiplications(left, right)
     dtype = np.int32 if max(count, *shape) < 2**31 else np.int64
-    indptr = _product_rows(left.indptr, left.indices, right.indptr, right.indices, shape[1]).astype(dtype)
+    operands, rows = (left.indptr, left.indices, right.indptr, right.indices, shape[1]), shape[0]
+    indptr = np.zeros(rows + 1, dtype)
+    divided(rows, lambda begin, end: _count_product(*operands, begin, end, indptr), count)
+    np.cumsum(indptr, out=indptr)
     indices, offsets = np.empty(indptr[-1], dtype), np.empty(indptr[-1] + 1, dtype)
     from_left, from_right = np.empty(count, dtype), np.empty(count, dtype)
-    _fill_product(
-        left.indptr,
-        left.indices,
-        right.indptr,
-        right.indices,
-        shape[1],
-        indptr,
-        indices,
-        offsets,
-        from_left,
-        from_right,
-    )
+    done = np.append(0, np.cumsum(np.diff(right.indptr)[left.indices], dtype=np.int64))[left.indptr]
+    found = indptr, indices, offsets, from_left, from_right
+    divided(rows, lambda begin, end: _fill_product(*operands, begin, end, done[begin], *found), count)
+    offsets[-1] = count
     return Pattern(shape, indptr, indices), from_left, from_right, offsets
 
 
@@ -175,28 +184,30 @@ def row_length(chain: tuple[Pattern, ...]) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def _product_rows(left_ptr, left_ind, right_ptr, right_ind, columns):
-    """indptr of a product."""
-    seen = np.full(columns, -1, np.int64)
-    indptr = np.zeros(len(left_ptr), np.int64)
-    for i in range(len(left_ptr) - 1):
+def _count_product(left_ptr, left_ind, right_ptr, right_ind, columns, begin, end, counts):
+    """How many entries some rows of a product have: counts[i + 1] of row i."""
+    seen = np.full(columns, -1, np.int32)
+    for i in range(begin, end):
         found = 0
         for a in range(left_ptr[i], left_ptr[i + 1]):
             for b in range(right_ptr[left_ind[a]], right_ptr[left_ind[a] + 1]):
                 if seen[right_ind[b]] != i:
                     seen[right_ind[b]] = i
                     found += 1
-        indptr[i + 1] = indptr[i] + found
-    return indptr
+        counts[i + 1] = found
 
 
 @numba.njit(cache=True, nogil=True)
-def _fill_product(left_ptr, left_ind, right_ptr, right_ind, columns, indptr, indices, offsets, from_left, from_right):
-    """Row by row: the columns that occur, sorted, how often each does, and then every multiplication in its place."""
+def _fill_product(
+    left_ptr, left_ind, right_ptr, right_ind, columns, begin, end, done, indptr, indices, offsets, from_left, from_right
+):
+    """Row by row: the columns that occur, sorted, how often each does, and then every multiplication in its place.
+
+    begin, end : the rows;  done : how many multiplications there are before them
+    """
     count = np.zeros(columns, indices.dtype)
     bits, words = np.zeros((columns >> 6) + 1, np.uint64), np.zeros((columns >> 12) + 1, np.uint64)
-    done = 0
-    for i in range(len(left_ptr) - 1):
+    for i in range(begin, end):
         low, high = len(words), -1
         for a in range(left_ptr[i], left_ptr[i + 1]):
             for b in range(right_ptr[left_ind[a]], right_ptr[left_ind[a] + 1]):
@@ -217,7 +228,6 @@ def _fill_product(left_ptr, left_ind, right_ptr, right_ind, columns, indptr, ind
                 count[right_ind[b]] = place + 1
         for t in range(indptr[i], at):
             count[indices[t]] = 0
-    offsets[indptr[-1]] = done
 
 
 @numba.njit(cache=True, nogil=True)

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .gathers import taken
 from .group import Groups, Place
 from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf
@@ -83,7 +84,7 @@ class _PlacedKernel:
             self._term_orders[number] = None
             starts = np.pad(loop.offsets, (0, -self.kernel.size % STRIP), "edge")  # as if the last strip was full
             return PlannedLoop(self.tables.number(starts), None, int(loop.offsets[-1]), width=1)
-        counts = loop.counts if self.order.members is None else loop.counts[self.order.members]
+        counts = loop.counts if self.order.members is None else taken(loop.counts, self.order.members)
         strips = Strips(loop, self.order)
         self._term_orders[number] = strips.terms()
         narrow = counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
@@ -100,7 +101,7 @@ class _PlacedKernel:
             constants = leaf.constants
             assert constants is not None
             order = self.order.members if leaf.loop is None else self._term_orders[leaf.loop]
-            return self.tables.constants(constants if order is None else constants[order], leaf.loop)
+            return self.tables.constants(constants if order is None else taken(constants, order), leaf.loop)
         return self._access(*self._address(leaf.ids), leaf.loop)
 
     def _address(self, column: Ids) -> tuple[int, Ids]:

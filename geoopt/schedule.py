@@ -35,10 +35,12 @@ class Schedule:
     """plan : its tasks are in running order.
     shares : (phases, workers + 1): worker w runs the tasks shares[p, w] .. shares[p, w + 1] of phase p;
     there is a barrier after each phase.
+    last_reader : (tasks,) the last task that reads what a task wrote to the workspace; itself where none does
     """
 
     plan: Plan
     shares: np.ndarray
+    last_reader: np.ndarray
 
     @property
     def tasks(self) -> np.ndarray:
@@ -67,7 +69,10 @@ def schedule(plan: Plan, workers: int) -> Schedule:
         else:
             bounds = _even(sweep.work[rows], chain[rows], workers)
         shares = np.vstack([shares, begin + bounds])
-    return Schedule(replace(plan, tasks=np.ascontiguousarray(plan.tasks[order])), shares)
+    last_reader, place = np.arange(len(order)), np.argsort(order)
+    for reader, writer in sweep.needs:
+        np.maximum.at(last_reader, place[writer], place[reader])
+    return Schedule(replace(plan, tasks=np.ascontiguousarray(plan.tasks[order])), shares, last_reader)
 
 
 def _ranges(plan: Plan, workers: int) -> int:
@@ -88,6 +93,7 @@ class _Sweep:
     first, last : from 0 to 1, through all its dependencies;  low, high : their ranges;  worker : that of both
     phase : PRELUDE for what single values need that others read everywhere; LOCAL for tasks that need one worker's
         ranges only; the others come later, step by step
+    needs : tasks that read the workspace, and the task that wrote what each reads
     """
 
     def __init__(self, plan: Plan, ranges: int, workers: int):
@@ -98,6 +104,7 @@ class _Sweep:
         self.first, self.last = np.zeros(count), np.zeros(count)
         self.low, self.high, self.worker = (np.zeros(count, np.int64) for _ in range(3))
         self.phase = np.full(count, LOCAL)
+        self.needs: list[tuple[np.ndarray, np.ndarray]] = []
         self._last_addition = 0  # the last step of additions so far
         writers = Writers(plan)
         for number, mine in enumerate(plan.rows_of_kernels()):
@@ -105,9 +112,11 @@ class _Sweep:
             writers.add(number, mine)
 
     def _kernel(self, kernel: PlannedKernel, mine: np.ndarray, writers: Writers) -> None:
-        needs = [a for a in kernel.reads if len(self.plan.variable_sizes) <= a.buffer <= self.plan.workspace]
-        sources = [writers.sources(access, mine) for access in dict.fromkeys([*needs, *kernel.added])]
-        late = [s for s in sources if not (self.phase[s[2]] == PRELUDE).all()]
+        written = [a for a in kernel.reads if len(self.plan.variable_sizes) <= a.buffer <= self.plan.workspace]
+        sources = {access: writers.sources(access, mine) for access in dict.fromkeys([*written, *kernel.added])}
+        for reader, start, writer in (s for a, s in sources.items() if a.buffer == self.plan.workspace):
+            self.needs.append((np.repeat(reader, np.diff(np.append(start, len(writer)))), writer))
+        late = [s for s in sources.values() if not (self.phase[s[2]] == PRELUDE).all()]
         if not late and kernel.size <= STRIP and not kernel.added:
             self.phase[mine] = PRELUDE
             return

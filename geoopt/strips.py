@@ -9,6 +9,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from .cores import divided
 from .gathers import taken
 from .kernel import Loop
 from .order import Order
@@ -34,7 +35,7 @@ class Strips:
     def terms(self) -> np.ndarray:
         """The number of the term in every entry."""
         out = np.empty(self.starts[-1], self._first.dtype)
-        _fill(self._first, self._counts, self.starts, out)
+        divided(len(self.starts) - 1, lambda i, j: _fill(self._first, self._counts, self.starts, i, j, out), len(out))
         return out
 
 
@@ -49,8 +50,8 @@ def _pad(members, begin, lengths, out):
 
 
 @numba.njit(cache=True, nogil=True)
-def _fill(first, counts, starts, out):
-    for s in range(len(starts) - 1):
+def _fill(first, counts, starts, begin, end, out):
+    for s in range(begin, end):
         length = (starts[s + 1] - starts[s]) // STRIP
         longest = s * STRIP
         while counts[longest] < length:

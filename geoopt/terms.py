@@ -24,8 +24,10 @@ def flat_terms(graph: Graph, node: Node) -> tuple[Ids, np.ndarray]:
         for node_ in inner:
             ids, segments = expanded(node_, ids, segments)
         inner = _sums(graph, Ids.explicit(ids))
-    order = np.lexsort((ids, segments))
-    return Ids.spaced(ids[order]), segments[order]
+    if ((segments[1:] < segments[:-1]) | ((segments[1:] == segments[:-1]) & (ids[1:] < ids[:-1]))).any():
+        order = np.lexsort((ids, segments))
+        ids, segments = ids[order], segments[order]
+    return Ids.spaced(ids), segments
 
 
 def _sums(graph: Graph, view: Ids) -> list[Node]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from .cores import divided
 from .plan import Access, Plan
 
 
@@ -28,38 +29,43 @@ class Writers:
 
     def sources(self, access: Access, mine: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What the tasks ``mine`` read through an access: the tasks that read anything, where the writers of each
-        start, and the tasks that write it, one for each run of entries with the same."""
+        start, and the tasks that write it, each once."""
         length = self.plan.entries_of_tasks(mine, access.loop)
-        ends = np.cumsum(length)
         busy = np.flatnonzero(length)
-        places = entries(self.plan, access, int(length.sum()))
-        if isinstance(places, slice):
-            places = np.arange(places.start, places.stop)
-        starts, found = np.empty(len(busy), np.int64), np.empty(len(places), np.int32)
+        begin, end = (np.cumsum(length) - length)[busy], np.cumsum(length)[busy]
         task_of = self.task_of[access.buffer - self.first_buffer]
-        count = _writers(task_of, places, ends[busy] - length[busy], ends[busy], starts, found)
-        return mine[busy], starts, found[:count].copy()
+        table = np.zeros(0, np.int32) if access.table is None else self.plan.table(access.table)
+        read = task_of, len(self.plan.tasks), table, access.offset, access.stride
+        parts = divided(len(busy), lambda i, j: _writers(*read, begin[i:j], end[i:j]), int(length.sum()))
+        counts, found = (np.concatenate(p) for p in zip(*parts, strict=True))
+        return mine[busy], np.cumsum(counts) - counts, found
 
 
 @numba.njit(cache=True, nogil=True)
-def _writers(task_of, places, begin, end, starts, found):
-    """Fill in the writers of each run of places, and where they start; gives how many there are."""
-    count = 0
+def _writers(task_of, tasks, table, offset, stride, begin, end):
+    """How many tasks wrote what each run of places reads, and which, in the order in which it does.
+
+    table : of the places, to which ``offset`` is added, or empty: place k is ``offset + stride * k``
+    """
+    counts, found, count = np.zeros(len(begin), np.int64), np.empty((end - begin).sum(), np.int32), 0
+    seen = np.full(tasks, -1, np.int32)
     for run in range(len(begin)):
-        starts[run] = count
         for k in range(begin[run], end[run]):
-            writer = task_of[places[k]]
-            if count == starts[run] or found[count - 1] != writer:
+            writer = task_of[offset + (table[k] if len(table) else stride * k)]
+            if seen[writer] != run:
+                seen[writer] = run
                 found[count] = writer
                 count += 1
-    return count
+        counts[run] = count
+    counts[1:] -= counts[:-1].copy()
+    return counts, found[:count].copy()
 
 
 def entries(plan: Plan, access: Access, count: int) -> np.ndarray | slice:
     """The buffer entries of all members, or of all terms: a kernel's columns list them task by task."""
     if access.table is not None:
         table = plan.table(access.table)
-        return table + table.dtype.type(access.offset)
+        return table + table.dtype.type(access.offset) if access.offset else table
     if access.stride == 1:
         return slice(access.offset, access.offset + count)
     return access.offset + access.stride * np.arange(count)

@@ -64,6 +64,7 @@ LAYERS = (
     ("hashing",),
     ("ops", "block_ops", "errors", "owners", "timing"),
     ("gathers", "indexing"),
+    ("cores",),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}
 

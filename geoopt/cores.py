@@ -1,0 +1,30 @@
+"""Long work on arrays, divided among the cores of the machine; its results do not depend on how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import TypeVar
+
+import numba
+import numpy as np
+
+LEAST = 100_000  # numbers, for which a thread pays
+PARTS = 4  # for each core: one that is busy with something else gets fewer
+
+Result = TypeVar("Result")
+
+
+def divided(count: int, work: Callable[[int, int], Result], size: int | None = None) -> list[Result]:
+    """What ``work(begin, end)`` gives for consecutive parts of ``range(count)``, on as many cores as Numba may use.
+
+    work : releases the interpreter's lock and writes to places of its own
+    size : how many numbers all of it touches; ``count`` by default
+    """
+    cores = numba.config.NUMBA_NUM_THREADS  # pyright: ignore[reportAttributeAccessIssue]
+    parts = min(PARTS * cores, count, (count if size is None else size) // LEAST)
+    if cores == 1 or parts < 2:
+        return [work(0, count)]
+    with ThreadPoolExecutor(cores) as pool:
+        return list(pool.map(lambda part: work(*part), pairwise(np.linspace(0, count, parts + 1).astype(int).tolist())))
