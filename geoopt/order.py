@@ -30,6 +30,7 @@ from .plan import ROW_TERMS
 FAR = 1 << 15  # entries; what `compress` can address from the middle of its span
 NEAR = 64  # places by which members may be out of order: in their own order, they write to addresses by arithmetic
 POOR = 1 / 16  # an input is in poor order if members read rows farther apart than this share of it
+MANY = 16  # reads of each row of an input, from which on no better order is looked for
 FEW = 0.1  # ... and if more members than this share do
 
 Address = Callable[[Ids], tuple[int, Ids]]
@@ -93,24 +94,28 @@ class Times:
 
         Reverse Cuthill–McKee numbers the rows such that those read together are near each other.
         """
-        read: dict[int, list[np.ndarray]] = {}
-        for leaf in (leaf for leaf in _one_per_column(kernel) if leaf.loop is None):
+        read: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
+        for leaf in _one_per_column(kernel):
             buffer, column = address(leaf.ids)  # type: ignore[arg-type]
             if column.base is not None and self.is_input(buffer) and buffer not in self.reordered:
-                read.setdefault(buffer, []).append(column.to_array() // self.variables[buffer].lanes)
-        for buffer, rows in read.items():
+                offsets = np.arange(kernel.size + 1) if leaf.loop is None else kernel.loops[leaf.loop].offsets
+                read.setdefault(buffer, []).append((column.to_array() // self.variables[buffer].lanes, offsets))
+        for buffer, columns in read.items():
             count = self.variables[buffer].shape[0]
-            spread = np.max(rows, axis=0) - np.min(rows, axis=0)
-            if np.mean(spread > POOR * count) > FEW:
+            low, high = np.full(kernel.size, count), np.zeros(kernel.size, np.int64)
+            for rows, offsets in columns:
+                _widen(low, high, rows, offsets)
+            is_poor = np.mean(high - low > POOR * count) > FEW
+            if is_poor and sum(len(rows) for rows, _ in columns) <= MANY * count:
                 self.reordered.add(buffer)
-                self._inputs[buffer] = np.repeat(_cuthill_mckee(rows, count), self.variables[buffer].lanes)
+                self._inputs[buffer] = np.repeat(_cuthill_mckee(columns, low, count), self.variables[buffer].lanes)
 
 
-def _cuthill_mckee(rows: list[np.ndarray], count: int) -> np.ndarray:
-    """Times of ``count`` rows, members reading ``rows[0][i], rows[1][i], ...`` together."""
-    ones = np.ones(len(rows[0]) * len(rows), np.int8)
-    pairs = np.concatenate(rows), np.concatenate([*rows[1:], rows[0]])
-    near = sp.coo_array((ones, pairs), shape=(count, count)).tocsr()
+def _cuthill_mckee(columns: list[tuple[np.ndarray, np.ndarray]], low: np.ndarray, count: int) -> np.ndarray:
+    """Times of ``count`` rows. columns : rows that are read, and the offsets of each member's;  low : its lowest row"""
+    rows = np.concatenate([rows for rows, _ in columns])
+    lowest = np.concatenate([np.repeat(low, np.diff(offsets)) for _, offsets in columns])
+    near = sp.coo_array((np.ones(len(rows), np.int8), (rows, lowest)), shape=(count, count)).tocsr()
     order = reverse_cuthill_mckee(sp.csr_array(near + near.T), symmetric_mode=True)
     times = np.empty(count, np.float32)
     times[order] = np.arange(count, dtype=np.float32) / np.float32(count)
@@ -123,13 +128,15 @@ def member_order(kernel: Kernel, times: Times, address: Address, longest: int, b
     longest : at most so many members in one run;  by_time : else only by numbers of terms
     """
     reached, is_far = np.zeros(kernel.size, np.float32), np.zeros(kernel.size, bool)
+    has_runs = any(loop.has_runs for loop in kernel.loops)
     if by_time:
-        times.reorder_inputs(kernel, address)
+        if not has_runs:
+            times.reorder_inputs(kernel, address)
         reached, is_far = _reads(kernel, times, address)
         for write in (w for places in kernel.writes for w in places if not w.adds):
             counts = 1 if write.loop is None else kernel.loops[write.loop].counts
             times.record(write.buffer, write.position, np.repeat(reached, counts))
-    if any(loop.has_runs for loop in kernel.loops):  # what neighbours share is worth more than a better order
+    if has_runs:  # what neighbours share is worth more than a better order
         return Order(None, *_runs(np.zeros(kernel.size, bool), longest))
     buckets = -(-kernel.size // longest)
     counts = _count_classes(kernel)
@@ -224,6 +231,13 @@ def _runs(key: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
     parts = -(-lengths // longest)
     begin = np.repeat(begin, parts) + ranges(np.zeros_like(parts), parts) * longest
     return begin, np.append(begin[1:], len(key))
+
+
+@numba.njit(cache=True, nogil=True)
+def _widen(low, high, rows, offsets):
+    for i in range(len(offsets) - 1):
+        for t in range(offsets[i], offsets[i + 1]):
+            low[i], high[i] = min(low[i], rows[t]), max(high[i], rows[t])
 
 
 @numba.njit(cache=True, nogil=True)

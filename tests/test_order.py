@@ -35,3 +35,24 @@ def test_members_far_from_the_order_of_the_sweep_follow_it():
     [kernel] = records(areas, V, F[shuffled])["place"].kernels
     [[write]] = kernel.writes
     assert write.table is not None
+
+
+def test_sums_over_vertices_in_random_order_are_taken_patch_by_patch():
+    V, F = cloth(10_000)
+    place = np.random.default_rng(1).permutation(len(V))
+    edges = place[np.concatenate([F[:, [i, j]] for i in range(3) for j in range(3) if i != j])]
+    center, neighbour = np.unique(edges, axis=0).T
+    offsets = np.flatnonzero(np.append(True, np.diff(center)))
+
+    def sums(x):
+        return np.add.reduceat(x[neighbour] ** 2, offsets)
+
+    plan = records(sums, V[np.argsort(place), 0])["place"]
+    [kernel] = plan.kernels
+    [read] = kernel.reads
+    tasks = [t for t in plan.tasks if t[END] - t[BEGIN] > 500]
+    assert len(tasks) >= len(V) // 2000
+    for task in tasks:
+        entries, members, _ = plan.terms(task, read.loop)
+        rows = len(np.unique(plan.table(read.table)[entries]))
+        assert rows < 2 * len(np.unique(members))  # without a better order nearly six times as many
