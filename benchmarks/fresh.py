@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import asdict
 from typing import Any
@@ -41,7 +42,7 @@ def _prepared(work, settings: dict, setting: Setting) -> dict[str, Any]:
 
     from .records import options
 
-    before = peak_bytes()
+    before, system = peak_bytes(), os.times().system
     how = options(settings, setting.threads[0], setting)
     compile = lambda: geoopt.compile(work.function, *work.arguments, options=how, dtype=setting.dtype)  # noqa: E731
     program, seconds = method.timed(compile)
@@ -51,6 +52,7 @@ def _prepared(work, settings: dict, setting: Setting) -> dict[str, Any]:
         "stages": report["seconds"],
         "seconds": seconds,
         "first_call_seconds": first,
+        "system_seconds": os.times().system - system,
         "peak_bytes": peak_bytes(),
         "peak_bytes_before": before,
         "code_bytes": report["code_bytes"],

@@ -61,6 +61,7 @@ COLUMNS: tuple[Column, ...] = (
     ("analysis, s", _analysis),
     ("code, compiling, s", _compiling),
     ("to the first result, s", lambda e: f"{e['seconds'] + e['first_call_seconds']:.2f}"),
+    ("of the system, s", lambda e: f"{e['system_seconds']:.2f}" if "system_seconds" in e else ""),
     ("peak memory", lambda e: size(e["peak_bytes"])),
     ("code", lambda e: size(e["code_bytes"])),
     ("kernels", lambda e: str(e["kernels"])),

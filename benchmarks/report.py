@@ -19,7 +19,8 @@ Written by `python -m benchmarks report`; every table says which command made it
 `benchmarks/method.py`: candidates take turns, numbers are medians of rounds with their quartiles, ratios are formed
 within a round, each library is held to a number of threads by its own switch. All peers did the same work on the same
 data and agreed before they were timed. *Ratio* is how many times the time of the table's first row a row takes;
-*fresh process* is what preparing and a first call take there, with nothing cached, and its peak memory.
+*fresh process* is what preparing and a first call take there, with nothing cached, and its peak memory. What of that is
+*of the system* is mostly first touches of memory: a virtual machine may wait for its host for seconds per GB.
 """
 REFERENCE = """## Speedups on one thread over the same reference
 
