@@ -14,9 +14,10 @@ import numpy as np
 
 from .gathers import taken
 from .group import Groups, Place
+from .hashing import content
 from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf
-from .order import Times, member_order
+from .order import Order, Times, member_order
 from .owners import shifted
 from .plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, STRIP, Access, Plan, PlannedKernel, PlannedLoop, whole_strips
 from .strips import Strips
@@ -31,9 +32,10 @@ def place(kernels: Kernels) -> Plan:
     tables = Tables(groups.workspace + 1)
     sizes = [v.size for v in traced.outputs] + [groups.workspace_size]
     times = Times(list(traced.variables), sizes, {home.buffer for home in groups.homes.values()})
+    orders: dict[tuple[int, int], Order] = {}
     planned, tasks = [], []
     for number, kernel in enumerate(kernels.kernels):
-        placed = _PlacedKernel(groups, kernel, tables, times)
+        placed = _PlacedKernel(groups, kernel, tables, times, orders)
         planned.append(placed.planned())
         tasks.append(placed.tasks(number))
     all_tasks = np.concatenate([np.zeros((0, FIELDS), np.int64), *tasks])
@@ -54,11 +56,18 @@ def place(kernels: Kernels) -> Plan:
 class _PlacedKernel:
     """One kernel's addresses and tasks."""
 
-    def __init__(self, groups: Groups, kernel: Kernel, tables: Tables, times: Times):
+    def __init__(
+        self, groups: Groups, kernel: Kernel, tables: Tables, times: Times, orders: dict[tuple[int, int], Order]
+    ):
+        """orders : of kernels placed before, by the constants that their sums read"""
         self.groups, self.kernel, self.tables = groups, kernel, tables
         by_time = groups.cut.options.has("memory")
         self._addresses: dict[int, tuple[int, Ids]] = {}  # by the column's identity
-        self.order = member_order(kernel, times, self._address, TASK_MEMBERS, by_time)
+        order = member_order(kernel, times, self._address, TASK_MEMBERS, by_time)
+        constants = _constants_of_sums(kernel)
+        # two sums that read the same constants read one table where their members have one order
+        self.order = next((orders[c] for c in constants if c in orders), order)
+        orders.update(dict.fromkeys(constants, self.order))
         self._term_orders: dict[int, np.ndarray | None] = {}  # by loop; None: as they come
 
     def planned(self) -> PlannedKernel:
@@ -141,3 +150,9 @@ def _address(groups: Groups, column: Ids) -> tuple[int, Ids]:
         inside = node.places_in(ids)
         out[inside] = home.position.compose(Ids.explicit(ids[inside] - node.first)).to_array()
     return homes[0].buffer, Ids.explicit(out).canonical()
+
+
+def _constants_of_sums(kernel: Kernel) -> list[tuple[int, int]]:
+    """Per leaf of a sum with constants that vary, hashes of them and of which member has which."""
+    read = [(leaf.constants, kernel.loops[leaf.loop]) for leaf in kernel.leaves if leaf.loop is not None]
+    return [(content(constants), content(loop.offsets)) for constants, loop in read if constants is not None]
