@@ -6,7 +6,8 @@ Ensures: the entries that a task addresses are unchanged.
 
 Kernels that assemble wait for memory, and columns are half of what they read. Members are in an order in
 which neighbours read nearby entries, so offsets from the least entry of a task fit 16 bits on most meshes. The
-few tasks where they do not (a mesh that closes on itself) run a second, wide version of the kernel.
+few tasks where they do not (a mesh that closes on itself) run a second, wide version of the kernel, with columns of
+their own; those of the narrow version stay in place, for other kernels may share them.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def compress(schedule: Schedule) -> Schedule:
             split.tasks[rows, FIELDS + i] = column.low
         for version, chosen in ((mine, fits), ([], ~fits)):
             if chosen.any() or (version is mine and fits.all()):
-                part = Part(plan, kernel, rows, chosen)
+                part = Part(plan, kernel, rows, chosen, whole=version is mine)
                 split.add(part, _narrow(part, version, split.tables))
     return replace(schedule, plan=split.result())
 
@@ -70,7 +71,7 @@ def _column(entries: np.ndarray, table: int, loop: int | None, lengths: np.ndarr
     if len(busy):
         starts = (np.cumsum(lengths) - lengths)[busy]
         # few different bases, so that most tasks can look ahead into the columns of the next
-        low[busy] = np.minimum.reduceat(entries, starts) // (SPAN // 2) * (SPAN // 2)
+        low[busy] = np.minimum.reduceat(entries, starts) // (SPAN // 4) * (SPAN // 4)
         fits[busy] = np.maximum.reduceat(entries, starts) - low[busy] < SPAN
     return _Column(table, loop, low, fits, lengths)
 
@@ -82,8 +83,8 @@ def _narrow(part: Part, columns: list[_Column], tables: Tables) -> Callable[[Acc
     @functools.cache
     def table(of: tuple[int, int | None]) -> int:
         column = columns[base_of[of]]
-        low = np.repeat(column.low, np.where(part.chosen, column.lengths, 0))
-        return tables.number((part.of(part.plan.table(of[0]), of[1]) - low).astype(np.uint16))
+        low = np.repeat(column.low, column.lengths)
+        return tables.number((part.plan.table(of[0]) - low).astype(np.uint16))  # of tasks that do not fit, nonsense
 
     def narrowed(access: Access) -> Access | None:
         if access.table is None or (key := (access.table, access.column_loop)) not in base_of:

@@ -35,24 +35,31 @@ class Split:
 
 
 class Part:
-    """The tasks ``chosen`` (a mask over ``rows``, all tasks of a kernel), whose columns hold their entries only."""
+    """The tasks ``chosen`` (a mask over ``rows``, all tasks of a kernel).
 
-    def __init__(self, plan: Plan, kernel: PlannedKernel, rows: np.ndarray, chosen: np.ndarray):
+    whole : the columns stay those of all tasks, which other kernels may share; else they hold the chosen tasks' only
+    """
+
+    def __init__(self, plan: Plan, kernel: PlannedKernel, rows: np.ndarray, chosen: np.ndarray, whole: bool = False):
         self.plan, self.kernel, self.rows, self.chosen = plan, kernel, rows, chosen
+        self.whole = whole or bool(chosen.all())
 
     def renumber(self, tasks: np.ndarray, kernel: int) -> None:
         """Tell the tasks their kernel and where their entries are now."""
         mine = self.rows[self.chosen]
         tasks[mine, KERNEL] = kernel
+        if self.whole:
+            return
         members = tasks[mine, END] - tasks[mine, BEGIN]
         tasks[mine, COLUMN] = np.cumsum(members) - members - tasks[mine, BEGIN]
         strips = self._strips()[self.chosen]
         tasks[mine, FIRST_STRIP] = np.cumsum(strips) - strips
 
     def of(self, entries: np.ndarray, loop: int | None) -> np.ndarray:
-        """Of one entry per member, or per term, those of the chosen tasks."""
-        if self.chosen.all():
-            return entries
+        """Of one entry per member, or per term, those that the columns hold."""
+        return entries if self.whole else self._chosen(entries, loop)
+
+    def _chosen(self, entries: np.ndarray, loop: int | None) -> np.ndarray:
         return entries[np.repeat(self.chosen, self.plan.entries_of_tasks(self.rows, loop))]
 
     def planned(
@@ -85,19 +92,29 @@ class Part:
         return whole_strips(self.plan.entries_of_tasks(self.rows, None))
 
     def _loop(self, number: int, tables: Tables) -> PlannedLoop:
+        loop = replace(self.kernel.loops[number], terms=self._terms(number))
+        if self.whole:
+            return loop.moved(lambda table: tables.number(self.plan.table(table)))
+        starts = np.append(0, np.cumsum(self._lengths(loop))).astype(self.plan.table(loop.starts).dtype)
+        masks = None if loop.masks is None else tables.number(self._chosen(self.plan.table(loop.masks), number))
+        counts = None if loop.counts is None else tables.number(self._chosen(self.plan.table(loop.counts), None))
+        return replace(loop, starts=tables.number(starts), masks=masks, counts=counts)
+
+    def _terms(self, number: int) -> int:
+        """How many terms a loop has in the chosen tasks."""
         loop = self.kernel.loops[number]
         if self.chosen.all():
-            return loop.moved(lambda table: tables.number(self.plan.table(table)))
-        starts = self.plan.table(loop.starts)
-        lengths = np.diff(starts)[np.repeat(self.chosen, self._strips() * loop.split)]
-        new = replace(loop, starts=tables.number(np.append(0, np.cumsum(lengths)).astype(starts.dtype)))
+            return loop.terms
         if loop.masks is not None:
-            masks = self.of(self.plan.table(loop.masks), number)
-            return replace(new, masks=tables.number(masks), terms=int(np.bitwise_count(masks).sum(dtype=np.int64)))
+            masks = self._chosen(self.plan.table(loop.masks), number)
+            return int(np.bitwise_count(masks).sum(dtype=np.int64))
         if loop.counts is None:
-            return replace(new, terms=int((lengths // STRIP * self._members_of_strips()).sum()))
-        counts = self.of(self.plan.table(loop.counts), None)
-        return replace(new, counts=tables.number(counts), terms=int(counts.sum(dtype=np.int64)))
+            return int((self._lengths(loop) // STRIP * self._members_of_strips()).sum())
+        return int(self._chosen(self.plan.table(loop.counts), None).sum(dtype=np.int64))
+
+    def _lengths(self, loop: PlannedLoop) -> np.ndarray:
+        """How many entries each strip of the chosen tasks has in a loop's columns."""
+        return np.diff(self.plan.table(loop.starts))[np.repeat(self.chosen, self._strips() * loop.split)]
 
     def _members_of_strips(self) -> np.ndarray:
         """How many members each strip of the chosen tasks has."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from geoopt.meshes import cloth
+from geoopt.operators import arap_mesh, arap_rhs
 from geoopt.plan import BEGIN, END, KERNEL
 
 from .test_stages import records
@@ -56,3 +57,14 @@ def test_sums_over_vertices_in_random_order_are_taken_patch_by_patch():
         entries, members, _ = plan.terms(task, read.loop)
         rows = len(np.unique(plan.table(read.table)[entries]))
         assert rows < 2 * len(np.unique(members))  # without a better order nearly six times as many
+
+
+def test_sums_that_read_the_same_constants_share_one_table():
+    V, F = cloth(10_000)
+    mesh = arap_mesh(V, F)
+    plan = records(arap_rhs, V, mesh)["place"]
+    first, second = plan.kernels
+    assert {a.buffer for a in first.reads if a.loop is not None} & {a.buffer for a in second.reads}
+    assert [loop.starts for loop in first.loops] == [loop.starts for loop in second.loops]
+    floats = sum(len(t) for t in plan.tables if t.dtype.kind == "f")
+    assert floats < 3 * 1.02 * len(mesh.weight)  # three numbers per edge, once, but for copies that fill strips
