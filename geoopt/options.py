@@ -19,7 +19,8 @@ ASSEMBLIES = ("auto", "gather", "recompute", "scatter")
 class Options:
     """How a program is compiled and run.
 
-    threads : threads per call; 0 means all cores. The results do not depend on it, to the last bit.
+    threads : threads per call; 0 means all cores. The results do not depend on it, to the last bit. Preparing uses all
+        cores that Numba may (NUMBA_NUM_THREADS)
     t_ref : a scalar read at least so often by other elements may become an intermediate (paper, t_ref).
     t_complexity : ... if computing it costs at least so much (paper, t_complexity).
     unrolled_terms : sums with at most so many terms are unrolled, longer ones loop.

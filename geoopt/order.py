@@ -30,8 +30,8 @@ from .plan import ROW_TERMS
 FAR = 1 << 15  # entries; what `compress` can address from the middle of its span
 NEAR = 64  # places by which members may be out of order: in their own order, they write to addresses by arithmetic
 POOR = 1 / 16  # an input is in poor order if members read rows farther apart than this share of it
-MANY = 16  # reads of each row of an input, from which on no better order is looked for
 FEW = 0.1  # ... and if more members than this share do
+MANY = 16  # reads of each row of an input, from which on no better order is looked for
 
 Address = Callable[[Ids], tuple[int, Ids]]
 

@@ -153,6 +153,10 @@ def _address(groups: Groups, column: Ids) -> tuple[int, Ids]:
 
 
 def _constants_of_sums(kernel: Kernel) -> list[tuple[int, int]]:
-    """Per leaf of a sum with constants that vary, hashes of them and of which member has which."""
+    """Per leaf of a sum with constants that vary, hashes of them and of which member has which; none where the order
+    of members has other duties: runs need their own, and those that write long rows are apart."""
+    writes_terms = any(write.loop is not None for places in kernel.writes for write in places)
+    if writes_terms or any(loop.has_runs for loop in kernel.loops):
+        return []
     read = [(leaf.constants, kernel.loops[leaf.loop]) for leaf in kernel.leaves if leaf.loop is not None]
     return [(content(constants), content(loop.offsets)) for constants, loop in read if constants is not None]

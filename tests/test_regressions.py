@@ -171,3 +171,19 @@ def test_constants_of_terms_where_a_few_tasks_read_far(monkeypatch):
     weights = RNG.normal(size=1600)
     starts = np.arange(0, 1600, 4)
     same(lambda x: np.add.reduceat(weights * np.sin(x)[index], starts), RNG.normal(size=400))
+
+
+def test_members_that_read_by_runs_keep_their_order_beside_sums_with_the_same_constants():
+    counts = RNG.integers(1, 9, 3000)
+    starts = np.cumsum(counts) - counts
+    index, weights = RNG.integers(0, 700, counts.sum()), RNG.normal(size=counts.sum())
+    row, first = np.arange(3000) // 16, 16 * RNG.integers(0, 40, (188, 5))
+    shared = RNG.integers(0, 700, (188, 5))[row]
+    side_by_side = first[row] + np.arange(3000)[:, None] % 16
+
+    def both(x):
+        sums = np.add.reduceat(weights * x[index], starts)
+        of_sums = np.add.reduceat(weights * sums[index], starts)
+        return of_sums, of_sums + np.sum(x[shared] * x[side_by_side], axis=1)
+
+    same(both, RNG.normal(size=700))
