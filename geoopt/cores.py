@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import TypeVar
 
-import numba
 import numpy as np
+from numba.core import config
 
 LEAST = 100_000  # numbers, for which a thread pays
 PARTS = 4  # for each core: one that is busy with something else gets fewer
@@ -22,7 +22,7 @@ def divided(count: int, work: Callable[[int, int], Result], size: int | None = N
     work : releases the interpreter's lock and writes to places of its own
     size : how many numbers all of it touches; ``count`` by default
     """
-    cores = numba.config.NUMBA_NUM_THREADS  # pyright: ignore[reportAttributeAccessIssue]
+    cores = config.NUMBA_NUM_THREADS  # pyright: ignore[reportAttributeAccessIssue]
     parts = min(PARTS * cores, count, (count if size is None else size) // LEAST)
     if cores == 1 or parts < 2:
         return [work(0, count)]
