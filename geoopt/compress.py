@@ -53,7 +53,7 @@ def compress(schedule: Schedule) -> Schedule:
         for version, chosen in ((mine, fits), ([], ~fits)):
             if chosen.any() or (version is mine and fits.all()):
                 part = Part(plan, kernel, rows, chosen, whole=version is mine)
-                split.add(part, _narrow(part, version, split.tables))
+                split.add(part, _narrow(plan, version, split.tables))
     return replace(schedule, plan=split.result())
 
 
@@ -76,7 +76,7 @@ def _column(entries: np.ndarray, table: int, loop: int | None, lengths: np.ndarr
     return _Column(table, loop, low, fits, lengths)
 
 
-def _narrow(part: Part, columns: list[_Column], tables: Tables) -> Callable[[Access], Access | None]:
+def _narrow(plan: Plan, columns: list[_Column], tables: Tables) -> Callable[[Access], Access | None]:
     """Accesses through compressed columns."""
     base_of = {(c.table, c.loop): i for i, c in enumerate(columns)}
 
@@ -84,7 +84,7 @@ def _narrow(part: Part, columns: list[_Column], tables: Tables) -> Callable[[Acc
     def table(of: tuple[int, int | None]) -> int:
         column = columns[base_of[of]]
         low = np.repeat(column.low, column.lengths)
-        return tables.number((part.plan.table(of[0]) - low).astype(np.uint16))  # of tasks that do not fit, nonsense
+        return tables.number((plan.table(of[0]) - low).astype(np.uint16))  # of tasks that do not fit, nonsense
 
     def narrowed(access: Access) -> Access | None:
         if access.table is None or (key := (access.table, access.column_loop)) not in base_of:

@@ -43,7 +43,7 @@ def from_coordinates(rows: np.ndarray, cols: np.ndarray, shape: tuple[int, int])
     """The pattern of entries at some places."""
     dtype = id_dtype(max(*shape, len(rows)))
     rows, cols = rows.astype(dtype, copy=False), cols.astype(dtype, copy=False)
-    if all(_is_sorted(rows[part], cols[part]) for part in (slice(SAMPLE), slice(None))):
+    if all(is_sorted(rows[part], cols[part]) for part in (slice(SAMPLE), slice(None))):
         indptr = np.searchsorted(rows, np.arange(shape[0] + 1, dtype=dtype)).astype(dtype)
         return Sorted(Pattern(shape, indptr, cols.copy()), slice(None), None)
     order, row_offsets = sorting(rows, shape[0])
@@ -79,7 +79,7 @@ def from_pairs(kinds: list[Pairs], length: int) -> Sorted:
     return _merged(order, cols, row_offsets, (length, length))
 
 
-def _is_sorted(rows: np.ndarray, cols: np.ndarray) -> bool:
+def is_sorted(rows: np.ndarray, cols: np.ndarray) -> bool:
     """Whether entries are in the order of a pattern, all at places of their own."""
     return bool(((rows[1:] > rows[:-1]) | ((rows[1:] == rows[:-1]) & (cols[1:] > cols[:-1]))).all())
 

@@ -54,12 +54,14 @@ class Levels:
     def numbers(self, column: Ids) -> np.ndarray:
         """The numbers of a column of ids, -1 for those that are no level variables."""
         ids, dtype = column.to_array(), np.int32 if self.starts[-1] < 2**31 else np.int64
-        found = np.full(len(ids), -1, dtype)
-        for node, start in zip(self.nodes, self.starts, strict=False):
+        shifts = [(node, int(start) - node.first) for node, start in zip(self.nodes, self.starts, strict=False)]
+        for node, shift in shifts:
             if node.first <= column.lowest and column.highest < node.end:
-                return np.add(ids, int(start) - node.first, dtype=dtype)
+                return np.add(ids, shift, dtype=dtype)
+        found = np.full(len(ids), -1, dtype)
+        for node, shift in shifts:
             inside = node.places_in(ids)
-            found[inside] = ids[inside] + (int(start) - node.first)
+            found[inside] = ids[inside] + shift
         return found
 
 

@@ -66,11 +66,8 @@ class Times:
     def advance(self, reached: np.ndarray, buffer: int, column: Ids, offsets: np.ndarray) -> None:
         """Make members' times those of their latest terms, if later. offsets : of each member's terms in the column"""
         times, entries = self._table(buffer), column.to_array()
-
-        def part(begin: int, end: int) -> None:
-            _advance(reached[begin:end], times, entries, offsets[begin : end + 1])
-
-        divided(len(reached), part, len(entries))
+        members = len(reached)
+        divided(members, lambda i, j: _advance(reached[i:j], times, entries, offsets[i : j + 1]), len(entries))
 
     def _table(self, buffer: int) -> np.ndarray:
         """The time of every entry of a buffer."""

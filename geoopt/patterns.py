@@ -151,7 +151,8 @@ def product(left: Pattern, right: Pattern) -> tuple[Pattern, np.ndarray, np.ndar
     """The pattern of a product; for each multiplication the positions in both matrices, those of one entry
     together; and the offsets of the entries."""
     shape = (left.shape[0], right.shape[1])
-    count = multiplications(left, right)
+    done = np.append(0, np.cumsum(np.diff(right.indptr)[left.indices], dtype=np.int64))[left.indptr]
+    count = int(done[-1])
     dtype = np.int32 if max(count, *shape) < 2**31 else np.int64
     operands, rows = (left.indptr, left.indices, right.indptr, right.indices, shape[1]), shape[0]
     indptr = np.zeros(rows + 1, dtype)
@@ -159,7 +160,6 @@ def product(left: Pattern, right: Pattern) -> tuple[Pattern, np.ndarray, np.ndar
     np.cumsum(indptr, out=indptr)
     indices, offsets = np.empty(indptr[-1], dtype), np.empty(indptr[-1] + 1, dtype)
     from_left, from_right = np.empty(count, dtype), np.empty(count, dtype)
-    done = np.append(0, np.cumsum(np.diff(right.indptr)[left.indices], dtype=np.int64))[left.indptr]
     found = indptr, indices, offsets, from_left, from_right
     divided(rows, lambda begin, end: _fill_product(*operands, begin, end, done[begin], *found), count)
     offsets[-1] = count

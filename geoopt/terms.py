@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .coordinates import is_sorted
 from .graph import Graph, Node
 from .ids import Ids
 from .patterns import ranges
@@ -24,7 +25,7 @@ def flat_terms(graph: Graph, node: Node) -> tuple[Ids, np.ndarray]:
         for node_ in inner:
             ids, segments = expanded(node_, ids, segments)
         inner = _sums(graph, Ids.explicit(ids))
-    if ((segments[1:] < segments[:-1]) | ((segments[1:] == segments[:-1]) & (ids[1:] < ids[:-1]))).any():
+    if not is_sorted(segments, ids):
         order = np.lexsort((ids, segments))
         ids, segments = ids[order], segments[order]
     return Ids.spaced(ids), segments

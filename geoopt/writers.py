@@ -50,14 +50,14 @@ def _writers(task_of, tasks, table, offset, stride, begin, end):
     counts, found, count = np.zeros(len(begin), np.int64), np.empty((end - begin).sum(), np.int32), 0
     seen = np.full(tasks, -1, np.int32)
     for run in range(len(begin)):
+        before = count
         for k in range(begin[run], end[run]):
             writer = task_of[offset + (table[k] if len(table) else stride * k)]
             if seen[writer] != run:
                 seen[writer] = run
                 found[count] = writer
                 count += 1
-        counts[run] = count
-    counts[1:] -= counts[:-1].copy()
+        counts[run] = count - before
     return counts, found[:count].copy()
 
 
