@@ -12,9 +12,10 @@ from .decompose import Cut
 from .errors import InternalError
 from .graph import Graph, Node, Traced
 from .grid import Grid
-from .group import Groups, Place
+from .group import Groups
 from .ids import Ids
 from .kernel import Kernel, Kernels
+from .layout import Layout, Place
 from .ops import OPS
 from .plan import Plan
 from .schedule import Schedule
@@ -147,22 +148,22 @@ def _cut(cut: Cut, inputs: list[np.ndarray]) -> list[np.ndarray]:
 def _groups(groups: Groups, inputs: list[np.ndarray]) -> list[np.ndarray]:
     cut = groups.cut
     memory = _memory(cut.traced, inputs)
-    buffers = _buffers(groups, inputs)
+    buffers = _buffers(groups.layout, inputs)
     for g in groups.groups:
         stored = {i for i in cut.stored if cut.ready[i] <= g.level}
-        _load_homes(groups, buffers, memory, stored)
+        _load_homes(groups.layout, g.level, buffers, memory)
         step = _Recompute(cut.graph, memory, stored)
         for root in g.roots:
             values = step._view(root.ids)
             for write in root.writes:
                 _write(buffers, write, values)
-    _load_homes(groups, buffers, memory, set(cut.stored))
+    _load_homes(groups.layout, max(cut.ready.values(), default=0), buffers, memory)
     step = _Recompute(cut.graph, memory, set(cut.stored))
     for index, stream in cut.streams.items():
         written = stream.entries >= 0
         values = step._view(cut.graph.nodes[index].operands[0])[written]
         buffers[len(cut.traced.variables) + stream.output][stream.entries[written]] = values
-    return _shaped(groups, buffers)
+    return _shaped(groups.layout, buffers)
 
 
 def _write(buffers: list[np.ndarray], place: Place, values: np.ndarray) -> None:
@@ -173,35 +174,33 @@ def _write(buffers: list[np.ndarray], place: Place, values: np.ndarray) -> None:
         buffers[place.buffer][at] = values
 
 
-def _buffers(groups: Groups, inputs: list[np.ndarray]) -> list[np.ndarray]:
+def _buffers(layout: Layout, inputs: list[np.ndarray]) -> list[np.ndarray]:
     variables = [np.asarray(x, float).ravel() for x in inputs]
-    outputs = [np.full(v.size, np.nan) for v in groups.cut.traced.outputs]
-    return [*variables, *outputs, np.full(groups.workspace_size, np.nan)]
+    outputs = [np.full(size, np.nan) for size in layout.output_sizes]
+    return [*variables, *outputs, np.full(layout.workspace_size, np.nan)]
 
 
-def _shaped(groups: Groups, buffers: list[np.ndarray]) -> list[np.ndarray]:
-    first = len(groups.cut.traced.variables)
-    outputs = groups.cut.traced.outputs
-    return [buffers[first + i].reshape(v.shape) for i, v in enumerate(outputs)]
+def _shaped(layout: Layout, buffers: list[np.ndarray]) -> list[np.ndarray]:
+    first = len(layout.variables)
+    return [buffers[first + i].reshape(shape) for i, shape in enumerate(layout.outputs)]
 
 
-def _load_homes(groups: Groups, buffers: list[np.ndarray], memory: np.ndarray, stored: set[int]) -> None:
-    for i in stored:
-        node, home = groups.cut.graph.nodes[i], groups.homes[i]
-        memory[node.first : node.end] = buffers[home.buffer][home.position.to_array().ravel()]
+def _load_homes(layout: Layout, level: int, buffers: list[np.ndarray], memory: np.ndarray) -> None:
+    """Put what kernels up to some level have left into the memory of scalars."""
+    for home in (h for h in layout.homes if h.level <= level):
+        memory[home.first : home.first + home.size] = buffers[home.place.buffer][home.place.position.to_array().ravel()]
 
 
 def _kernels(kernels: Kernels, inputs: list[np.ndarray]) -> list[np.ndarray]:
-    groups = kernels.groups
-    memory = _memory(groups.cut.traced, inputs)
-    buffers = _buffers(groups, inputs)
+    layout = kernels.layout
+    memory = np.full(max((h.first + h.size for h in layout.homes), default=0), np.nan)
+    buffers = _buffers(layout, inputs)
     for kernel in kernels.kernels:
-        stored = {i for i in groups.cut.stored if groups.cut.ready[i] <= kernel.level}
-        _load_homes(groups, buffers, memory, stored)
+        _load_homes(layout, kernel.level, buffers, memory)
         for values, writes in zip(_kernel_values(kernel, memory), kernel.writes, strict=True):
             for write in writes:
                 _write(buffers, write, values)
-    return _shaped(groups, buffers)
+    return _shaped(layout, buffers)
 
 
 def _kernel_values(kernel: Kernel, memory: np.ndarray) -> list[np.ndarray]:

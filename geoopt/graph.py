@@ -11,6 +11,7 @@ from __future__ import annotations
 import bisect
 from array import array
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -86,7 +87,7 @@ class Graph:
     is_loop: bool = False  # whether the code that makes it loops over elements, as `repetition` found ...
     next_look: int = 0  # ... and how many nodes there are when it looks again
     _known: dict[tuple, Node] = field(default_factory=dict)
-    _reads: dict[int, tuple] = field(default_factory=dict)
+    _reads: WeakKeyDictionary[Ids, list] = field(default_factory=WeakKeyDictionary)
     _numbers: dict[object, int] = field(default_factory=dict)
     _tape: Tape = field(default_factory=Tape)  # of the scalars made since the last node
 
@@ -181,10 +182,9 @@ class Graph:
         low, high = self.node_of(view.lowest), self.node_of(view.highest)
         if low is high:
             return [(low, view.size)]
-        if id(view) not in self._reads:
-            # the view is kept, so that its id stays its own
-            self._reads[id(view)] = (view, self._counted(view, self.nodes[low.index : high.index + 1]))
-        return self._reads[id(view)][1]
+        if view not in self._reads:
+            self._reads[view] = self._counted(view, self.nodes[low.index : high.index + 1])
+        return self._reads[view]
 
     def _counted(self, view: Ids, nodes: list[Node]) -> list[tuple[Node, int]]:
         found = owner_counts([n.first for n in nodes], view.to_array().ravel())
@@ -192,7 +192,7 @@ class Graph:
 
     def local(self, node: Node, view: Ids) -> Ids:
         """A view's positions inside a node."""
-        return Ids(view.shape, view.offset - node.first, view.strides, view.base)
+        return view.shifted(-node.first)
 
     def through(self, view: Ids, joins: set[int]) -> Ids:
         """A view past some joins: the ids of what they join."""

@@ -5,8 +5,6 @@ Gives: `Groups`: per group the members of one kernel, as columns of ids, and whe
 Ensures: members of a group have equal structure and do not depend on each other; every output entry and
 every intermediate is written exactly once.
 Paper: expression grouping; blocks (explicit intermediate tagging), found here without tags.
-
-Buffers are numbered: the variables in call order, then the outputs, then the workspace of intermediates.
 """
 
 from __future__ import annotations
@@ -23,6 +21,7 @@ from .gathers import has_repeats, taken
 from .graph import Node
 from .hashing import combined, content, digest, positions_by_value
 from .ids import Ids
+from .layout import Home, Layout, Place
 from .owners import owners
 from .patterns import sorting
 from .references import lanes
@@ -30,21 +29,6 @@ from .structure import Structure
 
 Shared = Hashable  # what kernels of the same elements may have in common: nodes by index, gathers, terms, tags
 EXAMPLES = 16  # members by which columns are compared
-
-
-@dataclass(frozen=True, eq=False)
-class Place:
-    """Where values are: entries ``position`` of a buffer, one per member of a root, or per term of its ``loop``, or
-    one per scalar of a node. Values are added to what is there ``adds`` (-1, 0 or 1) times; 0: written."""
-
-    buffer: int
-    position: Ids
-    loop: int | None = None
-    adds: int = 0
-
-    def of(self, members: Ids) -> Place:
-        """Of some members only."""
-        return replace(self, position=self.position.compose(members).canonical())
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,21 +50,15 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """All groups, in the order of their levels, and the addresses of what they leave in memory."""
+    """All groups, in the order of their levels, and where what they leave in memory is."""
 
     cut: Cut
     groups: tuple[Group, ...]
-    homes: dict[int, Place]
-    workspace_size: int
+    layout: Layout
     structure: Structure
 
-    @property
-    def workspace(self) -> int:
-        """The buffer of intermediates."""
-        return len(self.cut.traced.variables) + len(self.cut.traced.outputs)
-
     def check(self) -> None:
-        written = [0] * (self.workspace + 1)
+        written = [0] * (self.layout.workspace + 1)
         for group in self.groups:
             for root in group.roots:
                 if root.ids.shape != (group.size,):
@@ -110,7 +88,7 @@ def group(cut: Cut) -> Groups:
     if cut.options.blocks or cut.graph.blocks:
         groups = _blocks(cut, structure, groups)
     groups.sort(key=lambda g: g.level)
-    return Groups(cut, tuple(groups), placer.homes, placer.workspace_size, structure)
+    return Groups(cut, tuple(groups), placer.layout(), structure)
 
 
 class _Placing:
@@ -167,6 +145,17 @@ class _Placing:
             for part in self.cut.scatters.get(node.index, ())
             for entries in part.entries
         ]
+
+    def layout(self) -> Layout:
+        traced = self.cut.traced
+        levels = {**dict.fromkeys((n.index for n in traced.variables), 0), **self.cut.ready}
+        homes = [
+            Home(node.name or f"n{index}", node.first, node.shape, place, levels[index])
+            for index, place in sorted(self.homes.items())
+            if (node := self.cut.graph.nodes[index]).size
+        ]
+        shapes = tuple(n.shape for n in traced.variables), tuple(v.shape for v in traced.outputs)
+        return Layout(*shapes, self.workspace_size, tuple(homes))
 
     def _home(self, node: Node) -> Place:
         complete, _ = self.whole(node)

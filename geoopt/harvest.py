@@ -10,20 +10,22 @@ with whole columns of ids, never a member by itself.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numba
 import numpy as np
 
 from .block_ops import BLOCK_OPS
+from .cores import divided
 from .errors import InternalError
 from .gathers import taken
 from .graph import Node
-from .group import Group, Groups, Place
+from .group import Group, Groups
 from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf, Loop
+from .layout import Place
 from .ops import OPS
-from .patterns import ranges
 from .template import Expression, Template
 
 # a visit asks for the expressions of other columns and is sent them, so that depth costs no recursion
@@ -31,7 +33,8 @@ Visit = Generator[tuple[Ids, "int | None"], Any, Expression]
 
 
 def harvest(groups: Groups) -> Kernels:
-    return Kernels(groups, tuple(_Walk(groups, g).kernel() for g in groups.groups))
+    kernels = tuple(_Walk(groups, g).kernel() for g in groups.groups)
+    return Kernels(groups.layout, groups.cut.options, kernels)
 
 
 class _Walk:
@@ -190,13 +193,13 @@ class _Walk:
         for k in range(len(kinds)):
             if not local.size or not counts[k][first]:
                 continue
-            starts, positions = _terms_of_kind(node, local, k, kind_of, counts[k])
+            terms = _Terms(node, local, None if kind_of is None else kind_of == k, counts[k])
             if shapes[k][first] >= 0:
-                for at in _unrolled(starts, positions, int(counts[k][first])):
+                for at in terms.unrolled(int(counts[k][first])):
                     parts.append((yield node.operands[0].compose(at), loop))
                     self._stream(node, parts[-1], at, loop)
             else:
-                parts.append((yield from self._looped(node, starts, positions, loop)))
+                parts.append((yield from self._looped(node, *terms.listed(), loop)))
         if not parts:
             return self.template.make("constant", (), 0.0)
         total = parts[0]
@@ -231,28 +234,48 @@ class _Walk:
             self.streamed.append((term, Place(output, Ids.explicit(entries).canonical(), loop)))
 
 
-def _unrolled(starts: np.ndarray, positions: Ids, count: int) -> list[Ids]:
-    """The summands' positions, one column per term."""
-    first = [Ids.explicit(starts[:-1] + starts.dtype.type(t)).canonical() for t in range(count)]
-    return [positions.compose(column).canonical() for column in first]
+@dataclass(frozen=True, eq=False)
+class _Terms:
+    """The terms of one kind of the members' sums, by their positions among the terms of the node.
 
-
-def _terms_of_kind(
-    node: Node, local: Ids, kind: int, kind_of: np.ndarray | None, counts: np.ndarray
-) -> tuple[np.ndarray, Ids]:
-    """Where each member's terms of one kind start, and all their positions among the node's terms.
-
-    local : the members' sums, of the node's
+    local : the members' sums, of the node's;  chosen : whether each term is of the kind, None if all are
+    counts : of the node's sums
     """
-    if kind_of is None and local.size == node.size and local.is_contiguous():
-        return node.offsets, Ids.contiguous(0, (int(node.offsets[-1]),))
-    segments = local.to_array()
-    lengths = counts[segments]
-    starts = np.zeros(len(segments) + 1, node.offsets.dtype)
-    np.cumsum(lengths, out=starts[1:])
-    if kind_of is None:
-        return starts, Ids.explicit(ranges(node.offsets[segments], lengths)).canonical()
-    of_kind = np.flatnonzero(kind_of == kind).astype(starts.dtype)
-    before = np.zeros(node.size + 1, starts.dtype)
-    np.cumsum(counts, out=before[1:])
-    return starts, Ids.explicit(taken(of_kind, ranges(before[segments], lengths)))
+
+    node: Node
+    local: Ids
+    chosen: np.ndarray | None
+    counts: np.ndarray
+
+    def listed(self) -> tuple[np.ndarray, Ids]:
+        """Where each member's terms start, and the positions of all."""
+        offsets = self.node.offsets
+        if self.chosen is None and self.local.size == self.node.size and self.local.is_contiguous():
+            return offsets, Ids.contiguous(0, (int(offsets[-1]),))
+        segments = self.local.to_array()
+        starts = np.zeros(len(segments) + 1, offsets.dtype)
+        np.cumsum(taken(self.counts, segments), out=starts[1:])
+        positions = np.empty(starts[-1], offsets.dtype)
+        chosen = np.ones(1, bool) if self.chosen is None else self.chosen
+        divided(len(segments), lambda i, j: _list(offsets, segments, chosen, starts, i, j, positions), len(positions))
+        return starts, Ids.explicit(positions).canonical()
+
+    def unrolled(self, count: int) -> list[Ids]:
+        """A column for each of ``count`` terms, which every member has."""
+        if self.chosen is None:
+            first = taken(self.node.offsets, self.local.to_array())
+            return [Ids.explicit(first + first.dtype.type(t)).canonical() for t in range(count)]
+        _, positions = self.listed()
+        each = positions.to_array().reshape(-1, count)
+        return [Ids.explicit(np.ascontiguousarray(each[:, t])).canonical() for t in range(count)]
+
+
+@numba.njit(cache=True, nogil=True)
+def _list(offsets, segments, chosen, starts, begin, end, out):
+    """The chosen terms of some members' sums. chosen : of one entry if all are alike"""
+    for member in range(begin, end):
+        at = starts[member]
+        for term in range(offsets[segments[member]], offsets[segments[member] + 1]):
+            if chosen[term if len(chosen) > 1 else 0]:
+                out[at] = term
+                at += 1

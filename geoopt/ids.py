@@ -169,6 +169,13 @@ class Ids:
 
     # -- views ------------------------------------------------------------------------------------
 
+    def shifted(self, by: int) -> Ids:
+        """All ids moved by a number."""
+        out = Ids(self.shape, self.offset + by, self.strides, self.base)
+        if "_bounds" in self.__dict__:  # known: its explicit part need not be read again
+            out.__dict__["_bounds"] = tuple(bound + by for bound in self._bounds)
+        return out
+
     def _phantoms(self) -> tuple[np.ndarray, np.ndarray | None]:
         base = None if self.base is None else np.broadcast_to(self.base, self.shape)
         return _strided(self.shape, self.strides), base
@@ -295,10 +302,9 @@ class Ids:
                     base = self.base[tuple(picks.get(a, slice(None)) for a in range(self.ndim))]
             else:
                 base = self.base.reshape(arranged([self.base.shape[a] for a in rest], [1] * len(block)))
-        dtype = id_dtype(max(self.highest, 1))
         for axis, index in zip(axes, arrays, strict=True):
             if self.strides[axis]:
-                step = np.multiply(index, self.strides[axis], dtype=dtype)
+                step = np.multiply(index, self.strides[axis], dtype=id_dtype(max(self.highest, 1)))
                 step = np.broadcast_to(step, block).reshape(lift)
                 base = step if base is None else base + step
         return Ids(shape, self.offset, strides, base)._evened()
@@ -314,7 +320,7 @@ class Ids:
     def compose(self, column: Ids) -> Ids:
         """``self.ravel()[column]`` for a 1-D column of flat positions, affine where possible."""
         if self.ndim and self.is_contiguous():
-            return Ids(column.shape, self.offset + column.offset, column.strides, column.base)
+            return column.shifted(self.offset)
         if self.ndim == 1 and column.base is not None:
             return self[column.to_array()]
         row = int(np.prod(self.shape[1:], dtype=np.int64))

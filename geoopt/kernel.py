@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .group import Groups, Place
 from .ids import Ids
+from .layout import Layout, Place
+from .options import Options
 from .template import Expression, Template, listing
 
 
@@ -64,9 +65,11 @@ class Kernel:
 
 @dataclass(frozen=True, eq=False)
 class Kernels:
-    """The kernels of a program in a valid order."""
+    """The kernels of a program in a valid order, and where what they read and write is. What they were made of, the
+    graph, is not kept: it is large."""
 
-    groups: Groups
+    layout: Layout
+    options: Options
     kernels: tuple[Kernel, ...]
 
     def check(self) -> None:

@@ -11,6 +11,7 @@ are sorted by the numbers of their terms, so that few strips have members with d
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,9 +22,9 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from .cores import divided
 from .gathers import taken
-from .graph import Node
 from .ids import Ids
-from .kernel import Kernel, Leaf
+from .kernel import Kernel, Leaf, Loop
+from .layout import Layout
 from .patterns import ranges
 from .plan import ROW_TERMS
 
@@ -49,10 +50,10 @@ class Order:
 class Times:
     """The time of every entry of the inputs (implied) and of the outputs and the workspace (recorded)."""
 
-    def __init__(self, variables: list[Node], stored_sizes: list[int], read: set[int]):
-        """read : the buffers that any kernel reads"""
-        self.variables, self.read = variables, read
-        self.stored = [np.zeros(n, np.float32) for n in stored_sizes]
+    def __init__(self, layout: Layout):
+        self.variables = layout.variables
+        self.read = {home.place.buffer for home in layout.homes}
+        self.stored = [np.zeros(n, np.float32) for n in (*layout.output_sizes, layout.workspace_size)]
         self.reordered: set[int] = set()  # inputs in poor order, whose rows have got a better one
         self._inputs: dict[int, np.ndarray] = {}
 
@@ -74,14 +75,19 @@ class Times:
         if not self.is_input(buffer):
             return self.stored[buffer - len(self.variables)]
         if buffer not in self._inputs:
-            size = self.variables[buffer].size
+            size = math.prod(self.variables[buffer])
             self._inputs[buffer] = np.arange(size, dtype=np.float32) / np.float32(max(size, 1))
         return self._inputs[buffer]
 
-    def record(self, buffer: int, column: Ids, times: np.ndarray) -> None:
-        """Members with these times write these entries."""
+    def record(self, buffer: int, column: Ids, times: np.ndarray, loop: Loop | None) -> None:
+        """Members with these times write these entries, one or as many as they have terms in a loop."""
         if buffer in self.read:
-            self.stored[buffer - len(self.variables)][column.to_array()] = times
+            listed = times if loop is None else np.repeat(times, loop.counts)
+            self.stored[buffer - len(self.variables)][column.to_array()] = listed
+
+    def _lanes(self, buffer: int) -> int:
+        """Entries per row of an input."""
+        return math.prod(self.variables[buffer][1:])
 
     def is_input(self, buffer: int) -> bool:
         return buffer < len(self.variables)
@@ -96,16 +102,16 @@ class Times:
             buffer, column = address(leaf.ids)  # type: ignore[arg-type]
             if column.base is not None and self.is_input(buffer) and buffer not in self.reordered:
                 offsets = np.arange(kernel.size + 1) if leaf.loop is None else kernel.loops[leaf.loop].offsets
-                read.setdefault(buffer, []).append((column.to_array() // self.variables[buffer].lanes, offsets))
+                read.setdefault(buffer, []).append((column.to_array() // self._lanes(buffer), offsets))
         for buffer, columns in read.items():
-            count = self.variables[buffer].shape[0]
+            count = self.variables[buffer][0]
             low, high = np.full(kernel.size, count), np.zeros(kernel.size, np.int64)
             for rows, offsets in columns:
                 _widen(low, high, rows, offsets)
             is_poor = np.mean(high - low > POOR * count) > FEW
             if is_poor and sum(len(rows) for rows, _ in columns) <= MANY * count:
                 self.reordered.add(buffer)
-                self._inputs[buffer] = np.repeat(_cuthill_mckee(columns, low, count), self.variables[buffer].lanes)
+                self._inputs[buffer] = np.repeat(_cuthill_mckee(columns, low, count), self._lanes(buffer))
 
 
 def _cuthill_mckee(columns: list[tuple[np.ndarray, np.ndarray]], low: np.ndarray, count: int) -> np.ndarray:
@@ -131,8 +137,8 @@ def member_order(kernel: Kernel, times: Times, address: Address, longest: int, b
             times.reorder_inputs(kernel, address)
         reached, is_far = _reads(kernel, times, address)
         for write in (w for places in kernel.writes for w in places if not w.adds):
-            counts = 1 if write.loop is None else kernel.loops[write.loop].counts
-            times.record(write.buffer, write.position, np.repeat(reached, counts))
+            loop = None if write.loop is None else kernel.loops[write.loop]
+            times.record(write.buffer, write.position, reached, loop)
     if has_runs:  # what neighbours share is worth more than a better order
         return Order(None, *_runs(np.zeros(kernel.size, bool), longest))
     buckets = -(-kernel.size // longest)

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numba.cpython.unsafe.numbers import trailing_zeros
 
 from .cores import divided
+from .ids import id_dtype
 
 SAMPLE = 1000  # rows from which the size of a product is estimated
 
@@ -43,18 +44,20 @@ class Pattern:
 
 def ranges(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """The integers from each of ``firsts`` on, so many of them, one range after another."""
-    out = np.empty(int(counts.sum()), firsts.dtype)
-    _fill_ranges(firsts, counts, out)
+    ends = np.cumsum(counts, dtype=id_dtype(int(counts.sum(dtype=np.int64))))
+    out = np.empty(ends[-1] if len(ends) else 0, firsts.dtype)
+    divided(len(ends), lambda begin, end: _fill_ranges(firsts, ends, begin, end, out), len(out))
     return out
 
 
 @numba.njit(cache=True, nogil=True)
-def _fill_ranges(firsts, counts, out):
-    at = 0
-    for r in range(len(firsts)):
-        for k in range(counts[r]):
-            out[at + k] = firsts[r] + k
-        at += counts[r]
+def _fill_ranges(firsts, ends, begin, end, out):
+    at = ends[begin - 1] if begin else 0
+    for r in range(begin, end):
+        shift = firsts[r] - at
+        for k in range(at, ends[r]):
+            out[k] = k + shift
+        at = ends[r]
 
 
 def sorting(keys: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:

@@ -13,12 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from .gathers import taken
-from .group import Groups, Place
 from .hashing import content
 from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf
+from .layout import Layout, Place
 from .order import Order, Times, member_order
-from .owners import shifted
 from .plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, STRIP, Access, Plan, PlannedKernel, PlannedLoop, whole_strips
 from .strips import Strips
 from .tables import Tables
@@ -27,25 +26,23 @@ TASK_MEMBERS = 1024  # the most members of one task: what they read and write fi
 
 
 def place(kernels: Kernels) -> Plan:
-    groups = kernels.groups
-    traced = groups.cut.traced
-    tables = Tables(groups.workspace + 1)
-    sizes = [v.size for v in traced.outputs] + [groups.workspace_size]
-    times = Times(list(traced.variables), sizes, {home.buffer for home in groups.homes.values()})
+    layout, by_time = kernels.layout, kernels.options.has("memory")
+    tables, times = Tables(layout.workspace + 1), Times(layout)
     orders: dict[tuple[int, int], Order] = {}
     planned, tasks = [], []
     for number, kernel in enumerate(kernels.kernels):
-        placed = _PlacedKernel(groups, kernel, tables, times, orders)
+        placed = _PlacedKernel(layout, kernel, tables, times, orders, by_time)
         planned.append(placed.planned())
         tasks.append(placed.tasks(number))
+        del placed  # its addresses are long, and so are the next kernel's
     all_tasks = np.concatenate([np.zeros((0, FIELDS), np.int64), *tasks])
     level_of = np.array([planned[k].level for k in all_tasks[:, 0]], np.int64)
     depth = max((p.level for p in planned), default=0)
     levels = np.searchsorted(level_of, np.arange(1, depth + 2))
     return Plan(
-        tuple(n.size for n in traced.variables),
-        tuple(v.shape for v in traced.outputs),
-        groups.workspace_size,
+        layout.variable_sizes,
+        layout.outputs,
+        layout.workspace_size,
         tuple(tables.arrays),
         tuple(planned),
         np.ascontiguousarray(all_tasks),
@@ -57,11 +54,16 @@ class _PlacedKernel:
     """One kernel's addresses and tasks."""
 
     def __init__(
-        self, groups: Groups, kernel: Kernel, tables: Tables, times: Times, orders: dict[tuple[int, int], Order]
+        self,
+        layout: Layout,
+        kernel: Kernel,
+        tables: Tables,
+        times: Times,
+        orders: dict[tuple[int, int], Order],
+        by_time: bool,
     ):
         """orders : of kernels placed before, by the constants that their sums read"""
-        self.groups, self.kernel, self.tables = groups, kernel, tables
-        by_time = groups.cut.options.has("memory")
+        self.layout, self.kernel, self.tables = layout, kernel, tables
         self._addresses: dict[int, tuple[int, Ids]] = {}  # by the column's identity
         order = member_order(kernel, times, self._address, TASK_MEMBERS, by_time)
         constants = _constants_of_sums(kernel)
@@ -69,6 +71,7 @@ class _PlacedKernel:
         self.order = next((orders[c] for c in constants if c in orders), order)
         orders.update(dict.fromkeys(constants, self.order))
         self._term_orders: dict[int, np.ndarray | None] = {}  # by loop; None: as they come
+        self._placed: dict[tuple, tuple[Ids, Access]] = {}  # by what varies of a column
 
     def planned(self) -> PlannedKernel:
         k = self.kernel
@@ -100,56 +103,48 @@ class _PlacedKernel:
         differ = self.tables.number(narrow) if strips.differ else None
         return PlannedLoop(self.tables.number(strips.starts), differ, int(loop.offsets[-1]))
 
-    def _ordered(self, column: Ids) -> Ids:
-        if self.order.members is None:
-            return column.canonical()
-        return column.compose(Ids.explicit(self.order.members)).canonical()
-
     def _read(self, leaf: Leaf) -> Access:
         if leaf.ids is None:
             constants = leaf.constants
             assert constants is not None
-            order = self.order.members if leaf.loop is None else self._term_orders[leaf.loop]
+            order = self._order(leaf.loop)
             return self.tables.constants(constants if order is None else taken(constants, order), leaf.loop)
         return self._access(*self._address(leaf.ids), leaf.loop)
 
     def _address(self, column: Ids) -> tuple[int, Ids]:
         if id(column) not in self._addresses:
-            self._addresses[id(column)] = _address(self.groups, column)
+            self._addresses[id(column)] = self.layout.address(column)
         return self._addresses[id(column)]
 
     def _written(self, place: Place) -> Access:
         return replace(self._access(place.buffer, place.position, place.loop), adds=place.adds)
 
     def _access(self, buffer: int, column: Ids, loop: int | None) -> Access:
-        """The access to entries of a buffer, one per member or one per term."""
-        if loop is None:
-            return self.tables.access(buffer, self._ordered(column), None)
-        if column.strides[0] == 0 and column.base is None:
+        """The access to entries of a buffer, one per member or one per term; columns that differ by a constant share
+        a table (address coherence), arithmetic ones need none."""
+        base = column.base
+        if base is None and column.strides[0] == 0:
             return Access(buffer, column.offset)
-        terms = self._term_orders[loop]
-        ordered = column if terms is None else column.compose(Ids.explicit(terms))
-        return self.tables.access(buffer, ordered, loop)
+        varying = None if base is None else (base.__array_interface__["data"][0], base.strides), column.strides, loop
+        if varying not in self._placed:
+            found = self._varying(column.shifted(-column.offset), loop)
+            self._placed[varying] = column, found  # the column is kept, so that its address stays its own
+        found = self._placed[varying][1]
+        return replace(found, buffer=buffer, offset=column.offset + found.offset)
 
+    def _varying(self, column: Ids, loop: int | None) -> Access:
+        """The access to a column of some buffer, in the order of the members or terms."""
+        order = self._order(loop)
+        ordered = column if order is None else column.compose(Ids.explicit(order))
+        if loop is None:
+            ordered = ordered.canonical()
+            if ordered.base is None:
+                return Access(0, ordered.offset, ordered.strides[0] if ordered.size > 1 else 0)
+        return self.tables.column(0, ordered.to_array(), loop)
 
-def _address(groups: Groups, column: Ids) -> tuple[int, Ids]:
-    """The buffer and the entries of it at which a column of ids is found."""
-    graph = groups.cut.graph
-    nodes = graph.nodes_of(column)
-    homes = [groups.homes[n.index] for n in nodes]
-    if len(nodes) == 1:
-        return homes[0].buffer, homes[0].position.compose(graph.local(nodes[0], column)).canonical()
-    ids = column.to_array()
-    dtype = np.int64 if graph.size >= 2**31 else np.int32
-    if all(home.position.is_contiguous() for home in homes):
-        shifts = np.array([home.position.offset - n.first for n, home in zip(nodes, homes, strict=True)])
-        found = shifted([n.first for n in nodes], shifts, ids, dtype)
-        return homes[0].buffer, Ids.explicit(found).canonical()
-    out = np.empty(len(ids), dtype)
-    for node, home in zip(nodes, homes, strict=True):
-        inside = node.places_in(ids)
-        out[inside] = home.position.compose(Ids.explicit(ids[inside] - node.first)).to_array()
-    return homes[0].buffer, Ids.explicit(out).canonical()
+    def _order(self, loop: int | None) -> np.ndarray | None:
+        """Of members, or of the terms of a loop; None: as they come."""
+        return self.order.members if loop is None else self._term_orders[loop]
 
 
 def _constants_of_sums(kernel: Kernel) -> list[tuple[int, int]]:

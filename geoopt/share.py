@@ -12,25 +12,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from .graph import Node
-from .group import Groups, Place
 from .ids import Ids
 from .kernel import Kernel, Kernels
+from .layout import Home, Layout, Place
 
 
 def share(kernels: Kernels) -> Kernels:
-    groups = kernels.groups
-    if not groups.cut.options.has("local"):
+    if not kernels.options.has("local"):
         return kernels
+    layout = kernels.layout
     moved: dict[int, int] = {}  # first entry of a lane of the workspace that is not written -> of the one to read
-    shared = tuple(_shared(groups, k, moved) for k in kernels.kernels)
-    if not moved:
-        return replace(kernels, kernels=shared)
-    homes = {i: _without_moved(groups, groups.cut.graph.nodes[i], home, moved) for i, home in groups.homes.items()}
-    return Kernels(replace(groups, homes=homes), shared)
+    shared = tuple(_shared(layout, k, moved) for k in kernels.kernels)
+    homes = tuple(_without_moved(layout, home, moved) for home in layout.homes) if moved else layout.homes
+    return replace(kernels, layout=replace(layout, homes=homes), kernels=shared)
 
 
-def _shared(groups: Groups, kernel: Kernel, moved: dict[int, int]) -> Kernel:
+def _shared(layout: Layout, kernel: Kernel, moved: dict[int, int]) -> Kernel:
     """The kernel with one root for each distinct expression."""
     alike: dict[tuple, list[int]] = {}
     for i, (root, loop) in enumerate(zip(kernel.roots, kernel.root_loops, strict=True)):
@@ -40,7 +37,7 @@ def _shared(groups: Groups, kernel: Kernel, moved: dict[int, int]) -> Kernel:
     roots, writes = [], []
     for numbers in alike.values():
         places = [p for i in numbers for p in kernel.writes[i]]
-        lanes = [p for p in places if p.buffer == groups.workspace and _is_whole_lane(groups, p, kernel.size)]
+        lanes = [p for p in places if p.buffer == layout.workspace and _is_whole_lane(layout, p, kernel.size)]
         for lane in lanes[1:]:
             moved[lane.position.offset] = lanes[0].position.offset
         roots.append(kernel.roots[numbers[0]])
@@ -48,29 +45,29 @@ def _shared(groups: Groups, kernel: Kernel, moved: dict[int, int]) -> Kernel:
     return replace(kernel, roots=tuple(roots), writes=tuple(writes))
 
 
-def _is_whole_lane(groups: Groups, place: Place, size: int) -> bool:
+def _is_whole_lane(layout: Layout, place: Place, size: int) -> bool:
     """Whether a kernel writes all of a lane of some node, one value per mesh element."""
     position = place.position
     if position.base is not None or (size > 1 and position.strides != (1,)):
         return False
-    for index, home in groups.homes.items():
-        node = groups.cut.graph.nodes[index]
-        if home.buffer == groups.workspace and node.shape and node.shape[0] == size:
-            start = position.offset - home.position.offset
-            if 0 <= start < node.size and start % size == 0:
+    for home in layout.homes:
+        if home.place.buffer == layout.workspace and home.shape and home.shape[0] == size:
+            start = position.offset - home.place.position.offset
+            if 0 <= start < home.size and start % size == 0:
                 return True
     return False
 
 
-def _without_moved(groups: Groups, node: Node, home: Place, moved: dict[int, int]) -> Place:
-    """Where a node's values are, lanes that equal others at those."""
-    if home.buffer != groups.workspace or home.position.base is not None or not node.shape:
+def _without_moved(layout: Layout, home: Home, moved: dict[int, int]) -> Home:
+    """A node whose lanes that equal others are where those are."""
+    position = home.place.position
+    if home.place.buffer != layout.workspace or position.base is not None or not home.shape:
         return home
-    size = node.shape[0]
-    lanes = home.position.offset + size * np.arange(node.lanes)
+    size = home.shape[0]
+    lanes = position.offset + size * np.arange(home.size // size)
     read = np.array([moved.get(int(first), int(first)) for first in lanes])
     if (read == lanes).all():
         return home
-    offsets = read.reshape(1, *node.shape[1:])
-    strides = (1, *(0 for _ in node.shape[1:]))
-    return Place(home.buffer, Ids(node.shape, 0, strides, offsets))
+    offsets = read.reshape(1, *home.shape[1:])
+    strides = (1, *(0 for _ in home.shape[1:]))
+    return replace(home, place=Place(home.place.buffer, Ids(home.shape, 0, strides, offsets)))

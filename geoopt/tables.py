@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from .ids import Ids
 from .plan import Access
 
 SAMPLE = 64  # entries that are looked at before whole arrays are compared
@@ -17,26 +16,11 @@ class Tables:
         self.first = first
         self.arrays: list[np.ndarray] = []
         self._known: dict[tuple, list[int]] = {}
-        self._seen: dict[tuple, tuple[int, int, np.ndarray]] = {}
-
-    def access(self, buffer: int, column: Ids, loop: int | None) -> Access:
-        """The access to entries ``column`` (1-D) of a buffer; arithmetic ones need no table."""
-        if column.base is None and loop is None:
-            return Access(buffer, column.offset, column.strides[0] if column.size > 1 else 0)
-        if column.base is None or column.strides[0]:
-            return self.column(buffer, column.to_array(), loop)
-        found = self.column(buffer, column.base, loop)
-        return Access(buffer, column.offset + found.offset, 0, found.table, loop)
 
     def column(self, buffer: int, entries: np.ndarray, loop: int | None) -> Access:
         """The access to listed entries; columns that differ by a constant share a table (address coherence)."""
-        where = (entries.__array_interface__["data"][0], entries.strides, entries.shape)
-        if where not in self._seen:
-            first = int(entries[0]) if len(entries) else 0
-            # the array is kept, so that its address stays its own
-            self._seen[where] = (self.number(entries - entries.dtype.type(first)), first, entries)
-        table, first, _ = self._seen[where]
-        return Access(buffer, first, 0, table, loop)
+        first = int(entries[0]) if len(entries) else 0
+        return Access(buffer, first, 0, self.number(entries - entries.dtype.type(first)), loop)
 
     def constants(self, values: np.ndarray, loop: int | None) -> Access:
         """The access to constants that vary from member to member, or from term to term."""
@@ -48,7 +32,8 @@ class Tables:
         some = array[:: max(len(array) // SAMPLE, 1)]
         alike = self._known.setdefault((array.dtype.str, array.shape, some.tobytes()), [])
         for number in alike:
-            if np.array_equal(_bits(self.arrays[number - self.first]), _bits(array)):
+            known = self.arrays[number - self.first]
+            if known is array or np.array_equal(_bits(known), _bits(array)):
                 return number
         alike.append(self.first + len(self.arrays))
         self.arrays.append(array)

@@ -37,8 +37,11 @@ def _sums(graph: Graph, view: Ids) -> list[Node]:
 
 def expanded(inner: Node, ids: np.ndarray, segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Terms with those that belong to one sum replaced by its terms."""
+    terms, offsets = inner.operands[0], inner.offsets
+    if len(ids) == inner.size and np.array_equal(ids, np.arange(inner.first, inner.end)):  # all of them, as they come
+        return terms.to_array(np.int64).ravel(), np.repeat(segments, np.diff(offsets))
     hit = (ids >= inner.first) & (ids < inner.end)
     at = ids[hit] - inner.first
-    lengths = np.diff(inner.offsets).astype(np.int64)[at]
-    terms = inner.operands[0].to_array(np.int64).ravel()[ranges(inner.offsets[at], lengths)]
-    return np.concatenate([ids[~hit], terms]), np.concatenate([segments[~hit], np.repeat(segments[hit], lengths)])
+    lengths = np.diff(offsets)[at]
+    listed = terms.to_array(np.int64).ravel()[ranges(offsets[at], lengths)]
+    return np.concatenate([ids[~hit], listed]), np.concatenate([segments[~hit], np.repeat(segments[hit], lengths)])

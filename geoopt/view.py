@@ -11,9 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from .errors import ArgumentError
-from .graph import Graph
-from .group import Groups
 from .kernel import Kernel, Kernels, Leaf
+from .layout import Layout
 from .options import Options
 from .pipeline import chosen, compile
 from .template import Expression, listing
@@ -53,10 +52,10 @@ def leaf_tables(kernels: Kernels) -> str:
     parts = []
     for number, kernel in enumerate(kernels.kernels):
         head = f"kernel {number}: level {kernel.level}, {kernel.size} members"
-        tables = [_table(kernels.groups, kernel)]
+        tables = [_table(kernels.layout, kernel)]
         occurrences = _occurrences(list(kernel.roots))
         if occurrences is not None:
-            tables.insert(0, _table_of_occurrences(kernels.groups, kernel, occurrences))
+            tables.insert(0, _table_of_occurrences(kernels.layout, kernel, occurrences))
         names = leaf_names(kernel)
         template = listing(list(kernel.roots), lambda leaf, names=names: names[leaf])
         parts.append("\n".join([head, template, *tables]))
@@ -88,23 +87,23 @@ def _occurrences(roots: list[Expression]) -> list[Expression] | None:
     return found
 
 
-def _table_of_occurrences(groups: Groups, kernel: Kernel, occurrences: list[Expression]) -> str:
+def _table_of_occurrences(layout: Layout, kernel: Kernel, occurrences: list[Expression]) -> str:
     """The paper's first table: what stands in every leaf of every member, and below it what becomes of it."""
     names = leaf_names(kernel)
     columns = []
     for i, e in enumerate(occurrences):
         if e.op == "leaf":
             number = int(e.value)  # type: ignore[arg-type]
-            columns.append([f"l{i}", *_entries(groups, kernel.leaves[number], kernel), names[number]])
+            columns.append([f"l{i}", *_entries(layout, kernel.leaves[number], kernel), names[number]])
         else:
             columns.append([f"l{i}", *[f"{e.value:g}"] * min(kernel.size, MEMBERS), f"{e.value:g}"])
     return _drawn(columns, kernel, has_footer=True)
 
 
-def _table(groups: Groups, kernel: Kernel) -> str:
+def _table(layout: Layout, kernel: Kernel) -> str:
     """The paper's second table: the distinct leaves."""
     names = leaf_names(kernel)
-    columns = [[n, *_entries(groups, leaf, kernel)] for n, leaf in zip(names, kernel.leaves, strict=True)]
+    columns = [[n, *_entries(layout, leaf, kernel)] for n, leaf in zip(names, kernel.leaves, strict=True)]
     return _drawn(columns, kernel, has_footer=False) if columns else ""
 
 
@@ -125,7 +124,7 @@ def _drawn(columns: list[list[str]], kernel: Kernel, has_footer: bool) -> str:
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
 
 
-def _entries(groups: Groups, leaf: Leaf, kernel: Kernel) -> list[str]:
+def _entries(layout: Layout, leaf: Leaf, kernel: Kernel) -> list[str]:
     """What a leaf is for the first members; of a loop, its first terms."""
     entries = []
     for member in range(min(kernel.size, MEMBERS)):
@@ -138,14 +137,13 @@ def _entries(groups: Groups, leaf: Leaf, kernel: Kernel) -> list[str]:
             assert leaf.constants is not None
             texts = [f"{v:g}" for v in leaf.constants[at[:MEMBERS]]]
         else:
-            texts = [scalar_name(groups.cut.graph, int(i)) for i in leaf.ids[at].to_array()[:MEMBERS]]
+            texts = [scalar_name(layout, int(i)) for i in leaf.ids[at].to_array()[:MEMBERS]]
         entries.append(" ".join(texts) + (" ..." if len(at) > MEMBERS else ""))
     return entries
 
 
-def scalar_name(graph: Graph, scalar: int) -> str:
+def scalar_name(layout: Layout, scalar: int) -> str:
     """``V[3,0]`` for an entry of an argument, ``n7[3]`` for one of an intermediate."""
-    node = graph.node_of(scalar)
-    name = node.name if node.op == "variable" else f"n{node.index}"
-    position = np.unravel_index(scalar - node.first, node.shape) if node.shape else ()
-    return f"{name}[{','.join(str(int(p)) for p in position)}]" if position else name
+    home = layout.home_of(scalar)
+    position = np.unravel_index(scalar - home.first, home.shape) if home.shape else ()
+    return f"{home.name}[{','.join(str(int(p)) for p in position)}]" if position else home.name

@@ -40,8 +40,7 @@ PASSES: dict[str, tuple[Pass, ...]] = {
 
 
 def simplify(kernels: Kernels) -> Kernels:
-    options = kernels.groups.cut.options
-    return replace(kernels, kernels=tuple(_simplified(k, options) for k in kernels.kernels))
+    return replace(kernels, kernels=tuple(_simplified(k, kernels.options) for k in kernels.kernels))
 
 
 def _simplified(kernel: Kernel, options: Options) -> Kernel:

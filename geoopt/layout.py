@@ -1,0 +1,97 @@
+"""Where a program's scalars are in memory.
+
+Buffers are numbered: the variables in call order, then the outputs, then the workspace of intermediates.
+"""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .ids import Ids, id_dtype
+from .owners import owner_counts, shifted
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where values are: entries ``position`` of a buffer, one per member of a root, or per term of its ``loop``, or
+    one per scalar of a node. Values are added to what is there ``adds`` (-1, 0 or 1) times; 0: written."""
+
+    buffer: int
+    position: Ids
+    loop: int | None = None
+    adds: int = 0
+
+    def of(self, members: Ids) -> Place:
+        """Of some members only."""
+        return replace(self, position=self.position.compose(members).canonical())
+
+
+@dataclass(frozen=True, eq=False)
+class Home:
+    """A node that is left in memory by the kernels of a level: the ids ``first, first + 1, ...`` of a shape."""
+
+    name: str
+    first: int
+    shape: tuple[int, ...]
+    place: Place
+    level: int
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def position(self, column: Ids) -> Ids:
+        """The entries of the buffer at which a column of ids is found, all of this node."""
+        return self.place.position.compose(column.shifted(-self.first)).canonical()
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The shapes of the variables and the outputs, the size of the workspace, and every home, in the order of ids."""
+
+    variables: tuple[tuple[int, ...], ...]
+    outputs: tuple[tuple[int, ...], ...]
+    workspace_size: int
+    homes: tuple[Home, ...]
+
+    @property
+    def workspace(self) -> int:
+        """The buffer of intermediates."""
+        return len(self.variables) + len(self.outputs)
+
+    @property
+    def variable_sizes(self) -> tuple[int, ...]:
+        return tuple(int(np.prod(shape, dtype=np.int64)) for shape in self.variables)
+
+    @property
+    def output_sizes(self) -> tuple[int, ...]:
+        return tuple(int(np.prod(shape, dtype=np.int64)) for shape in self.outputs)
+
+    def home_of(self, scalar: int) -> Home:
+        return self.homes[self._number_of(scalar)]
+
+    def _number_of(self, scalar: int) -> int:
+        return bisect.bisect_right(self.homes, scalar, key=lambda home: home.first) - 1
+
+    def address(self, column: Ids) -> tuple[int, Ids]:
+        """The buffer and the entries of it at which a column of ids is found."""
+        homes = list(self.homes[self._number_of(column.lowest) : self._number_of(column.highest) + 1])
+        if len(homes) > 1:
+            counts = owner_counts([home.first for home in homes], column.to_array())
+            homes = [home for home, count in zip(homes, counts, strict=True) if count]
+        buffer = homes[0].place.buffer
+        if len(homes) == 1:
+            return buffer, homes[0].position(column)
+        ids = column.to_array()
+        dtype = id_dtype(max(home.place.position.highest for home in homes))
+        if all(home.place.position.is_contiguous() for home in homes):
+            shifts = np.array([home.place.position.offset - home.first for home in homes])
+            return buffer, Ids.explicit(shifted([home.first for home in homes], shifts, ids, dtype)).canonical()
+        out = np.empty(len(ids), dtype)
+        for home in homes:
+            inside = np.flatnonzero((ids >= home.first) & (ids < home.first + home.size))
+            out[inside] = home.position(Ids.explicit(ids[inside])).to_array()
+        return buffer, Ids.explicit(out).canonical()
