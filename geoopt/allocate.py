@@ -22,6 +22,7 @@ from .schedule import Schedule
 from .tables import Tables
 from .writers import entries
 
+WORTH = 2  # by how much a workspace of values that nothing is beside must shrink; in place they are in their own order
 MANY, STAGGER = 512, 24  # entries of a long lane, and more, so that lanes do not share the same sets of the cache
 
 
@@ -55,6 +56,8 @@ def allocate(schedule: Schedule) -> Schedule:
     strides = np.array([b.stride for b in blocks])[plan.tasks[:, KERNEL]]
     apart = np.where(strides == 1, members, 1)
     bases, size = _bases(schedule.shares, schedule.last_reader, lanes * members)
+    if lanes.max() == 1 and size > plan.workspace_size / WORTH:
+        return schedule
     tasks = plan.tasks.copy()
     tasks[:, SHIFT], tasks[:, APART] = bases - tasks[:, BEGIN] * strides, apart
     physical = _physical_entries(plan, rows_of, blocks, tasks, size)

@@ -25,12 +25,13 @@ from .patterns import ranges
 GROUPS = 64  # how many vectors of members a sum is judged by
 WIDEST = 16  # members of a group
 WORTH = 1.5  # terms per run from which on runs beat a load for each term
+MADE_UP = 1.2  # times as many runs: from then on fewer are read at once
 MOST_COLUMNS, DEEP = 4, 16  # leaves of a term, and operations between them and the sum: more are not looked at
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """starts : (groups + 1,) the first run of each group of members, which have multiples of some number of runs
+    """starts : (groups + 1,) the first run of each group of members, which have multiples of ``at_once`` runs
     masks : per run, a bit for each member of the group that has a term in it
     firsts : per column, the entry of each run's first term;  steps : likewise, by how much the next term's is higher
     """
@@ -39,20 +40,29 @@ class Runs:
     masks: np.ndarray
     firsts: list[np.ndarray]
     steps: tuple[int, ...]
+    at_once: int
 
 
-def runs_of(columns: list[np.ndarray], starts: np.ndarray, width: int, multiple: int = 1) -> Runs:
+def runs_of(columns: list[np.ndarray], starts: np.ndarray, width: int, at_once: tuple[int, ...] = (1,)) -> Runs:
     """The runs of groups of ``width`` members. starts : (members + 1,) of their terms in the columns
 
-    multiple : of how many runs each group has; those that fill up have no terms, and the entries of the run before
+    at_once : of how many runs each group may have multiples; runs that fill up have no terms, and the entries of the
+        run before
 
     In each column, entries of one run are equal or consecutive: what gives the fewest runs.
     """
     dtype = np.result_type(*columns)
-    terms = _Terms(tuple(c.astype(dtype, copy=False) for c in columns), starts.astype(np.int64), width)
-    some, choices = _sample(terms.groups), _choices(len(columns))
-    steps = min(choices, key=lambda steps: len(terms.runs(steps, some, 1).masks))
-    return terms.runs(steps, np.arange(terms.groups), multiple)
+    terms = _Terms(tuple(c.astype(dtype, copy=False) for c in columns), starts, width)
+    sample, choices = _sample(terms.groups), _choices(len(columns))
+    some = min((terms.runs(steps, sample, 1) for steps in choices), key=lambda runs: len(runs.masks))
+    return terms.runs(some.steps, np.arange(terms.groups), _multiple(np.diff(some.starts), at_once))
+
+
+def _multiple(counts: np.ndarray, choices: tuple[int, ...]) -> int:
+    """How many runs are best read at once, where groups have so many: the more the better, if they need not be made
+    up. choices : from many to few"""
+    full = [int((-(-counts // n) * n).sum()) for n in choices]
+    return next(n for n, runs in zip(choices, full, strict=True) if runs <= MADE_UP * full[-1])
 
 
 def _sample(groups: int) -> np.ndarray:
@@ -79,14 +89,21 @@ class _Terms(NamedTuple):
         """Those of some groups."""
         size = self._size(groups)
         parts = divided(len(groups), lambda i, j: self._part(steps, groups[i:j], multiple), size)
-        ends, masks, firsts = zip(*parts, strict=True)
-        befores = np.cumsum([0, *map(len, masks[:-1])])
-        starts = np.concatenate([[0], *(e + before for e, before in zip(ends, befores, strict=True))])
-        return Runs(starts, np.concatenate(masks), [np.concatenate(c) for c in zip(*firsts, strict=True)], steps)
+        befores = np.cumsum([0, *(len(masks) for _, masks, _ in parts)])
+        starts = np.concatenate([[0], *(ends + before for (ends, _, _), before in zip(parts, befores, strict=False))])
+        masks = np.empty(befores[-1], parts[0][1].dtype)
+        firsts = [np.empty(befores[-1], column.dtype) for column in self.columns]
+        for before in befores[:-1]:
+            _, some, of_columns = parts.pop(0)  # what is copied is given back at once
+            masks[before : before + len(some)] = some
+            for column, of_column in zip(firsts, of_columns, strict=True):
+                column[before : before + len(some)] = of_column
+        return Runs(starts, masks, firsts, steps, multiple)
 
     def _size(self, groups: np.ndarray) -> int:
         """How many terms some groups have."""
-        return int((self.starts[(groups + 1) * self.width] - self.starts[groups * self.width]).sum())
+        lengths = self.starts[(groups + 1) * self.width] - self.starts[groups * self.width]
+        return int(lengths.sum(dtype=np.int64))
 
     def _part(self, steps: tuple[int, ...], groups: np.ndarray, multiple: int) -> tuple[np.ndarray, ...]:
         """Where the runs of each group end, their masks, and per column what they read first."""

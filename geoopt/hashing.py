@@ -68,6 +68,8 @@ def hashes_of_counts(own: np.uint64, kinds: np.ndarray, counts: list[np.ndarray]
         return np.zeros(0, np.uint64)
     low = [int(c.min()) for c in counts]
     spans = [int(c.max()) - least + 1 for c, least in zip(counts, low, strict=True)]
+    if all(span == 1 for span in spans):
+        return _combined_counts(own, kinds, [np.array([least]) for least in low])
     if np.prod(spans, dtype=float) > MANY_COMBINATIONS:
         return _combined_counts(own, kinds, counts)
     code = np.zeros(len(counts[0]) if counts else 1, np.min_scalar_type(int(np.prod(spans, dtype=int))))
@@ -76,7 +78,7 @@ def hashes_of_counts(own: np.uint64, kinds: np.ndarray, counts: list[np.ndarray]
         np.add(code, count - least, out=code, casting="unsafe")
     every = np.unravel_index(np.arange(np.prod(spans, dtype=int)), spans) if counts else []
     table = _combined_counts(own, kinds, [e + least for e, least in zip(every, low, strict=True)])
-    return table[code] if len(table) > 1 else table
+    return table[code]
 
 
 def _combined_counts(own: np.uint64, kinds: np.ndarray, counts: list[np.ndarray]) -> np.ndarray:

@@ -52,7 +52,7 @@ class Times:
 
     def __init__(self, layout: Layout):
         self.variables = layout.variables
-        self.read = {home.place.buffer for home in layout.homes}
+        self.read = {home.place.buffer for home in layout.homes}  # the buffers that kernels may read
         self.stored = [np.zeros(n, np.float32) for n in (*layout.output_sizes, layout.workspace_size)]
         self.reordered: set[int] = set()  # inputs in poor order, whose rows have got a better one
         self._inputs: dict[int, np.ndarray] = {}
@@ -81,9 +81,8 @@ class Times:
 
     def record(self, buffer: int, column: Ids, times: np.ndarray, loop: Loop | None) -> None:
         """Members with these times write these entries, one or as many as they have terms in a loop."""
-        if buffer in self.read:
-            listed = times if loop is None else np.repeat(times, loop.counts)
-            self.stored[buffer - len(self.variables)][column.to_array()] = listed
+        listed = times if loop is None else np.repeat(times, loop.counts)
+        self.stored[buffer - len(self.variables)][column.to_array()] = listed
 
     def _lanes(self, buffer: int) -> int:
         """Entries per row of an input."""
@@ -133,10 +132,12 @@ def member_order(kernel: Kernel, times: Times, address: Address, longest: int, b
     reached, is_far = np.zeros(kernel.size, np.float32), np.zeros(kernel.size, bool)
     has_runs = any(loop.has_runs for loop in kernel.loops)
     if by_time:
+        read_later = [w for places in kernel.writes for w in places if w.buffer in times.read and not w.adds]
         if not has_runs:
             times.reorder_inputs(kernel, address)
-        reached, is_far = _reads(kernel, times, address)
-        for write in (w for places in kernel.writes for w in places if not w.adds):
+        if not has_runs or read_later:
+            reached, is_far = _reads(kernel, times, address)
+        for write in read_later:
             loop = None if write.loop is None else kernel.loops[write.loop]
             times.record(write.buffer, write.position, reached, loop)
     if has_runs:  # what neighbours share is worth more than a better order

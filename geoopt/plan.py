@@ -12,7 +12,6 @@ from .template import Expression, bottom_up, evaluate_template, listing
 
 KERNEL, BEGIN, END, COLUMN, FIRST_STRIP, SHIFT, APART, FIELDS = range(8)  # columns of the table of tasks
 STRIP = 16  # members whose terms lie together in the columns of a loop: no vector is wider
-RUNS = 4  # runs read at once: each strip has a multiple of them
 ROW_TERMS = 8  # the most entries of a row
 WRITES = {0: "=", 1: "+=", -1: "-="}  # by how often a write adds its value
 JOINT_SUMS = 12  # the most sums of one loop, so that their totals stay in registers
@@ -80,7 +79,7 @@ class PlannedLoop:
     terms : of all members, without copies
     width : the members of a strip; 1 leaves the terms member by member, for `runs` to find what they share
     masks : the table with a mask per run, a bit for each member of the strip that has a term in it; then columns have
-        one entry per run, and empty runs fill strips up to multiples of `RUNS`
+        one entry per run, and empty runs fill strips up to multiples of those read ``at_once``
     """
 
     starts: int
@@ -88,6 +87,7 @@ class PlannedLoop:
     terms: int
     width: int = STRIP
     masks: int | None = None
+    at_once: int = 1
 
     @property
     def is_by_member(self) -> bool:

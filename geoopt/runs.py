@@ -17,9 +17,11 @@ import numpy as np
 
 from .expansion import Runs, runs_of
 from .parts import Part, Split
-from .plan import RUNS, Access, Plan, PlannedKernel, PlannedLoop
+from .plan import Access, Plan, PlannedKernel, PlannedLoop
 from .schedule import Schedule
 from .tables import Tables
+
+AT_ONCE = (4, 2)  # runs that kernels read at once, if groups have enough of them
 
 
 def runs(schedule: Schedule, lanes: int) -> Schedule:
@@ -44,12 +46,15 @@ class _Run:
         tables = dict.fromkeys(a.table for a in kernel.reads if a.loop == number and a.table is not None)
         self.place = {table: i for i, table in enumerate(tables)}
         columns = [plan.table(t) for t in tables] or [np.zeros(self.planned.terms, np.int32)]
-        self.runs: Runs = runs_of(columns, plan.table(self.planned.starts), lanes, RUNS)
+        self.runs: Runs = runs_of(columns, plan.table(self.planned.starts), lanes, AT_ONCE)
 
     def loop(self, tables: Tables) -> PlannedLoop:
         starts = self.runs.starts
         starts = starts.astype(np.int32 if starts[-1] < 2**31 else np.int64)
-        return PlannedLoop(tables.number(starts), None, self.planned.terms, self.lanes, tables.number(self.runs.masks))
+        masks = tables.number(self.runs.masks)
+        return PlannedLoop(
+            tables.number(starts), None, self.planned.terms, self.lanes, masks, at_once=self.runs.at_once
+        )
 
     def access(self, access: Access, tables: Tables) -> Access:
         column = self.place[access.table]  # type: ignore[index]

@@ -136,7 +136,7 @@ class Structure:
         by runs all do.
         """
         if node.index in self.cut.runs:
-            return [np.where(c > 0, MANY, c) for c in counts]
+            return [np.broadcast_to(np.int32(MANY), c.shape) if c.all() else np.where(c > 0, MANY, c) for c in counts]
         limit = self.cut.options.unrolled_terms
         return [
             c if c.max(initial=0) <= limit else np.where(c > (limit if _is_mostly(c, limit) else 0), MANY, c)

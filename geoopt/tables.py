@@ -10,17 +10,25 @@ SAMPLE = 64  # entries that are looked at before whole arrays are compared
 
 
 class Tables:
-    """Collects arrays; the first gets the buffer number ``first``."""
+    """Collects arrays; the first gets the buffer number ``first``. Arrays are kept, and not to be written to."""
 
     def __init__(self, first: int):
         self.first = first
         self.arrays: list[np.ndarray] = []
         self._known: dict[tuple, list[int]] = {}
+        self._columns: dict[tuple, list[int]] = {}
 
     def column(self, buffer: int, entries: np.ndarray, loop: int | None) -> Access:
         """The access to listed entries; columns that differ by a constant share a table (address coherence)."""
-        first = int(entries[0]) if len(entries) else 0
-        return Access(buffer, first, 0, self.number(entries - entries.dtype.type(first)), loop)
+        some = entries[:: max(len(entries) // SAMPLE, 1)]
+        alike = self._columns.setdefault((entries.dtype.str, entries.shape, (some - some[:1]).tobytes()), [])
+        for number in alike:
+            known = self.arrays[number - self.first]
+            by = int(entries[0]) - int(known[0]) if len(entries) else 0
+            if known is entries or (entries - known == by).all():
+                return Access(buffer, by, 0, number, loop)
+        alike.append(self._added(np.require(entries, requirements=["C", "W"])))  # compiled code for one type of array
+        return Access(buffer, 0, 0, alike[-1], loop)
 
     def constants(self, values: np.ndarray, loop: int | None) -> Access:
         """The access to constants that vary from member to member, or from term to term."""
@@ -35,9 +43,12 @@ class Tables:
             known = self.arrays[number - self.first]
             if known is array or np.array_equal(_bits(known), _bits(array)):
                 return number
-        alike.append(self.first + len(self.arrays))
-        self.arrays.append(array)
+        alike.append(self._added(array))
         return alike[-1]
+
+    def _added(self, array: np.ndarray) -> int:
+        self.arrays.append(array)
+        return self.first + len(self.arrays) - 1
 
 
 def _bits(array: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import geoopt
 from geoopt.meshes import bumpy
@@ -53,3 +54,17 @@ def test_rotations_have_one_column_per_neighbour_in_the_right_hand_side_of_arap(
     for kernel in plan.kernels:
         in_loop = [a for a in kernel.reads if a.buffer == plan.workspace and a.loop is not None]
         assert len({(a.table, a.base) for a in in_loop}) <= 1
+
+
+def test_values_whose_room_is_not_taken_over_stay_in_their_own_order():
+    matrices = [sp.random_array((2000, 2000), density=0.003, format="csr", rng=k) for k in range(3)]
+    found = records(lambda A, B, C: (A + B) @ (A @ B + C), *matrices)
+    assert found["allocate"].plan is found["place"] or found["allocate"].plan is found["schedule"].plan
+    [written] = {a.lane for places in writes_to_workspace(found["allocate"].plan) for a in places}
+    assert written is None  # where rows of the right matrix are whole runs, though three kernels write them
+
+
+def test_values_whose_room_is_taken_over_share_it():
+    V, F = bumpy(50_000)
+    found = records(cotan_laplacian, V, F)
+    assert found["allocate"].plan.workspace_size < found["place"].workspace_size / 4

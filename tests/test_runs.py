@@ -78,6 +78,17 @@ def test_a_product_has_few_runs():
     assert int(np.bitwise_count(plan.table(loop.masks)).sum()) == loop.terms
 
 
+@pytest.mark.parametrize(("runs", "at_once"), [([6, 7, 8], 4), ([2, 2, 6], 2), ([5, 5, 2], 2)])
+def test_fewer_runs_are_read_at_once_where_many_would_be_made_up(runs, at_once):
+    counts = np.array(runs * 20)
+    starts = np.repeat(np.append(0, np.cumsum(counts)[:-1]), 8)  # in each group the first member has all terms ...
+    starts = np.append(np.where(np.arange(len(starts)) % 8, starts + np.repeat(counts, 8), starts), counts.sum())
+    terms = np.arange(counts.sum(), dtype=np.int32)
+    found = runs_of([terms, 2 * terms], starts, 8, (4, 2))  # ... and each of them is a run
+    assert found.at_once == at_once
+    np.testing.assert_array_equal(np.diff(found.starts), -(-counts // at_once) * at_once)
+
+
 def test_columns_by_runs_are_small():
     A = laplacian(torus(10_000))
     by_run = sum(t.nbytes for t in loops(cube, A, stage="compress")[1].tables)

@@ -14,7 +14,6 @@ from ..plan import (
     END,
     FIELDS,
     FIRST_STRIP,
-    RUNS,
     SHIFT,
     STRIP,
     Joint,
@@ -225,7 +224,7 @@ class _Body(Functions, Rows, Additions, Prefetch):
         outside, self.inner, self.loop = self.values, [], joint.loop
         self.start, self.term = f"%{tag}.from", f"%{tag}.t"
         totals = [f"%{tag}.a{k}" for k in range(len(terms))]
-        for copy in range(1 if planned.masks is None else RUNS):
+        for copy in range(planned.at_once):
             self.values = dict(outside)
             has_term = None  # where all lanes have
             if planned.masks is not None:
@@ -237,7 +236,7 @@ class _Body(Functions, Rows, Additions, Prefetch):
         for i in joint.roots:
             self._stores(i, self.value(self.kernel.roots[i]))
         inner, self.inner, self.loop, self.values = self.inner, None, None, outside
-        self._looped(tag, bounds, STRIP if planned.masks is None else RUNS, inner, totals)
+        self._looped(tag, bounds, STRIP if planned.masks is None else planned.at_once, inner, totals)
         self.values |= {self._key(e): f"%{tag}.a{k}" for k, e in enumerate(joint.sums)}
         self.write_rows(joint.loop)
 
