@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import geoopt
+from geoopt.codegen import llvm_prefetch
 from geoopt.expansion import runs_of
 from geoopt.meshes import bumpy, torus
 from geoopt.operators import cotan_laplacian
@@ -215,3 +216,17 @@ def test_what_simplification_leaves_of_a_term(term):
     options = geoopt.Options(assume="finite", **WIDE)
     program = geoopt.compile(summed, A.data, options=options)
     np.testing.assert_allclose(program(A.data), summed(A.data), rtol=1e-11, atol=1e-12)
+
+
+def test_runs_of_large_buffers_in_no_order_are_fetched_ahead(monkeypatch):
+    random, mesh = sp.random_array((5000, 5000), density=0.0012, format="csr", rng=0), laplacian(torus(3000))
+
+    def fetches(A):
+        program = geoopt.compile(cube, A, options=geoopt.Options(**WIDE))
+        np.testing.assert_allclose(program(A).data, sp.csr_array(cube(A)).sorted_indices().data, rtol=1e-11, atol=1e-12)
+        return program.source().count("call void @llvm.prefetch")
+
+    known = fetches(random), fetches(mesh)
+    monkeypatch.setattr(llvm_prefetch, "LARGE", 0)
+    assert fetches(random) > known[0]  # its rows are read in no order
+    assert fetches(mesh) == known[1]  # narrow columns tell that neighbours read neighbours

@@ -230,6 +230,7 @@ class _Body(Functions, Rows, Additions, Prefetch):
             if planned.masks is not None:
                 self.start = self.let(f"add i64 %{tag}.from, {copy}", self._current())
                 has_term = self.run_mask = self._mask_of_run(planned.masks)
+                self.prefetch_run(joint.loop)
             elif counts is not None:
                 has_term = self._is_below(counts)
             totals = self._accumulated(totals, [self.value(e) for e in terms], has_term)

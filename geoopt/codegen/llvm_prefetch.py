@@ -6,6 +6,9 @@ from ..plan import ROW_TERMS
 from .llvm_memory import Memory
 
 AHEAD = 96  # members between a prefetch and its use: a memory latency's worth of work
+RUNS_AHEAD = 64  # runs between a prefetch and its use
+NARROW = 2  # bytes of an entry of a column that `compress` could make narrow
+LARGE = 8 << 20  # bytes that do not stay in a cache
 FOLLOWED = 16  # columns that hardware fetches ahead by itself
 
 
@@ -47,6 +50,18 @@ class Prefetch(Memory):
                     at = self._address(access, entries[access.table, lane], access.offset + offset, frozenset())
                     self._fetch(at, is_write)
 
+    def prefetch_run(self, loop: int) -> None:
+        """In a loop by runs, fetch what a later run reads of a large buffer, where reads of a task are too far apart
+        for narrow columns."""
+        plan, loops = self.plan, frozenset({loop})
+        sizes = [*plan.variable_sizes, *plan.output_sizes, plan.workspace_size]
+        reads = {a.table: a for a in self.kernel.reads if a.loop == loop and a.stride and a.table is not None}
+        for table, access in reads.items():
+            is_far = plan.table(table).itemsize > NARROW and sizes[access.buffer] * self.v.dtype.itemsize > LARGE
+            if self.v.prefetches and is_far:
+                entry = self._entry(access, self.let(f"add i64 {self.start}, {RUNS_AHEAD}", loops), loops)
+                self._fetch(self._address(access, entry, access.offset, loops), 0, loops)
+
     def _prefetch_columns(self) -> None:
         """Fetch ahead in the columns, where there are more of them than hardware follows."""
         kernel, workspace = self.kernel, self.plan.workspace
@@ -63,6 +78,6 @@ class Prefetch(Memory):
             at = self.let(f"getelementptr {kind}, ptr {column}, i64 {i}")
             self._fetch(at, 0)
 
-    def _fetch(self, at: str, is_write: int) -> None:
+    def _fetch(self, at: str, is_write: int, loops: frozenset[int] = frozenset()) -> None:
         self.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        self.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 {is_write}, i32 3, i32 1)")
+        self.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 {is_write}, i32 3, i32 1)", loops)
