@@ -176,7 +176,7 @@ def _lower(matrix: SparseMatrix) -> SparseMatrix:
 def _mirrored(lower: SparseMatrix) -> SparseMatrix:
     """The symmetric matrix of a lower triangle."""
     pattern, order = mirrored(lower.pattern)
-    return SparseMatrix(pattern, lower.data[order])
+    return SparseMatrix(pattern, lower.data.listed(order))
 
 
 def _product(what: str, left: SparseMatrix, right: SparseMatrix, rows: int) -> SparseMatrix:

@@ -30,6 +30,20 @@ def listed(offset: int, steps: tuple[int, int], base: np.ndarray, width: int, pl
     return out
 
 
+def histogram(numbers: np.ndarray) -> np.ndarray:
+    """How often each number from 0 on is among some (k,), up to the greatest."""
+    counts = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
+    _count(numbers, counts)
+    return counts
+
+
+def places_of(number: int, numbers: np.ndarray, count: int, dtype: np.dtype) -> np.ndarray:
+    """The ``count`` places at which a number is among some (k,)."""
+    out = np.empty(count, dtype)
+    _find(number, numbers, out)
+    return out
+
+
 def has_repeats(places: np.ndarray) -> bool:
     """Whether a number is among some integers (k,) twice; fast where they are dense."""
     if places.size < FEW:
@@ -38,6 +52,21 @@ def has_repeats(places: np.ndarray) -> bool:
     if high - low >= SPARSE * places.size:
         return len(np.unique(places)) < len(places)
     return high - low + 1 < places.size or _repeats(places, low, np.zeros((high - low) // 64 + 1, np.uint64))
+
+
+@numba.njit(cache=True, nogil=True)
+def _count(numbers, counts):
+    for number in numbers:
+        counts[number] += 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _find(number, numbers, out):
+    at = 0
+    for place in range(len(numbers)):
+        if numbers[place] == number:
+            out[at] = place
+            at += 1
 
 
 @numba.njit(cache=True, nogil=True)

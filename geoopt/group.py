@@ -17,7 +17,7 @@ import numpy as np
 
 from .decompose import Cut
 from .errors import InternalError
-from .gathers import has_repeats, taken
+from .gathers import has_repeats, histogram, places_of, taken
 from .graph import Node
 from .hashing import combined, content, digest, positions_by_value
 from .ids import Ids
@@ -212,8 +212,10 @@ def _by_copies(values: np.ndarray, bound: int) -> Iterator[tuple[Ids, list[Ids]]
     """For each number of times that values occur: these values, and where their first, second, ... copies are."""
     order, offsets = sorting(values, bound)
     counts = np.diff(offsets)
-    for copies in np.flatnonzero(np.bincount(counts)[1:]) + 1:
-        members = np.flatnonzero(counts == copies).astype(values.dtype)
+    for copies, count in enumerate(histogram(counts)):
+        if not copies or not count:
+            continue
+        members = places_of(copies, counts, count, values.dtype)
         firsts = taken(offsets, members)
         yield Ids.explicit(members), [Ids.explicit(taken(order, firsts, c)) for c in range(copies)]
 

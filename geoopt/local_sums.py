@@ -118,7 +118,7 @@ def _is_repeated(traced: Traced, node: Node) -> bool:
         return False
     some = int(node.offsets[: SAMPLE + 1][-1])
     element, _ = _elements(targets, node.operands[0][:some].to_array())
-    segment = np.searchsorted(node.offsets, np.arange(some), side="right")
+    segment = np.searchsorted(node.offsets[: SAMPLE + 1], np.arange(some), side="right")
     return np.unique(np.stack([segment, element]), axis=1).shape[1] < some
 
 

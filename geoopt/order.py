@@ -21,8 +21,8 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from .cores import divided
-from .gathers import taken
-from .ids import Ids
+from .gathers import histogram, taken
+from .ids import Ids, id_dtype
 from .kernel import Kernel, Leaf, Loop
 from .layout import Layout
 from .patterns import ranges
@@ -145,12 +145,10 @@ def member_order(kernel: Kernel, times: Times, address: Address, longest: int, b
     buckets = -(-kernel.size // longest)
     counts = _count_classes(kernel)
     classes = int(counts.max(initial=0)) + 1
-    reached *= buckets
-    key = np.minimum(reached, buckets - 1).astype(np.int32)
-    key = ((2 * key + is_far) * 2 + _has_long_row(kernel)) * np.int32(classes) + counts
-    members = np.empty(kernel.size, np.int32 if kernel.size < 2**31 else np.int64)
+    key, members = np.empty(kernel.size, np.int32), np.empty(kernel.size, id_dtype(kernel.size))
+    _set_keys(reached, buckets, is_far, _has_long_row(kernel), counts, classes, key)
     _sort_by_key(key, np.zeros(4 * max(buckets, 1) * classes + 1, np.int64), members)
-    moved = np.abs(members - np.arange(len(members), dtype=members.dtype)).max(initial=0)
+    moved = _farthest(members)
     if classes == 1 and moved <= NEAR:  # whole tasks, and not cut at buckets
         return Order(None, *_runs(key % 4, longest))
     return Order(members if moved else None, *_runs(taken(key, members) // classes, longest))
@@ -222,7 +220,7 @@ def _ranks(counts: np.ndarray) -> np.ndarray:
     """Small numbers that are equal where the counts are, and in their order."""
     if counts.max(initial=0) > len(counts):
         return np.unique(counts, return_inverse=True)[1].astype(np.int32)
-    rank = np.cumsum(np.bincount(counts) > 0, dtype=np.int32) - 1
+    rank = np.cumsum(histogram(counts) > 0, dtype=np.int32) - 1
     return taken(rank, counts)
 
 
@@ -249,6 +247,23 @@ def _advance(reached, times, entries, offsets):
     for i in range(len(offsets) - 1):
         for t in range(offsets[i], offsets[i + 1]):
             reached[i] = max(reached[i], times[entries[t]])
+
+
+@numba.njit(cache=True, nogil=True)
+def _set_keys(reached, buckets, is_far, is_long, counts, classes, keys):
+    """By bucket of time, those that are far behind the others, by row, by class of numbers of terms."""
+    for i in range(len(keys)):
+        bucket = min(int(reached[i] * buckets), buckets - 1)
+        keys[i] = ((2 * bucket + is_far[i]) * 2 + is_long[i]) * classes + counts[i]
+
+
+@numba.njit(cache=True, nogil=True)
+def _farthest(members):
+    """By how many places any member has moved."""
+    moved = 0
+    for i in range(len(members)):
+        moved = max(moved, abs(members[i] - i))
+    return moved
 
 
 @numba.njit(cache=True, nogil=True)

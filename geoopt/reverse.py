@@ -262,4 +262,4 @@ def _collected(node: Node, positions: np.ndarray, values: list[Symbolic]) -> Sym
         spread[positions] = ids.to_array()
         return Symbolic(graph, Ids.spaced(spread.reshape(node.shape)))
     order, offsets = sorting(positions.astype(id_dtype(node.size), copy=False), node.size)
-    return segment_sum(Symbolic(graph, ids.compose(Ids.explicit(order))), offsets).reshape(node.shape)
+    return segment_sum(Symbolic(graph, ids).listed(order), offsets).reshape(node.shape)

@@ -16,7 +16,6 @@ from .array_moving import concatenate
 from .coordinates import Sorted, from_coordinates
 from .errors import ArgumentError
 from .graph import Graph
-from .ids import Ids
 from .patterns import Pattern
 from .sparse_matrix import SparseMatrix, constant
 from .sums import segment_sum
@@ -135,5 +134,5 @@ def _symbolic_from_triplets(rows: np.ndarray, cols: np.ndarray, values: Symbolic
 def summed(entries: Sorted, values: Symbolic) -> SparseMatrix:
     """The matrix of entries whose values are given, those at one place summed. values : in C order, as counted"""
     pattern, order, offsets = entries
-    data = values.ravel() if isinstance(order, slice) else values.view(values.ids.compose(Ids.explicit(order)))
+    data = values.ravel() if isinstance(order, slice) else values.listed(order)
     return SparseMatrix(pattern, data if offsets is None else segment_sum(data, offsets))

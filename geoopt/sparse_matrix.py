@@ -243,13 +243,8 @@ def multiplied(factors: tuple[SparseMatrix, ...]) -> SparseMatrix:
     cut = _best_cut([f.pattern for f in factors]) if len(factors) > 2 else 1
     left, right = multiplied(factors[:cut]), multiplied(factors[cut:])
     pattern, from_left, from_right, offsets = product(left.pattern, right.pattern)
-    terms = _listed(left.data, from_left) * _listed(right.data, from_right)
+    terms = left.data.listed(from_left) * right.data.listed(from_right)
     return SparseMatrix(pattern, segment_sum(terms, offsets) if pattern.nnz < len(from_left) else terms)
-
-
-def _listed(values: Symbolic, places: np.ndarray) -> Symbolic:
-    """``values[places]`` for valid places, which nobody writes to: they are not copied."""
-    return values.view(values.ids.compose(Ids.explicit(places)))
 
 
 def _best_cut(patterns: list[Pattern]) -> int:

@@ -111,6 +111,10 @@ class Symbolic(NDArrayOperatorsMixin):
         """Other ids of the same graph, as a new array."""
         return symbolic(self._graph, ids, self._is_bool)
 
+    def listed(self, places: np.ndarray) -> Symbolic:
+        """``self.ravel()[places]`` for valid places (k,), which nobody writes to from then on: they are not copied."""
+        return self.view(self.ids.compose(Ids.explicit(places)))
+
     def sharing(self, derive: Callable[[Ids], Ids], derived: Ids | None = None) -> Symbolic:
         """What NumPy would return as a view of the same memory; ``derived`` are the ids now, where they are known."""
         result = self.view(derive(self.ids) if derived is None else derived)
