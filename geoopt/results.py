@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -115,6 +114,7 @@ def _sparse(result: SparseMatrix, arrays: list[Symbolic]) -> tuple[Rebuild, Coll
 
 def with_values(pattern: Any, values: Any) -> Any:
     """A matrix that shares a pattern's index arrays; checking them again would cost more than small kernels."""
-    matrix = copy.copy(pattern)
+    matrix = object.__new__(type(pattern))
+    matrix.__dict__.update(pattern.__dict__)
     matrix.data = values
     return matrix
