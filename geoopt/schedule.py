@@ -10,22 +10,26 @@ another thread's part come afterwards, level by level, with a barrier between le
 
 Tasks may add to the same entry. They do so in an order that does not depend on the number of threads: the sweep
 is cut into fixed ranges; those within a range come first, then those near the border of two ranges, which cannot
-meet those near other borders, then the rest. Several workers share the ranges.
+meet those near other borders, then the rest. Several workers share the ranges. Where the entries are written in an
+order that the tasks do not follow, as on a mesh whose numbering has no order, ranges are of the tasks' own sweep, and
+they meet those that add to the same entries.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numba
 import numpy as np
 
 from .errors import InternalError
 from .plan import KERNEL, STRIP, Plan, PlannedKernel
-from .writers import Writers
+from .writers import Writers, entries
 
 PRELUDE, LOCAL, LATER = 0, 1, 2  # phases of tasks; later ones go on from there
 TURNS = 3  # phases of a later step: for additions within a range, near the border of two, and elsewhere
 MOSTLY_LOCAL, EVEN = 0.9, 1.3  # shares of a kernel's work that is local, and of a worker's in that on average
+APART = 0.25  # share of additions that wait for all others, from which on they are in another order than the entries
 RANGE_TASKS = 10  # tasks that add to one range of the sweep, so that few of them belong to two ranges ...
 MOST_RANGES = 64  # ... but not more ranges than this: as many threads can add at once
 
@@ -90,7 +94,8 @@ def _adds(plan: Plan) -> np.ndarray:
 class _Sweep:
     """When the sweep over the mesh touches what each task needs, and so when the task may run.
 
-    first, last : from 0 to 1, through all its dependencies;  low, high : their ranges;  worker : that of both
+    when : from 0 to 1, in its kernel;  first, last : through all its dependencies;  low, high : their ranges
+    worker : that of both
     phase : PRELUDE for what single values need that others read everywhere; LOCAL for tasks that need one worker's
         ranges only; the others come later, step by step
     needs : tasks that read the workspace, and the task that wrote what each reads
@@ -101,11 +106,16 @@ class _Sweep:
         count = len(plan.tasks)
         self.work = _work(plan)
         self.levels = np.array([k.level for k in plan.kernels], np.int64)[plan.tasks[:, KERNEL]]
-        self.first, self.last = np.zeros(count), np.zeros(count)
+        self.when, self.first, self.last = np.zeros(count, np.float32), np.zeros(count), np.zeros(count)
         self.low, self.high, self.worker = (np.zeros(count, np.int64) for _ in range(3))
         self.phase = np.full(count, LOCAL)
         self.needs: list[tuple[np.ndarray, np.ndarray]] = []
         self._last_addition = 0  # the last step of additions so far
+        self._met: tuple[np.ndarray, np.ndarray] | None = None  # the times of additions by those that they meet
+        self._is_apart: bool | None = None  # whether those count
+        for mine in plan.rows_of_kernels():
+            done = np.cumsum(self.work[mine])
+            self.when[mine] = (done - self.work[mine]) / max(done[-1] if len(done) else 1.0, 1.0)
         writers = Writers(plan)
         for number, mine in enumerate(plan.rows_of_kernels()):
             self._kernel(plan.kernels[number], mine, writers)
@@ -120,8 +130,7 @@ class _Sweep:
         if not late and kernel.size <= STRIP and not kernel.added:
             self.phase[mine] = PRELUDE
             return
-        done = np.cumsum(self.work[mine])
-        when = (done - self.work[mine]) / max(done[-1] if len(done) else 1.0, 1.0)
+        when = self.when[mine]
         self.first[mine], self.last[mine] = (1.0, 0.0) if late else (when, when)
         step = np.full(len(self.phase), kernel.level)
         for busy, start, writer in late:
@@ -130,7 +139,39 @@ class _Sweep:
             after = np.maximum.reduceat(self.phase[writer], start)
             step[busy] = np.maximum(step[busy], np.where(after > LOCAL, (after - LATER) // TURNS + 1, 0))
         self.last[mine] = np.maximum(self.first[mine], self.last[mine])
+        if kernel.added and self._adds_apart(mine):
+            first, last = self._met or self._meetings()
+            self.first[mine], self.last[mine] = first[mine], last[mine]
+            step[mine] = np.maximum(step[mine], kernel.level + 1)  # after all that writes
         self._place(kernel, mine, step[mine])
+
+    def _adds_apart(self, mine: np.ndarray) -> bool:
+        """Whether many of the first additions would meet others almost anywhere, as far as those tell that wrote the
+        entries: these are in another order."""
+        if self._is_apart is None:
+            work = np.bincount(self._turns(mine), self.work[mine], TURNS)
+            self._is_apart = bool(work[-1] > APART * work.sum())
+        return self._is_apart
+
+    def _meetings(self) -> tuple[np.ndarray, np.ndarray]:
+        """For tasks that add, when the first and the last task runs that adds to one of their entries."""
+        plan = self.plan
+        adding = [(k, mine) for k, mine in zip(plan.kernels, plan.rows_of_kernels(), strict=True) if k.added]
+        met: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # by buffer, of its entries
+        listed = []
+        for kernel, mine in adding:
+            ends = np.cumsum(plan.entries_of_tasks(mine, None))
+            for access in kernel.added:
+                size = plan.output_sizes[access.buffer - len(plan.variable_sizes)]
+                times = met.setdefault(access.buffer, (np.ones(size, np.float32), np.zeros(size, np.float32)))
+                listed.append((np.arange(size, dtype=np.int32)[entries(plan, access, kernel.size)], ends, mine, times))
+        for where, ends, mine, times in listed:
+            _meet(where, ends, self.when[mine], *times)
+        first, last = self.when.copy(), self.when.copy()
+        for where, ends, mine, times in listed:
+            _reach(where, ends, mine, *times, first, last)
+        self._met = first, last
+        return self._met
 
     def _is_lopsided(self, local: np.ndarray, whole: float) -> bool:
         """Whether some workers would wait for others that run most of what is local, while much is not."""
@@ -139,8 +180,7 @@ class _Sweep:
 
     def _place(self, kernel: PlannedKernel, mine: np.ndarray, step: np.ndarray) -> None:
         """The ranges, workers and phases of a kernel's tasks, whose times are known."""
-        first, last = self.first[mine] * self.ranges, self.last[mine] * self.ranges
-        low, high = (np.minimum(t, self.ranges - 1).astype(np.int64) for t in (first, last))
+        low, high = self._of_ranges(mine)
         self.low[mine], self.high[mine] = low, high
         self.worker[mine] = low * self.workers // self.ranges
         is_local = (self.worker[mine] == high * self.workers // self.ranges) & (step == kernel.level)
@@ -148,12 +188,23 @@ class _Sweep:
         if not kernel.added and self._is_lopsided(mine[is_local], self.work[mine].sum()):
             is_local[:] = False  # later, all workers share them
         if kernel.added:
-            turn = np.minimum(high - low, 1)
-            turn[(turn > 0) & ((first < high - 0.5) | (last >= high + 0.5))] = 2
+            turn = self._turns(mine)
             is_local &= turn < 2
             self._last_addition = max(int(step.max(initial=0)), self._last_addition)
             step = np.full(len(mine), self._last_addition)
         self.phase[mine] = np.where(is_local, LOCAL, LATER + TURNS * step + turn)
+
+    def _of_ranges(self, mine: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The first and the last range of some tasks."""
+        low, high = (np.minimum(t[mine] * self.ranges, self.ranges - 1) for t in (self.first, self.last))
+        return low.astype(np.int64), high.astype(np.int64)
+
+    def _turns(self, mine: np.ndarray) -> np.ndarray:
+        """When some additions come: 0 those within a range, 1 near the border of two, 2 elsewhere."""
+        (low, high), first, last = self._of_ranges(mine), self.first[mine], self.last[mine]
+        turn = np.minimum(high - low, 1)
+        turn[(turn > 0) & ((first * self.ranges < high - 0.5) | (last * self.ranges >= high + 0.5))] = 2
+        return turn
 
 
 def _chains(sweep: _Sweep) -> np.ndarray:
@@ -184,3 +235,26 @@ def _even(work: np.ndarray, chain: np.ndarray, workers: int) -> np.ndarray:
     total = np.concatenate([[0.0], np.cumsum(work)])
     inner = np.searchsorted(total[starts], total[-1] * np.arange(1, workers) / workers)
     return np.concatenate([[0], np.append(starts, len(work))[inner], [len(work)]])
+
+
+@numba.njit(cache=True, nogil=True)
+def _meet(listed, ends, when, first, last):
+    """Move when entries are added to first and last. listed, ends : the entries of tasks, and where each task's end"""
+    begin = 0
+    for task in range(len(ends)):
+        for k in range(begin, ends[task]):
+            first[listed[k]] = min(first[listed[k]], when[task])
+            last[listed[k]] = max(last[listed[k]], when[task])
+        begin = ends[task]
+
+
+@numba.njit(cache=True, nogil=True)
+def _reach(listed, ends, tasks, first_met, last_met, first, last):
+    """Move when tasks meet any other first and last. first_met, last_met : of entries;  listed, ends : see `_meet`"""
+    begin = 0
+    for number in range(len(ends)):
+        task = tasks[number]
+        for k in range(begin, ends[number]):
+            first[task] = min(first[task], first_met[listed[k]])
+            last[task] = max(last[task], last_met[listed[k]])
+        begin = ends[number]
