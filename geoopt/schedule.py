@@ -17,6 +17,7 @@ they meet those that add to the same entries.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numba
@@ -30,7 +31,7 @@ PRELUDE, LOCAL, LATER = 0, 1, 2  # phases of tasks; later ones go on from there
 TURNS = 3  # phases of a later step: for additions within a range, near the border of two, and elsewhere
 MOSTLY_LOCAL, EVEN = 0.9, 1.3  # shares of a kernel's work that is local, and of a worker's in that on average
 APART = 0.25  # share of additions that wait for all others, from which on they are in another order than the entries
-RANGE_TASKS = 10  # tasks that add to one range of the sweep, so that few of them belong to two ranges ...
+RANGE_TASKS = 20  # tasks that add to one range of the sweep, so that few of them belong to two ranges ...
 MOST_RANGES = 64  # ... but not more ranges than this: as many threads can add at once
 
 
@@ -83,7 +84,10 @@ def _ranges(plan: Plan, workers: int) -> int:
     """Into how many parts the sweep is cut. Where tasks add to what others wrote, the order in which they do so
     depends on the parts, so that these must not depend on the number of workers."""
     adding = int(_adds(plan).sum())
-    return int(np.clip(adding // RANGE_TASKS, 1, MOST_RANGES)) if adding else workers
+    if not adding:
+        return workers
+    even = 2 ** round(math.log2(max(adding / RANGE_TASKS, 1)))  # mostly a multiple of the number of workers
+    return min(even, MOST_RANGES)
 
 
 def _adds(plan: Plan) -> np.ndarray:
