@@ -31,7 +31,7 @@ PRELUDE, LOCAL, LATER = 0, 1, 2  # phases of tasks; later ones go on from there
 TURNS = 3  # phases of a later step: for additions within a range, near the border of two, and elsewhere
 MOSTLY_LOCAL, EVEN = 0.9, 1.3  # shares of a kernel's work that is local, and of a worker's in that on average
 APART = 0.25  # share of additions that wait for all others, from which on they are in another order than the entries
-RANGE_TASKS = 20  # tasks that add to one range of the sweep, so that few of them belong to two ranges ...
+RANGE_TASKS = 10  # tasks that add to one range of the sweep, so that few of them belong to two ranges ...
 MOST_RANGES = 64  # ... but not more ranges than this: as many threads can add at once
 
 
@@ -155,6 +155,8 @@ class _Sweep:
         if self._is_apart is None:
             work = np.bincount(self._turns(mine), self.work[mine], TURNS)
             self._is_apart = bool(work[-1] > APART * work.sum())
+            if self._is_apart:  # such tasks reach farther: of wider ranges, as few belong to two
+                self.ranges = max(self.ranges // 2, min(self.ranges, 4))
         return self._is_apart
 
     def _meetings(self) -> tuple[np.ndarray, np.ndarray]:
@@ -173,7 +175,7 @@ class _Sweep:
             _meet(where, ends, self.when[mine], *times)
         first, last = self.when.copy(), self.when.copy()
         for where, ends, mine, times in listed:
-            _reach(where, ends, mine, *times, first, last)
+            _reach(where, ends, mine, times[0], times[1], first, last)
         self._met = first, last
         return self._met
 
