@@ -1,7 +1,8 @@
 """Stage `allocate`: where intermediates live, and for how long.
 
 Takes: `Schedule` whose plan gives every intermediate an entry of its own.
-Gives: `Schedule` with the same tasks, whose intermediates share a smaller workspace.
+Gives: `Schedule` with the same tasks, whose intermediates share a smaller workspace; or as it was, where it would not
+be much smaller and values are read one by one: in their own order they may be runs.
 Ensures: the values of a task stay until its last reader has run; each task writes whole contiguous runs.
 
 A task's intermediates are one block of memory: lane after lane, so that whole vectors are written, or, where readers
@@ -22,7 +23,7 @@ from .schedule import Schedule
 from .tables import Tables
 from .writers import entries
 
-WORTH = 2  # by how much a workspace of values that nothing is beside must shrink; in place they are in their own order
+WORTH = 2  # by how much the workspace must shrink, if values are read one by one
 MANY, STAGGER = 512, 24  # entries of a long lane, and more, so that lanes do not share the same sets of the cache
 
 

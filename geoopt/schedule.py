@@ -107,6 +107,7 @@ class _Sweep:
 
     def __init__(self, plan: Plan, ranges: int, workers: int):
         self.plan, self.ranges, self.workers = plan, ranges, workers
+        self.adding_ranges = ranges  # that additions take turns by
         count = len(plan.tasks)
         self.work = _work(plan)
         self.levels = np.array([k.level for k in plan.kernels], np.int64)[plan.tasks[:, KERNEL]]
@@ -156,7 +157,7 @@ class _Sweep:
             work = np.bincount(self._turns(mine), self.work[mine], TURNS)
             self._is_apart = bool(work[-1] > APART * work.sum())
             if self._is_apart:  # such tasks reach farther: of wider ranges, as few belong to two
-                self.ranges = max(self.ranges // 2, min(self.ranges, 4))
+                self.adding_ranges = max(self.ranges // 2, min(self.ranges, 4))
         return self._is_apart
 
     def _meetings(self) -> tuple[np.ndarray, np.ndarray]:
@@ -170,7 +171,10 @@ class _Sweep:
             for access in kernel.added:
                 size = plan.output_sizes[access.buffer - len(plan.variable_sizes)]
                 times = met.setdefault(access.buffer, (np.ones(size, np.float32), np.zeros(size, np.float32)))
-                listed.append((np.arange(size, dtype=np.int32)[entries(plan, access, kernel.size)], ends, mine, times))
+                where = entries(plan, access, kernel.size)
+                if isinstance(where, slice):
+                    where = np.arange(where.start, where.stop)
+                listed.append((where, ends, mine, times))
         for where, ends, mine, times in listed:
             _meet(where, ends, self.when[mine], *times)
         first, last = self.when.copy(), self.when.copy()
@@ -186,10 +190,11 @@ class _Sweep:
 
     def _place(self, kernel: PlannedKernel, mine: np.ndarray, step: np.ndarray) -> None:
         """The ranges, workers and phases of a kernel's tasks, whose times are known."""
-        low, high = self._of_ranges(mine)
+        ranges = self.adding_ranges if kernel.added else self.ranges
+        low, high = self._of_ranges(mine, ranges)
         self.low[mine], self.high[mine] = low, high
-        self.worker[mine] = low * self.workers // self.ranges
-        is_local = (self.worker[mine] == high * self.workers // self.ranges) & (step == kernel.level)
+        self.worker[mine] = low * self.workers // ranges
+        is_local = (self.worker[mine] == high * self.workers // ranges) & (step == kernel.level)
         turn = np.zeros(len(mine), np.int64)
         if not kernel.added and self._is_lopsided(mine[is_local], self.work[mine].sum()):
             is_local[:] = False  # later, all workers share them
@@ -200,16 +205,17 @@ class _Sweep:
             step = np.full(len(mine), self._last_addition)
         self.phase[mine] = np.where(is_local, LOCAL, LATER + TURNS * step + turn)
 
-    def _of_ranges(self, mine: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _of_ranges(self, mine: np.ndarray, ranges: int) -> tuple[np.ndarray, np.ndarray]:
         """The first and the last range of some tasks."""
-        low, high = (np.minimum(t[mine] * self.ranges, self.ranges - 1) for t in (self.first, self.last))
+        low, high = (np.minimum(t[mine] * ranges, ranges - 1) for t in (self.first, self.last))
         return low.astype(np.int64), high.astype(np.int64)
 
     def _turns(self, mine: np.ndarray) -> np.ndarray:
         """When some additions come: 0 those within a range, 1 near the border of two, 2 elsewhere."""
-        (low, high), first, last = self._of_ranges(mine), self.first[mine], self.last[mine]
+        ranges = self.adding_ranges
+        (low, high), first, last = self._of_ranges(mine, ranges), self.first[mine] * ranges, self.last[mine] * ranges
         turn = np.minimum(high - low, 1)
-        turn[(turn > 0) & ((first * self.ranges < high - 0.5) | (last * self.ranges >= high + 0.5))] = 2
+        turn[(turn > 0) & ((first < high - 0.5) | (last >= high + 0.5))] = 2
         return turn
 
 
