@@ -30,16 +30,23 @@ def listed(offset: int, steps: tuple[int, int], base: np.ndarray, width: int, pl
     return out
 
 
+@numba.njit(cache=True, nogil=True)
+def count_into(numbers, counts):
+    """Add to the counts how often each number is among some."""
+    for number in numbers:
+        counts[number] += 1
+
+
 def histogram(numbers: np.ndarray) -> np.ndarray:
     """How often each number from 0 on is among some (k,), up to the greatest."""
     counts = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
-    _count(numbers, counts)
+    count_into(numbers, counts)
     return counts
 
 
-def places_of(number: int, numbers: np.ndarray, count: int, dtype: np.dtype) -> np.ndarray:
-    """The ``count`` places at which a number is among some (k,)."""
-    out = np.empty(count, dtype)
+def places_of(number: int, numbers: np.ndarray, times: int, dtype: np.dtype) -> np.ndarray:
+    """The places at which a number is among some (k,), so many times."""
+    out = np.empty(times, dtype)
     _find(number, numbers, out)
     return out
 
@@ -52,12 +59,6 @@ def has_repeats(places: np.ndarray) -> bool:
     if high - low >= SPARSE * places.size:
         return len(np.unique(places)) < len(places)
     return high - low + 1 < places.size or _repeats(places, low, np.zeros((high - low) // 64 + 1, np.uint64))
-
-
-@numba.njit(cache=True, nogil=True)
-def _count(numbers, counts):
-    for number in numbers:
-        counts[number] += 1
 
 
 @numba.njit(cache=True, nogil=True)

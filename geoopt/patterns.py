@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numba.cpython.unsafe.numbers import trailing_zeros
 
 from .cores import divided
+from .gathers import count_into
 from .ids import id_dtype
 
 SAMPLE = 1000  # rows from which the size of a product is estimated
@@ -63,17 +64,11 @@ def _fill_ranges(firsts, ends, begin, end, out):
 def sorting(keys: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
     """A stable order of integer keys below ``length``, by counting, and the offsets of each key."""
     offsets = np.zeros(length + 1, keys.dtype)
-    _count(keys, offsets[1:])
+    count_into(keys, offsets[1:])
     np.cumsum(offsets, out=offsets)
     order = np.empty(len(keys), keys.dtype)
     _sort(keys, offsets[:-1].copy(), order)
     return order, offsets
-
-
-@numba.njit(cache=True, nogil=True)
-def _count(keys, counts):
-    for k in keys:
-        counts[k] += 1
 
 
 @numba.njit(cache=True, nogil=True)
