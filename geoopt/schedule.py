@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numba
 import numpy as np
@@ -116,13 +117,13 @@ class _Sweep:
         self.phase = np.full(count, LOCAL)
         self.needs: list[tuple[np.ndarray, np.ndarray]] = []
         self._last_addition = 0  # the last step of additions so far
-        self._met: tuple[np.ndarray, np.ndarray] | None = None  # the times of additions by those that they meet
-        self._is_apart: bool | None = None  # whether those count
-        for mine in plan.rows_of_kernels():
+        self._is_apart: bool | None = None  # whether additions go by those that they meet
+        rows_of = plan.rows_of_kernels()
+        for mine in rows_of:
             done = np.cumsum(self.work[mine])
             self.when[mine] = (done - self.work[mine]) / max(done[-1] if len(done) else 1.0, 1.0)
         writers = Writers(plan)
-        for number, mine in enumerate(plan.rows_of_kernels()):
+        for number, mine in enumerate(rows_of):
             self._kernel(plan.kernels[number], mine, writers)
             writers.add(number, mine)
 
@@ -137,18 +138,18 @@ class _Sweep:
             return
         when = self.when[mine]
         self.first[mine], self.last[mine] = (1.0, 0.0) if late else (when, when)
-        step = np.full(len(self.phase), kernel.level)
+        step, waits = np.full(len(self.phase), kernel.level), np.zeros(len(self.phase), bool)
         for busy, start, writer in late:
             self.last[busy] = np.maximum(self.last[busy], np.maximum.reduceat(self.last[writer], start))
             self.first[busy] = np.minimum(self.first[busy], np.minimum.reduceat(self.first[writer], start))
             after = np.maximum.reduceat(self.phase[writer], start)
+            waits[busy] |= after > LOCAL
             step[busy] = np.maximum(step[busy], np.where(after > LOCAL, (after - LATER) // TURNS + 1, 0))
         self.last[mine] = np.maximum(self.first[mine], self.last[mine])
         if kernel.added and self._adds_apart(mine):
-            first, last = self._met or self._meetings()
-            self.first[mine], self.last[mine] = first[mine], last[mine]
-            step[mine] = np.maximum(step[mine], kernel.level + 1)  # after all that writes
-        self._place(kernel, mine, step[mine])
+            self.first[mine], self.last[mine] = (times[mine] for times in self._meetings)
+            waits[mine] = True  # for all that writes
+        self._place(kernel, mine, step[mine], waits[mine])
 
     def _adds_apart(self, mine: np.ndarray) -> bool:
         """Whether many of the first additions would meet others almost anywhere, as far as those tell that wrote the
@@ -160,6 +161,7 @@ class _Sweep:
                 self.adding_ranges = max(self.ranges // 2, min(self.ranges, 4))
         return self._is_apart
 
+    @cached_property
     def _meetings(self) -> tuple[np.ndarray, np.ndarray]:
         """For tasks that add, when the first and the last task runs that adds to one of their entries."""
         plan = self.plan
@@ -180,21 +182,20 @@ class _Sweep:
         first, last = self.when.copy(), self.when.copy()
         for where, ends, mine, times in listed:
             _reach(where, ends, mine, times[0], times[1], first, last)
-        self._met = first, last
-        return self._met
+        return first, last
 
     def _is_lopsided(self, local: np.ndarray, whole: float) -> bool:
         """Whether some workers would wait for others that run most of what is local, while much is not."""
         work = np.bincount(self.worker[local], self.work[local], self.workers)
         return bool(work.sum() < MOSTLY_LOCAL * whole and work.max() > EVEN * work.mean())
 
-    def _place(self, kernel: PlannedKernel, mine: np.ndarray, step: np.ndarray) -> None:
-        """The ranges, workers and phases of a kernel's tasks, whose times are known."""
+    def _place(self, kernel: PlannedKernel, mine: np.ndarray, step: np.ndarray, waits: np.ndarray) -> None:
+        """The ranges, workers and phases of a kernel's tasks, whose times are known. waits : for later phases"""
         ranges = self.adding_ranges if kernel.added else self.ranges
         low, high = self._of_ranges(mine, ranges)
         self.low[mine], self.high[mine] = low, high
         self.worker[mine] = low * self.workers // ranges
-        is_local = (self.worker[mine] == high * self.workers // ranges) & (step == kernel.level)
+        is_local = (self.worker[mine] == high * self.workers // ranges) & ~waits
         turn = np.zeros(len(mine), np.int64)
         if not kernel.added and self._is_lopsided(mine[is_local], self.work[mine].sum()):
             is_local[:] = False  # later, all workers share them

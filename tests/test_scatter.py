@@ -26,16 +26,22 @@ from geoopt.operators import (
 from geoopt.plan import KERNEL
 from geoopt.sparse import from_triplets
 
+from .test_schedule import out_of_order
+
 WAYS = ("auto", "gather", "recompute", "scatter")
 
 
-def moved_cloth(vertices=300, is_shuffled=False):
-    """is_shuffled : vertices and triangles in no order"""
+def moved_cloth(vertices=300, is_shuffled=False, strays=0):
+    """is_shuffled : vertices and triangles in no order;  strays : how many vertices change places"""
     V, F = cloth_mesh(vertices)
     rng = np.random.default_rng(5)
     if is_shuffled:
         order = rng.permutation(len(V))
         V, F = V[order], rng.permutation(np.argsort(order)[F].astype(np.int32))
+    if strays:
+        order, some = np.arange(len(V)), rng.choice(len(V), strays, replace=False)
+        order[some] = rng.permutation(some)
+        V, F = V[order], np.argsort(order)[F].astype(np.int32)
     return V + 0.01 * rng.standard_normal(V.shape), rng.standard_normal(V.shape), 0.01, cloth(V, F)
 
 
@@ -259,3 +265,16 @@ def test_vectors_of_any_width_add_the_same(lanes, dtype, tolerance):
     assert additions(program)
     truth = cloth_system(x, v, h, c)[0]
     assert abs(program(x, v, h)[0] - truth).max() <= tolerance * abs(truth).max()
+
+
+@pytest.mark.parametrize("strays", [0, 60, 1000])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_what_is_stored_beside_additions_is_read_after_them(strays, threads):
+    x, v, h, c = moved_cloth(12_000, strays=strays)
+    program, seen = compiled(cloth_system, x, v, h, c, threads=threads)
+    assert out_of_order(seen["schedule"]) == []
+    A, b = cloth_system(x, v, h, c)
+    for _ in range(2):  # the workspace holds what the first call left
+        found = program(x, v, h)
+        np.testing.assert_allclose(found[0].data, A.data, rtol=0, atol=1e-12 * np.abs(A.data).max())
+        np.testing.assert_allclose(found[1], b, rtol=0, atol=1e-12 * np.abs(b).max())
