@@ -100,7 +100,7 @@ def measured(name: str, vertices: int, device: str, dtype: Any, rounds: int) -> 
 def moved_bytes(grid: Grid, dtype: np.dtype) -> int:
     """What all kernels must read and write at least: each entry of a buffer that a kernel reads, once."""
     plan = grid.plan
-    sizes = [*plan.variable_sizes, *plan.output_sizes, plan.workspace_size, *map(len, plan.tables)]
+    sizes = [*plan.buffer_sizes, *map(len, plan.tables)]
     widths = [dtype.itemsize] * (plan.workspace + 1) + [t.itemsize for t in plan.typed_tables(dtype)]
     total = 0
     for number, kernel in enumerate(plan.kernels):

@@ -156,10 +156,8 @@ class Ids:
             base = self.base.astype(dtype, copy=False)
             return base + dtype(self.offset) if self.offset else base
         if self.ndim == 1 and self.base is None and self.strides[0]:
-            line = np.arange(self.shape[0], dtype=dtype)
-            line *= dtype(self.strides[0])
-            line += dtype(self.offset)
-            return line
+            first, step = self.offset, self.strides[0]
+            return np.arange(first, first + step * self.shape[0], step, dtype=dtype)
         out = np.full(self.shape, self.offset, dtype)
         for axis, (step, length) in enumerate(zip(self.strides, self.shape, strict=True)):
             if step and length > 1:

@@ -6,6 +6,7 @@ Buffers are numbered: the variables in call order, then the outputs, then the wo
 from __future__ import annotations
 
 import bisect
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,7 +42,7 @@ class Home:
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
     def position(self, column: Ids) -> Ids:
         """The entries of the buffer at which a column of ids is found, all of this node."""
@@ -64,11 +65,11 @@ class Layout:
 
     @property
     def variable_sizes(self) -> tuple[int, ...]:
-        return tuple(int(np.prod(shape, dtype=np.int64)) for shape in self.variables)
+        return tuple(map(math.prod, self.variables))
 
     @property
     def output_sizes(self) -> tuple[int, ...]:
-        return tuple(int(np.prod(shape, dtype=np.int64)) for shape in self.outputs)
+        return tuple(map(math.prod, self.outputs))
 
     def home_of(self, scalar: int) -> Home:
         return self.homes[self._number_of(scalar)]

@@ -215,6 +215,11 @@ class Plan:
     def output_sizes(self) -> list[int]:
         return [int(np.prod(s, dtype=np.int64)) for s in self.output_shapes]
 
+    @property
+    def buffer_sizes(self) -> list[int]:
+        """The entries of every buffer but the tables."""
+        return [*self.variable_sizes, *self.output_sizes, self.workspace_size]
+
     def typed_tables(self, dtype: np.dtype) -> list[np.ndarray]:
         """The columns, and the varying constants in the program's type."""
         return [t if t.dtype.kind in "iu" else t.astype(dtype, copy=False) for t in self.tables]

@@ -14,9 +14,8 @@ class Writers:
 
     def __init__(self, plan: Plan):
         self.plan = plan
-        sizes = [int(np.prod(s, dtype=np.int64)) for s in plan.output_shapes] + [plan.workspace_size]
         self.first_buffer = len(plan.variable_sizes)
-        self.task_of = [np.zeros(n, np.int32) for n in sizes]
+        self.task_of = [np.zeros(n, np.int32) for n in plan.buffer_sizes[self.first_buffer :]]
         # of what no kernel reads or adds to, nobody asks who wrote it
         self._asked = {a.buffer for k in plan.kernels for a in (*k.reads, *k.added)}
 

@@ -155,5 +155,4 @@ def _plus(factor: str, offset: int) -> str:
 def _index_type(grid: Grid) -> str:
     """int where all entries can be counted in it: 64 bits take twice the registers."""
     plan = grid.plan
-    sizes = [*plan.variable_sizes, *plan.output_sizes, plan.workspace_size]
-    return TYPES["int32" if max([*sizes, *map(len, plan.tables)]) < 2**31 - STRIP else "int64"]
+    return TYPES["int32" if max([*plan.buffer_sizes, *map(len, plan.tables)]) < 2**31 - STRIP else "int64"]

@@ -54,10 +54,11 @@ class Prefetch(Memory):
         """In a loop by runs, fetch what a later run reads of a large buffer, where reads of a task are too far apart
         for narrow columns."""
         plan, loops = self.plan, frozenset({loop})
-        sizes = [*plan.variable_sizes, *plan.output_sizes, plan.workspace_size]
         reads = {a.table: a for a in self.kernel.reads if a.loop == loop and a.stride and a.table is not None}
         for table, access in reads.items():
-            is_far = plan.table(table).itemsize > NARROW and sizes[access.buffer] * self.v.dtype.itemsize > LARGE
+            is_far = (
+                plan.table(table).itemsize > NARROW and plan.buffer_sizes[access.buffer] * self.v.dtype.itemsize > LARGE
+            )
             if self.v.prefetches and is_far:
                 entry = self._entry(access, self.let(f"add i64 {self.start}, {RUNS_AHEAD}", loops), loops)
                 self._fetch(self._address(access, entry, access.offset, loops), 0, loops)
