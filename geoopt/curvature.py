@@ -16,8 +16,9 @@ from .array_moving import concatenate, stack
 from .coordinates import from_pairs
 from .elements import Curvatures, Levels, Sum, Triplets, elements
 from .errors import UnsupportedError
-from .graph import Graph, Node, Traced
+from .graph import Node
 from .ids import Ids
+from .inner import Inner
 from .patterns import mirrored, multiplications, restricted
 from .references import reachable
 from .reverse import adjoints, dependent, of_segments
@@ -31,32 +32,36 @@ MOST_PRODUCTS = 20_000_000
 MOST_PER_ROW = 2000
 
 
-def sparse_jacobian(traced: Traced, arguments: tuple[Node, ...]) -> SparseMatrix:
-    """Derivatives of the output, entry by entry, by the entries of some variables: (outputs, entries)."""
-    [output] = traced.outputs
-    return _Second(traced, arguments).jacobian(output.reshape((output.size,)), np.arange(output.size), output.size)
+def sparse_jacobian(function: Inner) -> SparseMatrix:
+    """Derivatives of the output, entry by entry, by the entries of the arguments: (outputs, entries).
+
+    Returns a matrix of the graph around the function.
+    """
+    [output] = function.traced.outputs
+    entries = output.reshape((output.size,))
+    return _inlined(function, _Second(function).jacobian(entries, np.arange(output.size), output.size))
 
 
-def sparse_hessian(
-    traced: Traced, arguments: tuple[Node, ...], is_lower: bool, project: str | None = None
-) -> SparseMatrix:
-    """Second derivatives of the output, one number, by the entries of some variables; or the lower triangle.
+def sparse_hessian(function: Inner, is_lower: bool, project: str | None = None) -> SparseMatrix:
+    """Second derivatives of the output, one number, by the entries of the arguments; or the lower triangle.
 
     project : the operation of `BLOCK_OPS` that the second derivatives of every element go through, if any
+    Returns a matrix of the graph around the function.
     """
-    return _Second(traced, arguments).hessian(is_lower, project)
+    lower = _Second(function).lower(project)
+    return lower if is_lower else _mirrored(lower)
 
 
 class _Second:
     """The levels of a traced function, and the Jacobians of its sums as far as they are known."""
 
-    def __init__(self, traced: Traced, arguments: tuple[Node, ...]):
-        self.graph: Graph = traced.graph
-        self.result = traced.outputs[0]
-        active = dependent(self.graph, {n.index for n in arguments})
-        self.sums = [n for n in reachable(traced) if n.op == "segment_sum" and n.index in active]
-        self.levels = Levels((*arguments, *self.sums))
-        self.entries = sum(n.size for n in arguments)
+    def __init__(self, function: Inner):
+        self.function, self.graph = function, function.graph
+        self.result = function.traced.outputs[0]
+        active = dependent(self.graph, {n.index for n in function.arguments})
+        self.sums = [n for n in reachable(function.traced) if n.op == "segment_sum" and n.index in active]
+        self.levels = Levels((*function.arguments, *self.sums))
+        self.entries = sum(n.size for n in function.arguments)
         self._of_sums: dict[int, SparseMatrix] = {}
 
     # -- Jacobians --------------------------------------------------------------------------------------
@@ -87,28 +92,25 @@ class _Second:
 
     # -- Hessians ---------------------------------------------------------------------------------------
 
-    def hessian(self, is_lower: bool, project: str | None) -> SparseMatrix:
+    def lower(self, project: str | None) -> SparseMatrix:
+        """The lower triangle of the Hessian, in the graph around the function."""
         sums = self._lagrangian()
         found = [e.curvatures(sums, project) for e in elements(self.graph, self.levels, sums)]
         lower = self._of_pairs(found)
-        if lower is None:
-            lower = self._of_triplets(found)
-        return lower if is_lower else _mirrored(lower)
+        return _inlined(self.function, self._of_triplets(found)) if lower is None else lower
 
     def _of_pairs(self, found: list[Curvatures]) -> SparseMatrix | None:
-        """The lower triangle where all elements of a kind have the same entries, none of them by a sum."""
-        kinds, values = [], []
-        for curvatures in (c for c in found if c.columns):
-            pairs = curvatures.pairs(self.entries)
-            if pairs is None:
-                return None
-            kinds.append(pairs[0])
-            values.append(pairs[1])
-        if not kinds:
+        """The lower triangle, in the graph around, where all elements of a kind have the same entries, none of them
+        by a sum."""
+        listed = [c.pairs(self.entries) for c in found if c.columns]
+        pairs = [p for p in listed if p is not None]
+        if not pairs or len(pairs) < len(listed):
             return None
-        return summed(
-            from_pairs(kinds, self.entries), values[0] if len(values) == 1 else concatenate([v.ravel() for v in values])
-        )
+        # columns are moved to the graph around one by one, and are put together there: no long list of ids is moved
+        columns = iter(self.function.inlined([column for _, columns in pairs for column in columns]))
+        values = [stack([next(columns) for _ in own], axis=1) for _, own in pairs]
+        together = values[0] if len(values) == 1 else concatenate([v.ravel() for v in values])
+        return summed(from_pairs([kind for kind, _ in pairs], self.entries), together)
 
     def _of_triplets(self, found: list[Curvatures]) -> SparseMatrix:
         """The lower triangle in general."""
@@ -166,6 +168,12 @@ class _Second:
         if not inside.all():
             rows, cols, values = rows[inside], cols[inside], values[np.flatnonzero(inside)]
         return from_triplets(rows, cols, values, shape)
+
+
+def _inlined(function: Inner, matrix: SparseMatrix) -> SparseMatrix:
+    """A matrix of a function's graph as one of the graph around it."""
+    [data] = function.inlined([matrix.data])
+    return matrix.with_data(data)
 
 
 def _lower(matrix: SparseMatrix) -> SparseMatrix:

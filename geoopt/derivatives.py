@@ -84,8 +84,7 @@ def hessian(function: Callable, wrt: Wrt = 0, triangle: str = "full", project: s
         raise ArgumentError(f"hessian(project={project!r}): choose None, {', '.join(map(repr, BLOCK_OPS))}")
 
     def derived(call: _Call) -> Any:
-        traced = call.inner(function, "one number")
-        return _inlined_matrix(traced, sparse_hessian(traced.traced, traced.arguments, triangle == "lower", project))
+        return sparse_hessian(call.inner(function, "one number"), triangle == "lower", project)
 
     return _derivative(function, "hessian", wrt, derived)
 
@@ -99,8 +98,7 @@ def jacobian(function: Callable, wrt: Wrt = 0) -> Callable:
     """
 
     def derived(call: _Call) -> Any:
-        traced = call.inner(function, "one array")
-        return _inlined_matrix(traced, sparse_jacobian(traced.traced, traced.arguments))
+        return sparse_jacobian(call.inner(function, "one array"))
 
     return _derivative(function, "jacobian", wrt, derived)
 
@@ -222,8 +220,3 @@ def _parameters(function: Callable) -> list[str]:
         return list(inspect.signature(function).parameters)
     except (TypeError, ValueError):
         return []
-
-
-def _inlined_matrix(traced: Inner, matrix: SparseMatrix) -> SparseMatrix:
-    [data] = traced.inlined([matrix.data])
-    return matrix.with_data(data)

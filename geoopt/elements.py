@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 
 from .arithmetic import apply, as_symbolic
-from .array_moving import stack
 from .chain import known
 from .coordinates import Pairs
 from .decompose import decompose
@@ -89,9 +88,9 @@ class Curvatures:
             if k != leaf and (one == other).any():  # two leaves that are one variable in some elements
                 yield from _known_entries(np.where(one == other, one, -1), other, values)
 
-    def pairs(self, end: int) -> tuple[Pairs, Symbolic] | None:
-        """The lower triangle as entries of all elements alike, and their values (elements, pairs); None where a leaf
-        reads other things than level variables before ``end``, or two read the same."""
+    def pairs(self, end: int) -> tuple[Pairs, list[Symbolic]] | None:
+        """The lower triangle as entries of all elements alike, and for each pair their values (elements,); None where
+        a leaf reads other things than level variables before ``end``, or two read the same."""
         leaves = sorted({leaf for pair in self.columns for leaf in pair})
         numbers = np.stack([self.numbers[k] for k in leaves], axis=1)
         if not len(numbers) or numbers.min() < 0 or numbers.max() >= end:
@@ -101,7 +100,7 @@ class Curvatures:
         # in the order of the first element's places: then those of all elements are nearly in order
         listed = sorted(self.columns, key=lambda pair: sorted((self.numbers[k][0] for k in pair), reverse=True))
         pairs = np.array([[leaves.index(k) for k in pair] for pair in listed])
-        return Pairs(numbers, pairs), stack([self.columns[pair] for pair in listed], axis=1)
+        return Pairs(numbers, pairs), [self.columns[pair] for pair in listed]
 
 
 @dataclass(frozen=True, eq=False)
