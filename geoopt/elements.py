@@ -31,7 +31,7 @@ from .template import Expression, Template, bottom_up, rewritten
 from .template_derivatives import gradient, hessian
 
 MOST_PROJECTED = 12  # rows of a block: the four corners of a tetrahedron or a hinge
-_IN_PLACE = Options(without=frozenset({"global"}))
+_IN_PLACE = Options(without=frozenset({"global", "memory"}))  # and every place once: it is a summand
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,10 +44,10 @@ def histogram(numbers: np.ndarray) -> np.ndarray:
     return counts
 
 
-def places_of(number: int, numbers: np.ndarray, times: int, dtype: np.dtype) -> np.ndarray:
-    """The places at which a number is among some (k,), so many times."""
+def places_of(least: int, most: int, numbers: np.ndarray, times: int, dtype: np.dtype) -> np.ndarray:
+    """The places at which one from the least to the most is among some numbers (k,), so many times."""
     out = np.empty(times, dtype)
-    _find(number, numbers, out)
+    _find(least, most, numbers, out)
     return out
 
 
@@ -62,10 +62,10 @@ def has_repeats(places: np.ndarray) -> bool:
 
 
 @numba.njit(cache=True, nogil=True)
-def _find(number, numbers, out):
+def _find(least, most, numbers, out):
     at = 0
     for place in range(len(numbers)):
-        if numbers[place] == number:
+        if least <= numbers[place] <= most:
             out[at] = place
             at += 1
 

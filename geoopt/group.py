@@ -3,12 +3,13 @@
 Takes: `Cut`.
 Gives: `Groups`: per group the members of one kernel, as columns of ids, and where each value is written.
 Ensures: members of a group have equal structure and do not depend on each other; every output entry and
-every intermediate is written exactly once.
+every intermediate is written by exactly one of them, entries of a symmetric matrix's diagonal perhaps twice.
 Paper: expression grouping; blocks (explicit intermediate tagging), found here without tags.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ from .structure import Structure
 
 Shared = Hashable  # what kernels of the same elements may have in common: nodes by index, gathers, terms, tags
 EXAMPLES = 16  # members by which columns are compared
+REPEATED = 0.1  # share of places that may be written twice, so that values in fewer places are no group of their own
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +67,9 @@ class Groups:
                     raise InternalError("group", "a root has not one value per member")
                 for write in (w for w in root.writes if not w.adds):
                     written[write.buffer] += write.position.size
+                for one, other in itertools.pairwise(root.writes):  # places that are repeated
+                    if one.buffer == other.buffer and one.loop == other.loop and not one.adds:
+                        written[one.buffer] -= np.count_nonzero(one.position.to_array() == other.position.to_array())
         first = len(self.cut.traced.variables)
         for stream in self.cut.streams.values():
             written[first + stream.output] += stream.count
@@ -193,31 +198,51 @@ def _groups_of_node(cut: Cut, structure: Structure, placer: _Placing, node: Node
         for roots, size in _whole_node(cut, node, writes):
             groups += _split(structure, roots, level, size)
     for buffer, local, positions in partial:
-        for members, copies in _once(node, local) if local.size else ():
+        for members, copies in _once(cut, node, local) if local.size else ():
             writes = tuple(Place(buffer, positions.compose(c).canonical()) for c in copies)
             root = Root(node.ids.reshape((node.size,)).compose(members).canonical(), writes)
             groups += _split(structure, [root], cut.ready[node.index], members.size)
     return groups
 
 
-def _once(node: Node, local: Ids) -> list[tuple[Ids, list[Ids]]]:
+def _once(cut: Cut, node: Node, local: Ids) -> list[tuple[Ids, list[Ids]]]:
     """The scalars of a node that a column reads, each once, and for each number of times the places in the column."""
     is_affine = local.base is None and (local.strides[0] != 0 or local.size == 1)
     if is_affine or not has_repeats(local.to_array()):
         return [(local, [Ids.contiguous(0, local.shape)])]
-    return list(_by_copies(local.to_array(), node.size))
+    return list(_by_copies(local.to_array(), node.size, REPEATED if cut.options.has("memory") else 0))
 
 
-def _by_copies(values: np.ndarray, bound: int) -> Iterator[tuple[Ids, list[Ids]]]:
-    """For each number of times that values occur: these values, and where their first, second, ... copies are."""
+def _by_copies(values: np.ndarray, bound: int, repeated: float = 0) -> Iterator[tuple[Ids, list[Ids]]]:
+    """For numbers of times that values occur: these values, and where their first, second, ... copies are; of those
+    that occur less often than others, the last is repeated. repeated : at most so many of all places"""
     order, offsets = sorting(values, bound)
     counts = np.diff(offsets)
-    for copies, count in enumerate(histogram(counts)):
-        if not copies or not count:
-            continue
-        members = places_of(copies, counts, count, values.dtype)
-        firsts = taken(offsets, members)
-        yield Ids.explicit(members), [Ids.explicit(taken(order, firsts, c)) for c in range(copies)]
+    numbers = histogram(counts)
+    for fewest, most in _alike(numbers, repeated * len(values)):
+        count = int(numbers[fewest : most + 1].sum())
+        if count == bound:
+            members, firsts, ends = Ids.contiguous(0, (bound,)), offsets[:-1], offsets[1:]
+        else:
+            at = places_of(fewest, most, counts, count, values.dtype)
+            members, firsts, ends = Ids.explicit(at), taken(offsets, at), taken(offsets, at, 1)
+        copies = [firsts + firsts.dtype.type(c) for c in range(fewest)]
+        copies += [np.minimum(firsts + firsts.dtype.type(c), ends - ends.dtype.type(1)) for c in range(fewest, most)]
+        yield members, [Ids.explicit(taken(order, c)) for c in copies]
+
+
+def _alike(numbers: np.ndarray, repeated: float) -> Iterator[tuple[int, int]]:
+    """From which to which number of times values occur that are one group.
+
+    numbers : of the values that occur so many times;  repeated : at most so many places for each group
+    """
+    occurring = [n for n in range(1, len(numbers)) if numbers[n]]
+    waiting: list[int] = []
+    for n, more in itertools.zip_longest(occurring, occurring[1:]):
+        waiting.append(n)
+        if not more or sum(numbers[k] * (more - k) for k in waiting) > repeated:
+            yield waiting[0], n
+            waiting = []
 
 
 def _whole_node(cut: Cut, node: Node, writes: list[Place]) -> list[tuple[list[Root], int]]:

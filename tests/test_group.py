@@ -119,3 +119,20 @@ def test_kernels_that_gather_the_same_elements_are_one():
     groups = stage("group", sizes, V).groups
     assert sorted(len(g.roots) for g in groups) == [1, 2]
     np.testing.assert_allclose(geoopt.compile(sizes, V)(V)[1], sizes(V)[1], rtol=1e-13)
+
+
+@pytest.mark.parametrize(("rare", "groups"), [(5, 1), (40, 2)])
+def test_values_that_few_places_want_join_those_that_many_want(rare, groups):
+    """Of 100 values some are wanted once, the others twice: a place written again is cheaper than a kernel."""
+    wanted = np.random.default_rng(0).permutation(np.concatenate([np.arange(100), np.arange(rare, 100)]))
+
+    def function(x):
+        return np.exp(x)[wanted]
+
+    found = stage("group", function, np.ones(100))
+    assert [g.size for g in found.groups] == ([100] if groups == 1 else [rare, 100 - rare])
+    places = np.concatenate([w.position.to_array() for g in found.groups for r in g.roots for w in r.writes])
+    assert len(places) == len(wanted) + (rare if groups == 1 else 0) and len(np.unique(places)) == len(wanted)
+    x = np.random.default_rng(1).random(100)
+    np.testing.assert_allclose(geoopt.compile(function, x)(x), function(x), rtol=1e-15)
+    assert len(stage("group", function, x, without={"memory"}).groups) == 2
