@@ -50,6 +50,30 @@ class Home:
 
 
 @dataclass(frozen=True, eq=False)
+class Address:
+    """Where the values of a column are.
+
+    column : entries of the buffer;  moves : (runs,) firsts and shifts, where the column has ids of several homes: each
+    is to be moved by the shift of the last run that begins at or before it
+    """
+
+    buffer: int
+    column: Ids
+    moves: tuple[np.ndarray, np.ndarray] | None = None
+    highest: int = 0  # an upper bound of the entries, where ids are moved
+
+    def moved(self, ids: np.ndarray, in_place: bool = False) -> np.ndarray:
+        """The entries behind some numbers of the column. in_place : the numbers are not needed again"""
+        if self.moves is None:
+            return ids
+        return shifted(*self.moves, ids, id_dtype(self.highest), in_place)
+
+    def entries(self) -> np.ndarray:
+        """All of them; not to be written to."""
+        return self.moved(self.column.to_array())
+
+
+@dataclass(frozen=True, eq=False)
 class Layout:
     """The shapes of the variables and the outputs, the size of the workspace, and every home, in the order of ids."""
 
@@ -77,7 +101,7 @@ class Layout:
     def _number_of(self, scalar: int) -> int:
         return bisect.bisect_right(self.homes, scalar, key=lambda home: home.first) - 1
 
-    def address(self, column: Ids) -> tuple[int, Ids]:
+    def address(self, column: Ids) -> Address:
         """The buffer and the entries of it at which a column of ids is found."""
         homes = list(self.homes[self._number_of(column.lowest) : self._number_of(column.highest) + 1])
         if len(homes) > 1:
@@ -85,14 +109,14 @@ class Layout:
             homes = [home for home, count in zip(homes, counts, strict=True) if count]
         buffer = homes[0].place.buffer
         if len(homes) == 1:
-            return buffer, homes[0].position(column)
-        ids = column.to_array()
-        dtype = id_dtype(max(home.place.position.highest for home in homes))
+            return Address(buffer, homes[0].position(column))
+        highest = max(home.place.position.highest for home in homes)
         if all(home.place.position.is_contiguous() for home in homes):
             shifts = np.array([home.place.position.offset - home.first for home in homes])
-            return buffer, Ids.explicit(shifted([home.first for home in homes], shifts, ids, dtype)).canonical()
-        out = np.empty(len(ids), dtype)
+            return Address(buffer, column, (np.array([home.first for home in homes]), shifts), highest)
+        ids = column.to_array()
+        out = np.empty(len(ids), id_dtype(highest))
         for home in homes:
             inside = np.flatnonzero((ids >= home.first) & (ids < home.first + home.size))
             out[inside] = home.position(Ids.explicit(ids[inside])).to_array()
-        return buffer, Ids.explicit(out).canonical()
+        return Address(buffer, Ids.explicit(out).canonical())

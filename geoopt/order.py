@@ -1,6 +1,6 @@
 """The order of a kernel's members: by when the sweep over the mesh reaches what they read.
 
-Every entry of every buffer has a *time* between 0 and 1: an input's is its place in the array (or in a better
+Every entry of every buffer has a *time* from 0 to 65535: an input's is its place in the array (or in a better
 order of its rows, where members read rows that are far apart), a computed value's is that of the member that
 writes it. A member's time is the latest of what it reads. Members are sorted by time into buckets, so that a task
 reads a short stretch of each buffer and its readers can follow soon; within a bucket they keep their order.
@@ -24,7 +24,7 @@ from .cores import divided
 from .gathers import histogram, taken
 from .ids import Ids, id_dtype
 from .kernel import Kernel, Leaf, Loop
-from .layout import Layout
+from .layout import Address, Layout
 from .patterns import ranges
 from .plan import ROW_TERMS
 
@@ -34,7 +34,10 @@ POOR = 1 / 16  # an input is in poor order if members read rows farther apart th
 FEW = 0.1  # ... and if more members than this share do
 MANY = 16  # reads of each row of an input, from which on no better order is looked for
 
-Address = Callable[[Ids], tuple[int, Ids]]
+TIMES = 1 << 16  # as many as there are; a task may have several
+PART = 1 << 20  # members whose terms are looked at together
+
+AddressOf = Callable[[Ids], Address]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,30 +56,31 @@ class Times:
     def __init__(self, layout: Layout):
         self.variables = layout.variables
         self.read = {home.place.buffer for home in layout.homes}  # the buffers that kernels may read
-        self.stored = [np.zeros(n, np.float32) for n in (*layout.output_sizes, layout.workspace_size)]
+        self.stored = [np.zeros(n, np.uint16) for n in (*layout.output_sizes, layout.workspace_size)]
         self.reordered: set[int] = set()  # inputs in poor order, whose rows have got a better one
         self._inputs: dict[int, np.ndarray] = {}
 
-    def of(self, buffer: int, column: Ids) -> np.ndarray:
-        """The times of some entries of a buffer."""
-        times = self._table(buffer)
-        if column.base is None and column.strides[0] == 0:
+    def of(self, address: Address) -> np.ndarray:
+        """The times of the entries at an address."""
+        times, column = self._table(address.buffer), address.column
+        if column.base is None and column.strides[0] == 0 and not address.moves:
             return np.broadcast_to(times[column.offset], column.shape)
-        return taken(times, column.to_array())
+        return taken(times, address.entries())
 
-    def advance(self, reached: np.ndarray, buffer: int, column: Ids, offsets: np.ndarray) -> None:
-        """Make members' times those of their latest terms, if later. offsets : of each member's terms in the column"""
-        times, entries = self._table(buffer), column.to_array()
-        members = len(reached)
-        divided(members, lambda i, j: _advance(reached[i:j], times, entries, offsets[i : j + 1]), len(entries))
+    def advance(self, reached: np.ndarray, address: Address, offsets: np.ndarray) -> None:
+        """Make members' times those of their latest terms, if later. offsets : of each member's terms"""
+        times, listed = self._table(address.buffer), address.column.to_array()
+        for first in range(0, len(reached), PART):  # the entries of all terms are never listed at once
+            some, own = reached[first : first + PART], offsets[first : first + PART + 1]
+            entries, own = address.moved(listed[own[0] : own[-1]]), own - own[0]
+            divided(len(some), _advancing(some, times, entries, own), len(entries))
 
     def _table(self, buffer: int) -> np.ndarray:
         """The time of every entry of a buffer."""
         if not self.is_input(buffer):
             return self.stored[buffer - len(self.variables)]
         if buffer not in self._inputs:
-            size = math.prod(self.variables[buffer])
-            self._inputs[buffer] = np.arange(size, dtype=np.float32) / np.float32(max(size, 1))
+            self._inputs[buffer] = _even_times(math.prod(self.variables[buffer]))
         return self._inputs[buffer]
 
     def record(self, buffer: int, column: Ids, times: np.ndarray, loop: Loop | None) -> None:
@@ -91,17 +95,18 @@ class Times:
     def is_input(self, buffer: int) -> bool:
         return buffer < len(self.variables)
 
-    def reorder_inputs(self, kernel: Kernel, address: Address) -> None:
+    def reorder_inputs(self, kernel: Kernel, address: AddressOf) -> None:
         """Find better orders of the rows of inputs, where most of a kernel's members read rows far apart.
 
         Reverse Cuthill–McKee numbers the rows such that those read together are near each other.
         """
         read: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
         for leaf in _one_per_column(kernel):
-            buffer, column = address(leaf.ids)  # type: ignore[arg-type]
-            if column.base is not None and self.is_input(buffer) and buffer not in self.reordered:
+            found = address(leaf.ids)  # type: ignore[arg-type]
+            buffer = found.buffer
+            if found.column.base is not None and self.is_input(buffer) and buffer not in self.reordered:
                 offsets = np.arange(kernel.size + 1) if leaf.loop is None else kernel.loops[leaf.loop].offsets
-                read.setdefault(buffer, []).append((column.to_array() // self._lanes(buffer), offsets))
+                read.setdefault(buffer, []).append((found.entries() // self._lanes(buffer), offsets))
         for buffer, columns in read.items():
             count = self.variables[buffer][0]
             low, high = np.full(kernel.size, count), np.zeros(kernel.size, np.int64)
@@ -119,17 +124,21 @@ def _cuthill_mckee(columns: list[tuple[np.ndarray, np.ndarray]], low: np.ndarray
     lowest = np.concatenate([np.repeat(low, np.diff(offsets)) for _, offsets in columns])
     near = sp.coo_array((np.ones(len(rows), np.int8), (rows, lowest)), shape=(count, count)).tocsr()
     order = reverse_cuthill_mckee(sp.csr_array(near + near.T), symmetric_mode=True)
-    times = np.empty(count, np.float32)
-    times[order] = np.arange(count, dtype=np.float32) / np.float32(count)
+    times = np.empty(count, np.uint16)
+    times[order] = _even_times(count)
     return times
 
 
-def member_order(kernel: Kernel, times: Times, address: Address, longest: int, by_time: bool = True) -> Order:
+def _even_times(count: int) -> np.ndarray:
+    return (np.arange(count, dtype=np.float32) * np.float32((TIMES - 1) / max(count, 1))).astype(np.uint16)
+
+
+def member_order(kernel: Kernel, times: Times, address: AddressOf, longest: int, by_time: bool = True) -> Order:
     """The order of a kernel's members; records the times of what they write.
 
     longest : at most so many members in one run;  by_time : else only by numbers of terms
     """
-    reached, is_far = np.zeros(kernel.size, np.float32), np.zeros(kernel.size, bool)
+    reached, is_far = np.zeros(kernel.size, np.uint16), np.zeros(kernel.size, bool)
     has_runs = any(loop.has_runs for loop in kernel.loops)
     if by_time:
         read_later = [w for places in kernel.writes for w in places if w.buffer in times.read and not w.adds]
@@ -154,19 +163,20 @@ def member_order(kernel: Kernel, times: Times, address: Address, longest: int, b
     return Order(members if moved else None, *_runs(taken(key, members) // classes, longest))
 
 
-def _reads(kernel: Kernel, times: Times, address: Address) -> tuple[np.ndarray, np.ndarray]:
+def _reads(kernel: Kernel, times: Times, address: AddressOf) -> tuple[np.ndarray, np.ndarray]:
     """Per member its time, and whether its reads of one input are far apart."""
-    reached = np.zeros(kernel.size, np.float32)
+    reached = np.zeros(kernel.size, np.uint16)
     low: dict[int, np.ndarray] = {}
     high: dict[int, np.ndarray] = {}
     for leaf in _one_per_column(kernel):
-        buffer, column = address(leaf.ids)  # type: ignore[arg-type]
+        found = address(leaf.ids)  # type: ignore[arg-type]
+        buffer = found.buffer
         if leaf.loop is not None:
-            times.advance(reached, buffer, column, kernel.loops[leaf.loop].offsets)
+            times.advance(reached, found, kernel.loops[leaf.loop].offsets)
             continue
-        np.maximum(reached, times.of(buffer, column), out=reached)
-        if times.is_input(buffer) and column.base is not None:
-            entries = column.to_array()
+        np.maximum(reached, times.of(found), out=reached)
+        if times.is_input(buffer) and found.column.base is not None:
+            entries = found.entries()
             low[buffer] = np.minimum(low.get(buffer, entries), entries)
             high[buffer] = np.maximum(high.get(buffer, entries), entries)
     is_far = np.zeros(kernel.size, bool)
@@ -242,6 +252,10 @@ def _widen(low, high, rows, offsets):
             low[i], high[i] = min(low[i], rows[t]), max(high[i], rows[t])
 
 
+def _advancing(reached: np.ndarray, times: np.ndarray, entries: np.ndarray, offsets: np.ndarray) -> Callable:
+    return lambda i, j: _advance(reached[i:j], times, entries, offsets[i : j + 1])
+
+
 @numba.njit(cache=True, nogil=True)
 def _advance(reached, times, entries, offsets):
     for i in range(len(offsets) - 1):
@@ -253,7 +267,7 @@ def _advance(reached, times, entries, offsets):
 def _set_keys(reached, buckets, is_far, is_long, counts, classes, keys):
     """By bucket of time, those that are far behind the others, by row, by class of numbers of terms."""
     for i in range(len(keys)):
-        bucket = min(int(reached[i] * buckets), buckets - 1)
+        bucket = np.int64(reached[i]) * buckets // TIMES
         keys[i] = ((2 * bucket + is_far[i]) * 2 + is_long[i]) * classes + counts[i]
 
 

@@ -30,11 +30,14 @@ def owner_counts(firsts: Sequence[int] | np.ndarray, ids: np.ndarray) -> np.ndar
     return np.sum(divided(ids.size, lambda begin, end: _count(starts, flat[begin:end])), axis=0)
 
 
-def shifted(firsts: Sequence[int] | np.ndarray, shifts: np.ndarray, ids: np.ndarray, dtype: type) -> np.ndarray:
-    """The ids, each moved by the shift of its run. firsts : see `owners`"""
+def shifted(
+    firsts: Sequence[int] | np.ndarray, shifts: np.ndarray, ids: np.ndarray, dtype: type, in_place: bool = False
+) -> np.ndarray:
+    """The ids, each moved by the shift of its run. firsts : see `owners`;  in_place : the ids are not needed again"""
     if ids.size < FEW:
         return (ids + shifts[owners(firsts, ids)]).astype(dtype)
-    out, flat = np.empty(ids.size, dtype), ids.reshape(-1)
+    flat = ids.reshape(-1)
+    out = flat if in_place and flat.dtype == dtype else np.empty(ids.size, dtype)
     runs = np.asarray(firsts, np.int64), np.asarray(shifts, np.int64)
     divided(ids.size, lambda begin, end: _shift(*runs, flat[begin:end], out[begin:end]))
     return out.reshape(ids.shape)

@@ -16,7 +16,7 @@ from .gathers import taken
 from .hashing import content
 from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf
-from .layout import Layout, Place
+from .layout import Address, Layout, Place
 from .order import Order, Times, member_order
 from .plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, STRIP, Access, Plan, PlannedKernel, PlannedLoop, whole_strips
 from .strips import Strips
@@ -64,14 +64,14 @@ class _PlacedKernel:
     ):
         """orders : of kernels placed before, by the constants that their sums read"""
         self.layout, self.kernel, self.tables = layout, kernel, tables
-        self._addresses: dict[int, tuple[int, Ids]] = {}  # by the column's identity
+        self._addresses: dict[int, Address] = {}  # by the column's identity
         order = member_order(kernel, times, self._address, TASK_MEMBERS, by_time)
         constants = _constants_of_sums(kernel)
         # two sums that read the same constants read one table where their members have one order
         self.order = next((orders[c] for c in constants if c in orders), order)
         orders.update(dict.fromkeys(constants, self.order))
-        self._term_orders: dict[int, np.ndarray | None] = {}  # by loop; None: as they come
-        self._placed: dict[tuple, tuple[Ids, Access]] = {}  # by what varies of a column
+        self._strips: dict[int, Strips] = {}  # by loop, but for those whose terms stay as they come
+        self._placed: dict[tuple, tuple[Address, Access]] = {}  # by what varies of a column
 
     def planned(self) -> PlannedKernel:
         k = self.kernel
@@ -93,58 +93,61 @@ class _PlacedKernel:
         """Lays out the terms of a sum."""
         loop = self.kernel.loops[number]
         if loop.has_runs:
-            self._term_orders[number] = None
             starts = np.pad(loop.offsets, (0, -self.kernel.size % STRIP), "edge")  # as if the last strip was full
             return PlannedLoop(self.tables.number(starts), None, int(loop.offsets[-1]), width=1)
-        counts = loop.counts if self.order.members is None else taken(loop.counts, self.order.members)
-        strips = Strips(loop, self.order)
-        self._term_orders[number] = strips.terms()
-        narrow = counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
-        differ = self.tables.number(narrow) if strips.differ else None
+        strips = self._strips[number] = Strips(loop, self.order)
+        differ = None
+        if strips.differ:
+            members = self.order.members
+            differ = self.tables.number(strips.counts if members is None else taken(strips.counts, members))
         return PlannedLoop(self.tables.number(strips.starts), differ, int(loop.offsets[-1]))
 
     def _read(self, leaf: Leaf) -> Access:
         if leaf.ids is None:
-            constants = leaf.constants
-            assert constants is not None
-            order = self._order(leaf.loop)
-            return self.tables.constants(constants if order is None else taken(constants, order), leaf.loop)
-        return self._access(*self._address(leaf.ids), leaf.loop)
+            assert leaf.constants is not None
+            return self.tables.constants(self._ordered_constants(leaf.constants, leaf.loop), leaf.loop)
+        return self._access(self._address(leaf.ids), leaf.loop)
 
-    def _address(self, column: Ids) -> tuple[int, Ids]:
+    def _ordered_constants(self, constants: np.ndarray, loop: int | None) -> np.ndarray:
+        if loop is not None:
+            return self._strips[loop].values(constants) if loop in self._strips else constants
+        return constants if self.order.members is None else taken(constants, self.order.members)
+
+    def _address(self, column: Ids) -> Address:
         if id(column) not in self._addresses:
             self._addresses[id(column)] = self.layout.address(column)
         return self._addresses[id(column)]
 
     def _written(self, place: Place) -> Access:
-        return replace(self._access(place.buffer, place.position, place.loop), adds=place.adds)
+        return replace(self._access(Address(place.buffer, place.position), place.loop), adds=place.adds)
 
-    def _access(self, buffer: int, column: Ids, loop: int | None) -> Access:
+    def _access(self, address: Address, loop: int | None) -> Access:
         """The access to entries of a buffer, one per member or one per term; columns that differ by a constant share
         a table (address coherence), arithmetic ones need none."""
+        column, offset = address.column, 0 if address.moves else address.column.offset
         base = column.base
-        if base is None and column.strides[0] == 0:
-            return Access(buffer, column.offset)
-        varying = None if base is None else (base.__array_interface__["data"][0], base.strides), column.strides, loop
+        if base is None and column.strides[0] == 0 and not address.moves:
+            return Access(address.buffer, offset)
+        where = None if base is None else (base.__array_interface__["data"][0], base.strides)
+        varying = where, column.strides, loop, address.moves and id(address)
         if varying not in self._placed:
-            found = self._varying(column.shifted(-column.offset), loop)
-            self._placed[varying] = column, found  # the column is kept, so that its address stays its own
+            found = self._varying(replace(address, column=column.shifted(-offset)), loop)
+            self._placed[varying] = address, found  # the address is kept, so that its arrays stay its own
         found = self._placed[varying][1]
-        return replace(found, buffer=buffer, offset=column.offset + found.offset)
+        return replace(found, buffer=address.buffer, offset=offset + found.offset)
 
-    def _varying(self, column: Ids, loop: int | None) -> Access:
+    def _varying(self, address: Address, loop: int | None) -> Access:
         """The access to a column of some buffer, in the order of the members or terms."""
-        order = self._order(loop)
-        ordered = column if order is None else column.compose(Ids.explicit(order))
-        if loop is None:
-            ordered = ordered.canonical()
-            if ordered.base is None:
-                return Access(0, ordered.offset, ordered.strides[0] if ordered.size > 1 else 0)
-        return self.tables.column(0, ordered.to_array(), loop)
-
-    def _order(self, loop: int | None) -> np.ndarray | None:
-        """Of members, or of the terms of a loop; None: as they come."""
-        return self.order.members if loop is None else self._term_orders[loop]
+        column = address.column
+        if loop is not None:
+            listed = self._strips[loop].column(column) if loop in self._strips else column.to_array()
+            return self.tables.column(0, address.moved(listed, in_place=loop in self._strips), loop)
+        if self.order.members is not None:
+            column = column.compose(Ids.explicit(self.order.members))
+        column = column.canonical() if address.moves is None else Ids.explicit(address.moved(column.to_array()))
+        if column.base is None:
+            return Access(0, column.offset, column.strides[0] if column.size > 1 else 0)
+        return self.tables.column(0, column.to_array(), None)
 
 
 def _constants_of_sums(kernel: Kernel) -> list[tuple[int, int]]:

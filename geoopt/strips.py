@@ -10,47 +10,68 @@ import numba
 import numpy as np
 
 from .cores import divided
-from .gathers import taken
+from .ids import Ids
 from .kernel import Loop
 from .order import Order
 from .plan import STRIP, whole_strips
 
 
 class Strips:
-    """starts : (strips + 1,) where the terms of each strip start;  differ : whether members of one strip differ"""
+    """counts : (members,) of terms, in few bytes;  starts : (strips + 1,) where the terms of each strip start;
+    differ : whether members of one strip differ"""
 
     def __init__(self, loop: Loop, order: Order):
-        dtype = loop.offsets.dtype
-        members = np.arange(len(loop.counts), dtype=dtype) if order.members is None else order.members
+        counts = loop.counts
+        self.counts = counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
         lengths = order.end - order.begin
-        padded = np.empty(int(whole_strips(lengths).sum()) * STRIP, members.dtype)
-        _pad(members, order.begin, lengths, padded)
-        self._first, self._counts = taken(loop.offsets, padded), taken(loop.counts, padded)
+        padded = int(whole_strips(lengths).sum()) * STRIP
+        self._first, self._counts = np.empty(padded, loop.offsets.dtype), np.empty(padded, self.counts.dtype)
+        members = np.zeros(0, np.int32) if order.members is None else order.members
+        _pad(members, order.begin, lengths, loop.offsets, self._first, self._counts)
         by_strip = self._counts.reshape(-1, STRIP)
         longest = by_strip.max(axis=1, initial=0)
         self.starts = np.concatenate([[0], np.cumsum(longest, dtype=np.int64) * STRIP])
         self.starts = self.starts.astype(np.int32 if self.starts[-1] < 2**31 else np.int64)
         self.differ = bool((by_strip != longest[:, None]).any())
 
-    def terms(self) -> np.ndarray:
-        """The number of the term in every entry."""
-        out = np.empty(self.starts[-1], self._first.dtype)
-        divided(len(self.starts) - 1, lambda i, j: _fill(self._first, self._counts, self.starts, i, j, out), len(out))
+    def column(self, terms: Ids) -> np.ndarray:
+        """The numbers that a view has for the terms, entry by entry."""
+        if terms.base is not None and not terms.strides[0]:
+            out = self.values(terms.base)
+            out += out.dtype.type(terms.offset)
+            return out
+        return terms.compose(Ids.explicit(self._filled(np.empty(0, np.int8), self._first.dtype))).to_array()
+
+    def values(self, of_terms: np.ndarray) -> np.ndarray:
+        """The values (terms,) of the terms, entry by entry."""
+        return self._filled(of_terms, of_terms.dtype)
+
+    def _filled(self, of_terms: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        """of_terms : empty for the numbers of the terms"""
+        out, parts = np.empty(self.starts[-1], dtype), (self._first, self._counts, self.starts)
+        divided(len(self.starts) - 1, lambda i, j: _fill(*parts, i, j, of_terms, out), len(out))
         return out
 
 
 @numba.njit(cache=True, nogil=True)
-def _pad(members, begin, lengths, out):
-    """The members of every task, its last strip filled up with its last member."""
+def _pad(members, begin, lengths, offsets, first, counts):
+    """The first terms and the counts of the members of every task, its last strip filled up with its last member.
+
+    members : empty if they come in their own order
+    """
     at = 0
     for task in range(len(begin)):
         for k in range(-(-lengths[task] // STRIP) * STRIP):
-            out[at] = members[begin[task] + min(k, lengths[task] - 1)]
+            member = begin[task] + min(k, lengths[task] - 1)
+            if len(members):
+                member = members[member]
+            first[at], counts[at] = offsets[member], offsets[member + 1] - offsets[member]
             at += 1
 
 
 @numba.njit(cache=True, nogil=True)
-def _fill(first, counts, starts, begin, end, out):
+def _fill(first, counts, starts, begin, end, of_terms, out):
+    """of_terms : empty for the numbers of the terms"""
     for s in range(begin, end):
         length = (starts[s + 1] - starts[s]) // STRIP
         longest = s * STRIP
@@ -61,4 +82,5 @@ def _fill(first, counts, starts, begin, end, out):
             if counts[member] == 0:
                 member = longest
             for t in range(length):
-                out[starts[s] + t * STRIP + lane] = first[member] + min(t, counts[member] - 1)
+                term = first[member] + min(t, np.int64(counts[member]) - 1)
+                out[starts[s] + t * STRIP + lane] = of_terms[term] if len(of_terms) else term
