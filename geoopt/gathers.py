@@ -51,6 +51,21 @@ def places_of(least: int, most: int, numbers: np.ndarray, times: int, dtype: np.
     return out
 
 
+def copies_of(numbers: np.ndarray | None, fewest: int, most: int, counts: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """Where the first, second, ... copies of numbers are (most, k), the place of the last again where there are fewer.
+
+    numbers : (k,) ascending, all that occur so often; None: from 0 on, as many as there are counts
+    fewest, most : how often they occur;  counts : how often each number from 0 on occurs;  among : where they occur
+    """
+    slots = np.zeros(0, among.dtype)
+    if numbers is not None:
+        slots = np.empty(len(counts), among.dtype)
+        slots[numbers] = np.arange(len(numbers), dtype=among.dtype)
+    out = np.empty((most, len(counts) if numbers is None else len(numbers)), among.dtype)
+    _find_copies(fewest, most, counts, among, slots, np.zeros(len(counts), np.min_scalar_type(most)), out)
+    return out
+
+
 def has_repeats(places: np.ndarray) -> bool:
     """Whether a number is among some integers (k,) twice; fast where they are dense."""
     if places.size < FEW:
@@ -68,6 +83,22 @@ def _find(least, most, numbers, out):
         if least <= numbers[place] <= most:
             out[at] = place
             at += 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _find_copies(fewest, most, counts, among, slots, seen, out):
+    """slots : the column of each number, empty if it is the number;  seen : zeros, how often each number was found"""
+    for place in range(len(among)):
+        number = among[place]
+        if fewest <= counts[number] <= most:
+            out[seen[number], slots[number] if len(slots) else number] = place
+            seen[number] += 1
+    if fewest < most:
+        for number in range(len(counts)):
+            if fewest <= counts[number] < most:
+                column = slots[number] if len(slots) else number
+                for copy in range(counts[number], most):
+                    out[copy, column] = out[counts[number] - 1, column]
 
 
 @numba.njit(cache=True, nogil=True)

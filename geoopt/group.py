@@ -18,7 +18,7 @@ import numpy as np
 
 from .decompose import Cut
 from .errors import InternalError
-from .gathers import has_repeats, histogram, places_of, taken
+from .gathers import copies_of, count_into, has_repeats, histogram, places_of, taken
 from .graph import Node
 from .hashing import combined, content, digest, positions_by_value
 from .ids import Ids
@@ -216,19 +216,14 @@ def _once(cut: Cut, node: Node, local: Ids) -> list[tuple[Ids, list[Ids]]]:
 def _by_copies(values: np.ndarray, bound: int, repeated: float = 0) -> Iterator[tuple[Ids, list[Ids]]]:
     """For numbers of times that values occur: these values, and where their first, second, ... copies are; of those
     that occur less often than others, the last is repeated. repeated : at most so many of all places"""
-    order, offsets = sorting(values, bound)
-    counts = np.diff(offsets)
+    counts = np.zeros(bound, values.dtype)
+    count_into(values, counts)
     numbers = histogram(counts)
     for fewest, most in _alike(numbers, repeated * len(values)):
         count = int(numbers[fewest : most + 1].sum())
-        if count == bound:
-            members, firsts, ends = Ids.contiguous(0, (bound,)), offsets[:-1], offsets[1:]
-        else:
-            at = places_of(fewest, most, counts, count, values.dtype)
-            members, firsts, ends = Ids.explicit(at), taken(offsets, at), taken(offsets, at, 1)
-        copies = [firsts + firsts.dtype.type(c) for c in range(fewest)]
-        copies += [np.minimum(firsts + firsts.dtype.type(c), ends - ends.dtype.type(1)) for c in range(fewest, most)]
-        yield members, [Ids.explicit(taken(order, c)) for c in copies]
+        at = None if count == bound else places_of(fewest, most, counts, count, values.dtype)
+        members = Ids.contiguous(0, (bound,)) if at is None else Ids.explicit(at)
+        yield members, [Ids.explicit(c) for c in copies_of(at, fewest, most, counts, values)]
 
 
 def _alike(numbers: np.ndarray, repeated: float) -> Iterator[tuple[int, int]]:

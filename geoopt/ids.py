@@ -151,10 +151,11 @@ class Ids:
 
     def to_array(self, dtype: type | None = None) -> np.ndarray:
         """All ids, one by one, in the view's shape; not to be written to, for it may be the view's own array."""
-        dtype = dtype or id_dtype(self.highest)
         if self.base is not None and self.base.shape == self.shape and not any(self.strides):
-            base = self.base.astype(dtype, copy=False)
-            return base + dtype(self.offset) if self.offset else base
+            is_narrow = not self.offset and self.base.dtype == np.int32  # whatever its bounds are
+            base = self.base.astype(dtype or (np.int32 if is_narrow else id_dtype(self.highest)), copy=False)
+            return base + base.dtype.type(self.offset) if self.offset else base
+        dtype = dtype or id_dtype(self.highest)
         if self.ndim == 1 and self.base is None and self.strides[0]:
             first, step = self.offset, self.strides[0]
             return np.arange(first, first + step * self.shape[0], step, dtype=dtype)
@@ -321,6 +322,8 @@ class Ids:
         """``self.ravel()[column]`` for a 1-D column of flat positions, affine where possible."""
         if self.ndim and self.is_contiguous():
             return column.shifted(self.offset)
+        if self.ndim == 1 and column.size == self.size and not column.offset and column.is_contiguous():
+            return self
         if self.ndim == 1 and column.base is not None:
             return self[column.to_array()]
         row = int(np.prod(self.shape[1:], dtype=np.int64))

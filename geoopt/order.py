@@ -86,7 +86,8 @@ class Times:
     def record(self, buffer: int, column: Ids, times: np.ndarray, loop: Loop | None) -> None:
         """Members with these times write these entries, one or as many as they have terms in a loop."""
         listed = times if loop is None else np.repeat(times, loop.counts)
-        self.stored[buffer - len(self.variables)][column.to_array()] = listed
+        entries = slice(column.offset, column.offset + column.size) if column.is_contiguous() else column.to_array()
+        self.stored[buffer - len(self.variables)][entries] = listed
 
     def _lanes(self, buffer: int) -> int:
         """Entries per row of an input."""
