@@ -145,11 +145,15 @@ def _physical_entries(
     physical = np.zeros(plan.workspace_size, np.int32 if size < 2**31 else np.int64)
     for kernel, rows, block in zip(plan.kernels, rows_of, blocks, strict=True):
         lengths = tasks[rows, END] - tasks[rows, BEGIN]
-        at = np.repeat(tasks[rows, SHIFT], lengths) + np.arange(kernel.size) * block.stride
-        step = np.repeat(tasks[rows, APART], lengths)
-        for lane, places in enumerate(_intermediates(plan, kernel)):
+        at = np.repeat(tasks[rows, SHIFT].astype(physical.dtype), lengths)
+        at += np.arange(kernel.size, dtype=at.dtype) * at.dtype.type(block.stride)
+        step = np.repeat(tasks[rows, APART].astype(at.dtype), lengths)
+        for places in _intermediates(plan, kernel):
             for access in places:
-                physical[entries(plan, access, kernel.size)] = at + lane * step
+                is_line = access.table is None and access.stride == 1
+                line = slice(access.offset, access.offset + kernel.size)
+                physical[line if is_line else entries(plan, access, kernel.size)] = at
+            at += step
     return physical
 
 

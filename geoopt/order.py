@@ -161,7 +161,9 @@ def member_order(kernel: Kernel, times: Times, address: AddressOf, longest: int,
     moved = _farthest(members)
     if classes == 1 and moved <= NEAR:  # whole tasks, and not cut at buckets
         return Order(None, *_runs(key % 4, longest))
-    return Order(members if moved else None, *_runs(taken(key, members) // classes, longest))
+    key = taken(key, members)
+    key //= classes
+    return Order(members if moved else None, *_runs(key, longest))
 
 
 def _reads(kernel: Kernel, times: Times, address: AddressOf) -> tuple[np.ndarray, np.ndarray]:
@@ -193,7 +195,7 @@ def _far_writes(kernel: Kernel) -> np.ndarray:
     for places in kernel.writes:
         for first, second in itertools.pairwise(places):
             if first.buffer == second.buffer and first.position.base is not None:
-                is_far |= np.abs(first.position.to_array() - second.position.to_array()) > FAR
+                _mark_far(first.position.to_array(), second.position.to_array(), is_far)
     return is_far
 
 
@@ -262,6 +264,12 @@ def _advance(reached, times, entries, offsets):
     for i in range(len(offsets) - 1):
         for t in range(offsets[i], offsets[i + 1]):
             reached[i] = max(reached[i], times[entries[t]])
+
+
+@numba.njit(cache=True, nogil=True)
+def _mark_far(one, other, is_far):
+    for i in range(len(one)):
+        is_far[i] |= abs(one[i] - other[i]) > FAR
 
 
 @numba.njit(cache=True, nogil=True)
