@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .ids import Ids, id_dtype
-from .owners import owner_counts, shifted
+from .owners import shifted
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,11 +103,9 @@ class Layout:
 
     def address(self, column: Ids) -> Address:
         """The buffer and the entries of it at which a column of ids is found."""
-        homes = list(self.homes[self._number_of(column.lowest) : self._number_of(column.highest) + 1])
-        if len(homes) > 1:
-            counts = owner_counts([home.first for home in homes], column.to_array())
-            homes = [home for home, count in zip(homes, counts, strict=True) if count]
-        buffer = homes[0].place.buffer
+        buffer = self.home_of(int(column[:1].to_array()[0]) if column.size else 0).place.buffer
+        between = self.homes[self._number_of(column.lowest) : self._number_of(column.highest) + 1]
+        homes = [home for home in between if home.place.buffer == buffer]
         if len(homes) == 1:
             return Address(buffer, homes[0].position(column))
         highest = max(home.place.position.highest for home in homes)
