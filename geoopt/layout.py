@@ -116,5 +116,6 @@ class Layout:
         out = np.empty(len(ids), id_dtype(highest))
         for home in homes:
             inside = np.flatnonzero((ids >= home.first) & (ids < home.first + home.size))
-            out[inside] = home.position(Ids.explicit(ids[inside])).to_array()
+            if len(inside):
+                out[inside] = home.position(Ids.explicit(ids[inside])).to_array()
         return Address(buffer, Ids.explicit(out).canonical())
