@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import TypeVar
@@ -11,7 +11,7 @@ import numpy as np
 from numba.core import config
 
 LEAST = 100_000  # numbers, for which a thread pays
-PARTS = 4  # for each core: one that is busy with something else gets fewer
+PARTS = 16  # for each core: one that is busy with something else gets fewer
 
 Result = TypeVar("Result")
 
@@ -22,9 +22,15 @@ def divided(count: int, work: Callable[[int, int], Result], size: int | None = N
     work : releases the interpreter's lock and writes to places of its own
     size : how many numbers all of it touches; ``count`` by default
     """
+    return list(in_parts(count, work, size))
+
+
+def in_parts(count: int, work: Callable[[int, int], Result], size: int | None = None) -> Iterator[Result]:
+    """Like `divided`, part by part: the next ones are worked on before they are asked for."""
     cores = config.NUMBA_NUM_THREADS  # pyright: ignore[reportAttributeAccessIssue]
     parts = min(PARTS * cores, count, (count if size is None else size) // LEAST)
     if cores == 1 or parts < 2:
-        return [work(0, count)]
+        yield work(0, count)
+        return
     with ThreadPoolExecutor(cores) as pool:
-        return list(pool.map(lambda part: work(*part), pairwise(np.linspace(0, count, parts + 1).astype(int).tolist())))
+        yield from pool.map(lambda part: work(*part), pairwise(np.linspace(0, count, parts + 1).astype(int).tolist()))

@@ -143,7 +143,7 @@ def finds_blocks(options: Options) -> bool:
 
 def _longest(node: Node) -> int:
     """The number of terms of the longest sum of a node."""
-    return int(np.diff(node.offsets).max(initial=0)) if node.op == "segment_sum" else 0
+    return int(node.lengths.max(initial=0)) if node.op == "segment_sum" else 0
 
 
 def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> dict[int, float]:

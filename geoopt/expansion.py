@@ -16,7 +16,7 @@ import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 from numba.extending import register_jitable
 
-from .cores import divided
+from .cores import in_parts
 from .graph import Graph, Node
 from .ids import Ids
 from .ops import OPS
@@ -43,16 +43,17 @@ class Runs:
     at_once: int
 
 
-def runs_of(columns: list[np.ndarray], starts: np.ndarray, width: int, at_once: tuple[int, ...] = (1,)) -> Runs:
-    """The runs of groups of ``width`` members. starts : (members + 1,) of their terms in the columns
+def runs_of(columns: list[np.ndarray], counts: np.ndarray, width: int, at_once: tuple[int, ...] = (1,)) -> Runs:
+    """The runs of groups of ``width`` members. columns : of all terms, member by member
 
+    counts : (members,) of their terms
     at_once : of how many runs each group may have multiples; runs that fill up have no terms, and the entries of the
         run before
 
     In each column, entries of one run are equal or consecutive: what gives the fewest runs.
     """
     dtype = np.result_type(*columns)
-    terms = _Terms(tuple(c.astype(dtype, copy=False) for c in columns), starts, width)
+    terms = _Terms(tuple(c.astype(dtype, copy=False) for c in columns), counts, _starts(counts), width)
     sample, choices = _sample(terms.groups), _choices(len(columns))
     some = min((terms.runs(steps, sample, 1) for steps in choices), key=lambda runs: len(runs.masks))
     return terms.runs(some.steps, np.arange(terms.groups), _multiple(np.diff(some.starts), at_once))
@@ -74,41 +75,49 @@ def _choices(columns: int) -> list[tuple[int, ...]]:
     return [c for c in itertools.product((0, 1), repeat=columns) if 0 in c and 1 in c] or [(1,)]
 
 
+def _starts(counts: np.ndarray) -> np.ndarray:
+    """The first term of every `WIDEST` members, and where the last end."""
+    first = np.arange(0, len(counts), WIDEST)
+    return np.append(0, np.cumsum(np.add.reduceat(counts, first, dtype=np.int64) if len(first) else first))
+
+
 class _Terms(NamedTuple):
-    """The terms of all members, of which ``width`` are a group."""
+    """The terms of all members, of which ``width`` are a group. counts : of members;  starts : see `_starts`"""
 
     columns: tuple[np.ndarray, ...]
+    counts: np.ndarray
     starts: np.ndarray
     width: int
 
     @property
     def groups(self) -> int:
-        return len(self.starts) // self.width
+        return -(-len(self.counts) // WIDEST) * (WIDEST // self.width)  # as if the last strip was full
 
     def runs(self, steps: tuple[int, ...], groups: np.ndarray, multiple: int) -> Runs:
         """Those of some groups."""
-        size = self._size(groups)
-        parts = divided(len(groups), lambda i, j: self._part(steps, groups[i:j], multiple), size)
-        befores = np.cumsum([0, *(len(masks) for _, masks, _ in parts)])
-        starts = np.concatenate([[0], *(ends + before for (ends, _, _), before in zip(parts, befores, strict=False))])
-        masks = np.empty(befores[-1], parts[0][1].dtype)
-        firsts = [np.empty(befores[-1], column.dtype) for column in self.columns]
-        for before in befores[:-1]:
-            _, some, of_columns = parts.pop(0)  # what is copied is given back at once
-            masks[before : before + len(some)] = some
-            for column, of_column in zip(firsts, of_columns, strict=True):
-                column[before : before + len(some)] = of_column
-        return Runs(starts, masks, firsts, steps, multiple)
+        ends, masks = [np.zeros(1, np.int64)], np.empty(0, self._mask)
+        firsts = [np.empty(0, column.dtype) for column in self.columns]
+        parts = in_parts(len(groups), lambda i, j: self._part(steps, groups[i:j], multiple), self._most(groups))
+        for some, of_masks, of_columns in parts:  # copied, and given back, while others are looked for
+            ends.append(some + len(masks))
+            for array, part in zip((masks, *firsts), (of_masks, *of_columns), strict=True):
+                array.resize(len(array) + len(part), refcheck=False)
+                array[len(array) - len(part) :] = part
+        return Runs(np.concatenate(ends), masks, firsts, steps, multiple)
 
-    def _size(self, groups: np.ndarray) -> int:
-        """How many terms some groups have."""
-        lengths = self.starts[(groups + 1) * self.width] - self.starts[groups * self.width]
-        return int(lengths.sum(dtype=np.int64))
+    @property
+    def _mask(self) -> type:
+        return np.uint8 if self.width <= 8 else np.uint16
+
+    def _most(self, groups: np.ndarray) -> int:
+        """Some groups have so many terms, or fewer."""
+        at = groups * self.width // WIDEST
+        return int((self.starts[at + 1] - self.starts[at]).sum())
 
     def _part(self, steps: tuple[int, ...], groups: np.ndarray, multiple: int) -> tuple[np.ndarray, ...]:
         """Where the runs of each group end, their masks, and per column what they read first."""
-        most = self._size(groups) + (multiple - 1) * len(groups)  # as many runs as terms
-        masks = np.empty(most, np.uint8 if self.width <= 8 else np.uint16)
+        most = self._most(groups) + (multiple - 1) * len(groups)  # as many runs as terms
+        masks = np.empty(most, self._mask)
         ends, firsts = np.empty(len(groups), np.int64), np.empty((len(self.columns), most), self.columns[0].dtype)
         key = steps.index(0) if 0 in steps else 0
         count = _find(*self, np.array(steps), key, groups, multiple, ends, masks, firsts)
@@ -127,17 +136,29 @@ def _least(heads, none):
 
 
 @numba.njit(cache=True, nogil=True)
-def _find(columns, starts, width, steps, key, groups, multiple, ends, masks, firsts):
+def _begin(counts, starts, first, width, at, end):
+    """Where the terms of some members begin and end."""
+    before = first // WIDEST * WIDEST
+    term = starts[before // WIDEST] + counts[before:first].sum()
+    for lane in range(width):
+        at[lane] = term
+        if first + lane < len(counts):
+            term += counts[first + lane]
+        end[lane] = term
+
+
+@numba.njit(cache=True, nogil=True)
+def _find(columns, counts, starts, width, steps, key, groups, multiple, ends, masks, firsts):
     """Merge the lists of terms of the members of each group, in the order of the column ``key``; gives how many runs
     there are."""
     none = np.iinfo(columns[0].dtype).max
-    at, heads = np.empty(WIDEST, np.int64), np.full(WIDEST, none)  # each member's next term, and what it has there
+    at, end = np.empty(WIDEST, np.int64), np.empty(WIDEST, np.int64)  # each member's next term, and behind its last
+    heads = np.full(WIDEST, none)  # what it has there
     run = 0
     for number, group in enumerate(groups):
-        members = starts[group * width : (group + 1) * width + 1]
+        _begin(counts, starts, group * width, width, at, end)
         for lane in range(width):
-            at[lane] = members[lane]
-            heads[lane] = columns[key][at[lane]] if at[lane] < members[lane + 1] else none
+            heads[lane] = columns[key][at[lane]] if at[lane] < end[lane] else none
         while True:
             bits, mask, rank = _least(heads, none), 0, 0
             if not bits:
@@ -154,7 +175,7 @@ def _find(columns, starts, width, steps, key, groups, multiple, ends, masks, fir
                     mask |= 1 << lane
                     rank += 1
                     at[lane] += 1
-                    heads[lane] = columns[key][at[lane]] if at[lane] < members[lane + 1] else none
+                    heads[lane] = columns[key][at[lane]] if at[lane] < end[lane] else none
             masks[run] = mask
             run += 1
         while run % multiple:
@@ -178,11 +199,11 @@ def has_runs(graph: Graph, node: Node, stored: Collection[int], width: int) -> b
         return False
     members = (_sample(node.size // width)[:, None] * width + np.arange(width)).ravel()
     lengths = node.offsets[members + 1] - node.offsets[members]
-    starts, terms = np.append(0, np.cumsum(lengths)), ranges(node.offsets[members], lengths)
+    terms = ranges(node.offsets[members], lengths)
     columns = _leaves(graph, node.operands[0].compose(Ids.explicit(terms)).to_array(), stored)
     if columns is None or len(columns) < 2:
         return False
-    return bool(starts[-1] >= WORTH * len(runs_of(columns, starts, width).masks))
+    return len(terms) >= WORTH * len(runs_of(columns, lengths, width).masks)
 
 
 def _leaves(graph: Graph, ids: np.ndarray, stored: Collection[int], depth: int = 0) -> list[np.ndarray] | None:

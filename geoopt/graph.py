@@ -11,12 +11,14 @@ from __future__ import annotations
 import bisect
 from array import array
 from dataclasses import dataclass, field
+from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from .block_ops import BLOCK_OPS
 from .errors import InternalError
+from .gathers import lengths_of
 from .hashing import content
 from .ids import Ids
 from .ops import OPS
@@ -69,7 +71,12 @@ class Node:
     @property
     def segments(self) -> np.ndarray:
         """Of a segment sum, the segment of each of its operand's entries."""
-        return np.repeat(np.arange(self.size, dtype=self.offsets.dtype), np.diff(self.offsets))
+        return np.repeat(np.arange(self.size, dtype=self.offsets.dtype), self.lengths)
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Of a segment sum, the number of terms of each segment, in few bytes."""
+        return lengths_of(self.offsets)
 
     def places_in(self, ids: np.ndarray) -> np.ndarray:
         """Where some ids (k,) are scalars of this node."""

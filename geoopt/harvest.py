@@ -254,7 +254,7 @@ class _Terms:
             return offsets, Ids.contiguous(0, (int(offsets[-1]),))
         segments = self.local.to_array()
         starts = np.zeros(len(segments) + 1, offsets.dtype)
-        np.cumsum(taken(self.counts, segments), out=starts[1:])
+        np.cumsum(taken(self.counts, segments), dtype=starts.dtype, out=starts[1:])
         positions = np.empty(starts[-1], offsets.dtype)
         chosen = np.ones(1, bool) if self.chosen is None else self.chosen
         divided(len(segments), lambda i, j: _list(offsets, segments, chosen, starts, i, j, positions), len(positions))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from .gathers import lengths_of
 from .ids import Ids
 from .layout import Layout, Place
 from .options import Options
@@ -22,9 +24,10 @@ class Loop:
     offsets: np.ndarray
     has_runs: bool = False
 
-    @property
+    @cached_property
     def counts(self) -> np.ndarray:
-        return np.diff(self.offsets)
+        """The number of terms of each member, in few bytes."""
+        return lengths_of(self.offsets)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from .kernel import Kernel, Kernels, Leaf
 from .layout import Address, Layout, Place
 from .order import Order, Times, member_order
 from .plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, STRIP, Access, Plan, PlannedKernel, PlannedLoop, whole_strips
-from .strips import Strips
+from .strips import Strips, unsigned
 from .tables import Tables
 
 TASK_MEMBERS = 1024  # the most members of one task: what they read and write fits the cache
@@ -93,8 +93,9 @@ class _PlacedKernel:
         """Lays out the terms of a sum."""
         loop = self.kernel.loops[number]
         if loop.has_runs:
-            starts = np.pad(loop.offsets, (0, -self.kernel.size % STRIP), "edge")  # as if the last strip was full
-            return PlannedLoop(self.tables.number(starts), None, int(loop.offsets[-1]), width=1)
+            starts, counts = np.append(loop.offsets[:-1:STRIP], loop.offsets[-1:]), unsigned(loop.counts)
+            tables = self.tables.number(starts), self.tables.number(counts)
+            return PlannedLoop(*tables, int(loop.offsets[-1]), is_by_member=True)
         strips = self._strips[number] = Strips(loop, self.order)
         differ = None
         if strips.differ:

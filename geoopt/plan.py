@@ -77,7 +77,8 @@ class PlannedLoop:
         terms as the longest of its members, the others' go on with copies
     counts : the table of the numbers of terms of the members; None where all members of each strip have equally many
     terms : of all members, without copies
-    width : the members of a strip; 1 leaves the terms member by member, for `runs` to find what they share
+    width : the members of a strip
+    is_by_member : whether the terms are left member by member, without copies, for `runs` to find what they share
     masks : the table with a mask per run, a bit for each member of the strip that has a term in it; then columns have
         one entry per run, and empty runs fill strips up to multiples of those read ``at_once``
     """
@@ -88,10 +89,7 @@ class PlannedLoop:
     width: int = STRIP
     masks: int | None = None
     at_once: int = 1
-
-    @property
-    def is_by_member(self) -> bool:
-        return self.width == 1
+    is_by_member: bool = False
 
     @property
     def split(self) -> int:
@@ -271,11 +269,14 @@ class Plan:
             has_term = self.table(loop.masks)[entry][:, None] >> np.arange(loop.width) & 1
             run, lane = np.nonzero(has_term)
             return entry[run], strip[run] * loop.width + lane, (np.cumsum(has_term, axis=1) - 1)[run, lane]
+        counts = None if loop.counts is None else self.table(loop.counts)[row[BEGIN] + row[COLUMN] :][:members]
+        if loop.is_by_member:
+            before = np.cumsum(counts, dtype=np.int64) - counts
+            return entry, np.repeat(np.arange(members), counts), np.arange(len(entry)) - np.repeat(before, counts)
         term, lane = np.divmod(entry - np.repeat(starts[:-1], lengths), loop.width)
         member = strip * loop.width + lane
         real = member < members
-        if loop.counts is not None:
-            counts = self.table(loop.counts)[row[BEGIN] + row[COLUMN] :][:members]
+        if counts is not None:
             real &= term < np.append(counts, np.zeros(STRIP, int))[member]
         return entry[real], member[real], term[real]
 

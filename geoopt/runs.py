@@ -46,7 +46,8 @@ class _Run:
         tables = dict.fromkeys(a.table for a in kernel.reads if a.loop == number and a.table is not None)
         self.place = {table: i for i, table in enumerate(tables)}
         columns = [plan.table(t) for t in tables] or [np.zeros(self.planned.terms, np.int32)]
-        self.runs: Runs = runs_of(columns, plan.table(self.planned.starts), lanes, AT_ONCE)
+        assert self.planned.counts is not None
+        self.runs: Runs = runs_of(columns, plan.table(self.planned.counts), lanes, AT_ONCE)
 
     def loop(self, tables: Tables) -> PlannedLoop:
         starts = self.runs.starts

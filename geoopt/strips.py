@@ -21,8 +21,7 @@ class Strips:
     differ : whether members of one strip differ"""
 
     def __init__(self, loop: Loop, order: Order):
-        counts = loop.counts
-        self.counts = counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
+        self.counts = unsigned(loop.counts)
         lengths = order.end - order.begin
         padded = int(whole_strips(lengths).sum()) * STRIP
         self._first, self._counts = np.empty(padded, loop.offsets.dtype), np.empty(padded, self.counts.dtype)
@@ -51,6 +50,11 @@ class Strips:
         out, parts = np.empty(self.starts[-1], dtype), (self._first, self._counts, self.starts)
         divided(len(self.starts) - 1, lambda i, j: _fill(*parts, i, j, of_terms, out), len(out))
         return out
+
+
+def unsigned(counts: np.ndarray) -> np.ndarray:
+    """The same numbers, none of them negative, as kernels read them."""
+    return counts.view(f"u{counts.itemsize}")
 
 
 @numba.njit(cache=True, nogil=True)

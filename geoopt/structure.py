@@ -120,13 +120,12 @@ class Structure:
 
     def terms_of_sum(self, node: Node, terms: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
         """The distinct structures among a sum's terms, and how many of each every segment has."""
-        lengths = np.diff(node.offsets)
         if terms.size <= 1:
             kinds = terms.reshape(-1) if terms.size else np.array([digest("load")])
-            return kinds, [lengths]
+            return kinds, [node.lengths]
         kinds, kind_of = np.unique(terms, return_inverse=True)
         segment = node.segments
-        counts = [np.bincount(segment[kind_of == k], minlength=len(lengths)) for k in range(len(kinds))]
+        counts = [np.bincount(segment[kind_of == k], minlength=node.size) for k in range(len(kinds))]
         return kinds, counts
 
     def sum_shape(self, node: Node, counts: list[np.ndarray]) -> list[np.ndarray]:

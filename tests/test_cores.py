@@ -101,9 +101,9 @@ def test_runs_do_not_depend_on_it(number):
     members = (len(offsets) - 1) // 16 * 16
     offsets = offsets[: members + 1]
     columns = [left[: offsets[-1]], right[: offsets[-1]]]
-    all_at_once = runs_of(columns, offsets, 16, (4,))
+    all_at_once = runs_of(columns, np.diff(offsets), 16, (4,))
     halves = offsets[: members // 32 * 16 + 1], offsets[members // 32 * 16 :]
-    apart = [runs_of([c[h[0] : h[-1]] for c in columns], h - h[0], 16, (4,)) for h in halves]
+    apart = [runs_of([c[h[0] : h[-1]] for c in columns], np.diff(h), 16, (4,)) for h in halves]
     np.testing.assert_array_equal(all_at_once.masks, np.concatenate([r.masks for r in apart]))
     for c in range(2):
         np.testing.assert_array_equal(all_at_once.firsts[c], np.concatenate([r.firsts[c] for r in apart]))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numba
 import numpy as np
 
 from ..ids import Ids
@@ -75,11 +76,21 @@ def _fixed(leaf: Leaf, loop: Loop) -> Leaf | None:
         return None
     values = leaf.constants if leaf.ids is None else leaf.ids.to_array()
     assert values is not None
-    if not np.array_equal(values, np.repeat(values[first], counts)):
+    if _varies(values, loop.offsets):
         return None
     if leaf.ids is None:
         return Leaf(None, values[first], None)
     return Leaf(leaf.ids.compose(Ids.explicit(first)).canonical(), None, None)
+
+
+@numba.njit(cache=True, nogil=True)
+def _varies(values, offsets):
+    """Whether terms of any member have different values; NaN differs from all."""
+    for i in range(len(offsets) - 1):
+        for term in range(offsets[i], offsets[i + 1]):
+            if values[term] != values[offsets[i]]:
+                return True
+    return False
 
 
 def _values(leaf: Leaf, terms: np.ndarray) -> np.ndarray:
