@@ -16,8 +16,10 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numba
 import numpy as np
 
+from .cores import divided
 from .parts import Part, Split
 from .plan import FIELDS, Access, Plan, PlannedKernel
 from .schedule import Schedule
@@ -76,15 +78,24 @@ def _column(entries: np.ndarray, table: int, loop: int | None, lengths: np.ndarr
     return _Column(table, loop, low, fits, lengths)
 
 
+@numba.njit(cache=True, nogil=True)
+def _subtract(entries, low, lengths, ends, begin, end, out):
+    """Of some tasks; of those that do not fit, nonsense."""
+    for task in range(begin, end):
+        for k in range(ends[task] - lengths[task], ends[task]):
+            out[k] = (entries[k] - low[task]) & (SPAN - 1)
+
+
 def _narrow(plan: Plan, columns: list[_Column], tables: Tables) -> Callable[[Access], Access | None]:
     """Accesses through compressed columns."""
     base_of = {(c.table, c.loop): i for i, c in enumerate(columns)}
 
     @functools.cache
     def table(of: tuple[int, int | None]) -> int:
-        column = columns[base_of[of]]
-        low = np.repeat(column.low, column.lengths)
-        return tables.number((plan.table(of[0]) - low).astype(np.uint16))  # of tasks that do not fit, nonsense
+        column, entries = columns[base_of[of]], plan.table(of[0])
+        out, ends = np.empty(len(entries), np.uint16), np.cumsum(column.lengths)
+        divided(len(ends), lambda i, j: _subtract(entries, column.low, column.lengths, ends, i, j, out), len(out))
+        return tables.number(out)
 
     def narrowed(access: Access) -> Access | None:
         if access.table is None or (key := (access.table, access.column_loop)) not in base_of:

@@ -11,7 +11,8 @@ import numpy as np
 from numba.core import config
 
 LEAST = 100_000  # numbers, for which a thread pays
-PARTS = 16  # for each core: one that is busy with something else gets fewer
+PARTS = 4  # for each core: one that is busy with something else gets fewer
+LARGEST = 1 << 21  # numbers of a part, so that what it makes on the way is little memory
 
 Result = TypeVar("Result")
 
@@ -28,7 +29,8 @@ def divided(count: int, work: Callable[[int, int], Result], size: int | None = N
 def in_parts(count: int, work: Callable[[int, int], Result], size: int | None = None) -> Iterator[Result]:
     """Like `divided`, part by part: the next ones are worked on before they are asked for."""
     cores = config.NUMBA_NUM_THREADS  # pyright: ignore[reportAttributeAccessIssue]
-    parts = min(PARTS * cores, count, (count if size is None else size) // LEAST)
+    size = count if size is None else size
+    parts = min(count, max(min(PARTS * cores, size // LEAST), size // LARGEST))
     if cores == 1 or parts < 2:
         yield work(0, count)
         return

@@ -95,30 +95,25 @@ class _Terms(NamedTuple):
 
     def runs(self, steps: tuple[int, ...], groups: np.ndarray, multiple: int) -> Runs:
         """Those of some groups."""
-        ends, masks = [np.zeros(1, np.int64)], np.empty(0, self._mask)
-        firsts = [np.empty(0, column.dtype) for column in self.columns]
-        parts = in_parts(len(groups), lambda i, j: self._part(steps, groups[i:j], multiple), self._most(groups))
+        count, ends, (masks, firsts) = 0, [np.zeros(1, np.int64)], self._room(groups, multiple)
+        parts = in_parts(len(groups), lambda i, j: self._part(steps, groups[i:j], multiple), len(masks))
         for some, of_masks, of_columns in parts:  # copied, and given back, while others are looked for
-            ends.append(some + len(masks))
-            for array, part in zip((masks, *firsts), (of_masks, *of_columns), strict=True):
-                array.resize(len(array) + len(part), refcheck=False)
-                array[len(array) - len(part) :] = part
-        return Runs(np.concatenate(ends), masks, firsts, steps, multiple)
+            ends.append(some + count)
+            there = slice(count, count + len(of_masks))
+            masks[there], firsts[:, there] = of_masks, of_columns
+            count = there.stop
+        return Runs(np.concatenate(ends), masks[:count], list(firsts[:, :count]), steps, multiple)
 
-    @property
-    def _mask(self) -> type:
-        return np.uint8 if self.width <= 8 else np.uint16
-
-    def _most(self, groups: np.ndarray) -> int:
-        """Some groups have so many terms, or fewer."""
+    def _room(self, groups: np.ndarray, multiple: int) -> tuple[np.ndarray, np.ndarray]:
+        """For as many masks and firsts as some groups may have: memory that is not used is not there."""
         at = groups * self.width // WIDEST
-        return int((self.starts[at + 1] - self.starts[at]).sum())
+        most = int((self.starts[at + 1] - self.starts[at]).sum()) + (multiple - 1) * len(groups)
+        mask = np.uint8 if self.width <= 8 else np.uint16
+        return np.empty(most, mask), np.empty((len(self.columns), most), self.columns[0].dtype)
 
     def _part(self, steps: tuple[int, ...], groups: np.ndarray, multiple: int) -> tuple[np.ndarray, ...]:
         """Where the runs of each group end, their masks, and per column what they read first."""
-        most = self._most(groups) + (multiple - 1) * len(groups)  # as many runs as terms
-        masks = np.empty(most, self._mask)
-        ends, firsts = np.empty(len(groups), np.int64), np.empty((len(self.columns), most), self.columns[0].dtype)
+        ends, (masks, firsts) = np.empty(len(groups), np.int64), self._room(groups, multiple)
         key = steps.index(0) if 0 in steps else 0
         count = _find(*self, np.array(steps), key, groups, multiple, ends, masks, firsts)
         return ends, masks[:count], firsts[:, :count]
@@ -138,8 +133,10 @@ def _least(heads, none):
 @numba.njit(cache=True, nogil=True)
 def _begin(counts, starts, first, width, at, end):
     """Where the terms of some members begin and end."""
-    before = first // WIDEST * WIDEST
-    term = starts[before // WIDEST] + counts[before:first].sum()
+    strip = first // WIDEST
+    term = starts[strip]
+    for before in range(strip * WIDEST, first):
+        term += counts[before]
     for lane in range(width):
         at[lane] = term
         if first + lane < len(counts):
@@ -151,14 +148,14 @@ def _begin(counts, starts, first, width, at, end):
 def _find(columns, counts, starts, width, steps, key, groups, multiple, ends, masks, firsts):
     """Merge the lists of terms of the members of each group, in the order of the column ``key``; gives how many runs
     there are."""
-    none = np.iinfo(columns[0].dtype).max
+    of_key = columns[key]
     at, end = np.empty(WIDEST, np.int64), np.empty(WIDEST, np.int64)  # each member's next term, and behind its last
-    heads = np.full(WIDEST, none)  # what it has there
-    run = 0
+    heads = np.full(WIDEST, np.iinfo(of_key.dtype).max, of_key.dtype)  # what it has there
+    none, run = heads[0], 0
     for number, group in enumerate(groups):
         _begin(counts, starts, group * width, width, at, end)
         for lane in range(width):
-            heads[lane] = columns[key][at[lane]] if at[lane] < end[lane] else none
+            heads[lane] = of_key[at[lane]] if at[lane] < end[lane] else none
         while True:
             bits, mask, rank = _least(heads, none), 0, 0
             if not bits:
@@ -166,16 +163,17 @@ def _find(columns, counts, starts, width, steps, key, groups, multiple, ends, ma
             while bits:
                 lane = trailing_zeros(bits)  # pyright: ignore[reportCallIssue]
                 bits &= bits - 1
-                fits = True
+                term, fits = at[lane], True
                 for c in range(len(columns)):
                     if rank == 0:
-                        firsts[c, run] = columns[c][at[lane]]
-                    fits = fits and columns[c][at[lane]] == firsts[c, run] + steps[c] * rank
+                        firsts[c, run] = columns[c][term]
+                    else:
+                        fits = fits and columns[c][term] == firsts[c, run] + steps[c] * rank
                 if fits:
                     mask |= 1 << lane
                     rank += 1
-                    at[lane] += 1
-                    heads[lane] = columns[key][at[lane]] if at[lane] < end[lane] else none
+                    at[lane] = term + 1
+                    heads[lane] = of_key[term + 1] if term + 1 < end[lane] else none
             masks[run] = mask
             run += 1
         while run % multiple:

@@ -134,7 +134,7 @@ def compile(
         record = clock.run(stage, lambda work=work, record=record: work(record))
     machine = clock.run("assemble", lambda: target.machine(record, options, dtype))
     preparation = Preparation(nodes, scalars, clock.seconds, peak_bytes())
-    return Program(record.plan, signature, options, dtype, machine, preparation)
+    return Program(signature, options, dtype, machine, preparation)
 
 
 def chosen(device: str) -> Device:

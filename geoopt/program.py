@@ -9,7 +9,6 @@ import numpy as np
 
 from .errors import ArgumentError
 from .options import Options
-from .plan import Plan
 from .runtime.machine import Array, Machine
 from .template import operations
 from .trace import Argument, Signature
@@ -38,15 +37,15 @@ class Program:
 
     def __init__(
         self,
-        plan: Plan,
         signature: Signature,
         options: Options,
         dtype: np.dtype,
         machine: Machine,
         preparation: Preparation,
     ):
-        self.plan, self.signature, self.options, self.dtype = plan, signature, options, dtype
+        self.signature, self.options, self.dtype = signature, options, dtype
         self.machine, self.preparation = machine, preparation
+        self.plan = machine.plan
 
     # -- calling --------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+from dataclasses import replace
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -79,7 +80,7 @@ class CpuMachine(HostMachine):
         self.code_bytes = len(code)
         self.traits = {"lanes": v.lanes, "threads": options.worker_count}
         self.sources = {"llvm": lambda: text, "asm": lambda: assembly(text)}
-        self._schedule, self._workers = schedule, options.worker_count
+        self._schedule, self._workers = replace(schedule, plan=self.plan), options.worker_count
         self._engine, self._addresses = _loaded(code, len(schedule.plan.kernels))
 
     def _launch(self, buffers: np.ndarray) -> None:

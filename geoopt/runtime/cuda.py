@@ -31,7 +31,7 @@ class CudaMachine:
     def __init__(self, grid: Grid, options: Options, dtype: np.dtype):
         self._cupy = cupy = _cupy()
         text = TARGETS["cuda"](grid, dtype)
-        self.dtype, self._plan = dtype, grid.plan
+        self.dtype, self.plan = dtype, grid.plan
         self.code_bytes = len(text)  # of source: CuPy does not show the machine code
         self.traits = {"threads_per_block": BLOCK}
         self.sources = {"cuda": lambda: text, "ptx": lambda: nvrtc.compiled(text).ptx}
@@ -65,7 +65,7 @@ class CudaMachine:
 
     def output(self, number: int, inputs: list[Array]) -> Array:
         """CuPy's, if any input is; else NumPy's in page-locked memory."""
-        size = self._plan.output_sizes[number]
+        size = self.plan.output_sizes[number]
         return self._empty(size) if any(map(self._is_mine, inputs)) else _page_locked(size, self.dtype)
 
     def _is_mine(self, array: Array) -> bool:
@@ -112,7 +112,7 @@ class CudaMachine:
             stream, staged = self._cupy.cuda.get_current_stream(), []
             sources = [x if self._is_mine(x) else self._uploaded(x, stream, staged) for x in inputs]
             results = [y if self._is_mine(y) else self._empty(y.size) for y in outputs]
-            self._launch([*sources, *results, self._empty(self._plan.workspace_size)], stream)
+            self._launch([*sources, *results, self._empty(self.plan.workspace_size)], stream)
             fetched = [(y, result) for y, result in zip(outputs, results, strict=True) if y is not result]
             for output, result in fetched:
                 result.get(stream, out=output, blocking=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,9 @@ class HostMachine:
         self.dtype = dtype
         self._outputs = [Pool(n, dtype) for n in plan.output_sizes]
         self._workspace = Pool(plan.workspace_size, dtype)
-        self._tables = _packed(plan.typed_tables(dtype))
-        self._table_addresses = [t.ctypes.data for t in self._tables]
+        # the plan that is kept has the tables that kernels read: they are in memory once
+        self.plan = replace(plan, tables=tuple(_packed(plan.typed_tables(dtype))))
+        self._table_addresses = [t.ctypes.data for t in self.plan.tables]
 
     def array(self, argument: Argument, value: Any) -> np.ndarray:
         return np.asarray(value) if argument.pattern is None else values_in_pattern(argument, value)

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import scipy.sparse as sp
 
+from ..plan import Plan
 from ..trace import Argument
 
 Array = Any  # NumPy's, or CuPy's, which is not there on every machine
@@ -15,10 +16,12 @@ Array = Any  # NumPy's, or CuPy's, which is not there on every machine
 class Machine(Protocol):
     """Code and memory of one program on one device.
 
+    plan : what it runs; on the CPU, its tables are those that kernels read
     sources : the generated code by kind, first what the device compiles
     traits : counts that say how it runs, such as lanes and threads
     """
 
+    plan: Plan
     sources: dict[str, Callable[[], str]]
     traits: dict[str, int]
     code_bytes: int
