@@ -27,7 +27,7 @@ test: $(VENV)/.dev  ## set everything up and run all tests
 	$(PY) -m pytest -n auto
 
 fast: $(VENV)/.dev  ## the tests without real meshes, the command line and random programs
-	$(PY) -m pytest --ignore tests/test_cli.py --ignore tests/test_random_programs.py -k "not real"
+	$(PY) -m pytest -n auto --ignore tests/test_cli.py --ignore tests/test_random_programs.py -k "not real"
 
 array-api: $(VENV)/.dev  ## run the array API standard's own tests: make array-api SUITE=path/to/array-api-tests
 	@test -d "$(SUITE)/array_api_tests" || { echo "SUITE must be a clone of data-apis/array-api-tests, with its submodule"; exit 1; }

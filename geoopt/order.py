@@ -34,7 +34,7 @@ POOR = 1 / 16  # an input is in poor order if members read rows farther apart th
 FEW = 0.1  # ... and if more members than this share do
 MANY = 16  # reads of each row of an input, from which on no better order is looked for
 
-TIMES = 1 << 16  # as many as there are; a task may have several
+TIMES = 1 << 16  # all times are below; members of one time keep their order
 PART = 1 << 20  # members whose terms are looked at together
 
 AddressOf = Callable[[Ids], Address]

@@ -145,7 +145,7 @@ class _PlacedKernel:
             return self.tables.column(0, address.moved(listed, in_place=loop in self._strips), loop)
         if self.order.members is not None:
             column = column.compose(Ids.explicit(self.order.members))
-        column = column.canonical() if address.moves is None else Ids.explicit(address.moved(column.to_array()))
+        column = (column if address.moves is None else Ids.explicit(address.moved(column.to_array()))).canonical()
         if column.base is None:
             return Access(0, column.offset, column.strides[0] if column.size > 1 else 0)
         return self.tables.column(0, column.to_array(), None)

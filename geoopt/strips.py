@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from .cores import divided
-from .ids import Ids
+from .ids import Ids, id_dtype
 from .kernel import Loop
 from .order import Order
 from .plan import STRIP, whole_strips
@@ -36,7 +36,7 @@ class Strips:
     def column(self, terms: Ids) -> np.ndarray:
         """The numbers that a view has for the terms, entry by entry."""
         if terms.base is not None and not terms.strides[0]:
-            out = self.values(terms.base)
+            out = self.values(terms.base.astype(id_dtype(terms.highest), copy=False))
             out += out.dtype.type(terms.offset)
             return out
         return terms.compose(Ids.explicit(self._filled(np.empty(0, np.int8), self._first.dtype))).to_array()

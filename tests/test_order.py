@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from geoopt.ids import Ids
+from geoopt.kernel import Loop
 from geoopt.meshes import cloth
 from geoopt.operators import arap_mesh, arap_rhs
+from geoopt.order import Order
 from geoopt.plan import BEGIN, END, KERNEL
+from geoopt.strips import Strips
 
 from .test_stages import records
 
@@ -68,3 +72,12 @@ def test_sums_that_read_the_same_constants_share_one_table():
     assert [loop.starts for loop in first.loops] == [loop.starts for loop in second.loops]
     floats = sum(len(t) for t in plan.tables if t.dtype.kind == "f")
     assert floats < 3 * 1.02 * len(mesh.weight)  # three numbers per edge, once, but for copies that fill strips
+
+
+def test_ids_beyond_32_bits_stay_what_they_are():
+    base, counts = np.arange(60, dtype=np.int32)[::-1].copy(), np.arange(40) % 4
+    offsets = np.append(0, np.cumsum(counts)).astype(np.int32)
+    strips = Strips(Loop(offsets), Order(np.arange(40)[::-1].copy(), np.array([0]), np.array([40])))
+    near, far = (strips.column(Ids((60,), offset, (0,), base)) for offset in (0, 2**33))
+    np.testing.assert_array_equal(far, near.astype(np.int64) + 2**33)
+    np.testing.assert_array_equal(near, base[strips.column(Ids.contiguous(0, (60,)))])
