@@ -5,6 +5,7 @@ Entries are counted into their rows, rows are sorted, and entries at one place b
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numba
@@ -17,6 +18,7 @@ from .patterns import Pattern, sorting
 
 LONG_ROW = 256  # entries, from which on rows are sorted by counting columns
 SAMPLE = 1 << 16  # entries that are looked at before all
+SIDE_BY_SIDE = 2  # parts of elements, each of which counts the entries of all rows
 
 
 class Sorted(NamedTuple):
@@ -61,22 +63,33 @@ def from_pairs(kinds: list[Pairs], length: int) -> Sorted:
 
     Entries are counted kind by kind, element by element and pair by pair.
     """
-    count = sum(len(k.numbers) * len(k.pairs) for k in kinds)
+    parts = list(_side_by_side(kinds))
+    count = sum(len(numbers) * len(pairs) for numbers, pairs, _ in parts)
     dtype = id_dtype(max(length, count))
-    row_offsets = np.zeros(length + 1, dtype)
-    for numbers, pairs in kinds:
-        _count_pairs(numbers, pairs, row_offsets)
+    places = [np.zeros(length, dtype) for _ in parts]
+    divided(len(parts), lambda i, j: [_count_pairs(*parts[k][:2], places[k]) for k in range(i, j)], count)
+    row_offsets = np.append(0, sum(places)).astype(dtype)
     np.cumsum(row_offsets, out=row_offsets)
     if _has_long_rows(row_offsets):
         ends = [(n[:, p[:, 0]], n[:, p[:, 1]]) for n, p in kinds]
         rows, cols = (np.concatenate([of(*e).ravel() for e in ends]) for of in (np.maximum, np.minimum))
         return from_coordinates(rows, cols, (length, length))
-    order, cols, place, first = np.empty(count, dtype), np.empty(count, dtype), row_offsets[:-1].copy(), 0
-    for numbers, pairs in kinds:
-        _place_pairs(numbers, pairs, first, place, order, cols)
-        first += len(numbers) * len(pairs)
+    next_place = row_offsets[:-1].copy()
+    for place in places:  # numbers of entries become where in its row each part has its first
+        place[:], next_place = next_place, next_place + place
+    order, cols = np.empty(count, dtype), np.empty(count, dtype)
+    divided(len(parts), lambda i, j: [_place_pairs(*parts[k], places[k], order, cols) for k in range(i, j)], count)
     _sort_rows(order, row_offsets, cols)
     return _merged(order, cols, row_offsets, (length, length))
+
+
+def _side_by_side(kinds: list[Pairs]) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
+    """Parts of the elements of each kind, and the number of the first entry of each."""
+    first = 0
+    for numbers, pairs in kinds:
+        for part in np.array_split(numbers, SIDE_BY_SIDE):
+            yield part, pairs, first
+            first += len(part) * len(pairs)
 
 
 def is_sorted(rows: np.ndarray, cols: np.ndarray) -> bool:
@@ -109,10 +122,10 @@ def _sort_rows(order: np.ndarray, row_offsets: np.ndarray, cols: np.ndarray) -> 
 
 @numba.njit(cache=True, nogil=True)
 def _count_pairs(numbers, pairs, counts):
-    """Add to counts[r + 1] the number of entries in row r."""
+    """Add to counts[r] the number of entries in row r."""
     for e in range(len(numbers)):
         for p in range(len(pairs)):
-            counts[max(numbers[e, pairs[p, 0]], numbers[e, pairs[p, 1]]) + 1] += 1
+            counts[max(numbers[e, pairs[p, 0]], numbers[e, pairs[p, 1]])] += 1
 
 
 @numba.njit(cache=True, nogil=True)

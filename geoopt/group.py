@@ -69,7 +69,8 @@ class Groups:
                     written[write.buffer] += write.position.size
                 for one, other in itertools.pairwise(root.writes):  # places that are repeated
                     if one.buffer == other.buffer and one.loop == other.loop and not one.adds:
-                        written[one.buffer] -= np.count_nonzero(one.position.to_array() == other.position.to_array())
+                        again = np.count_nonzero(one.position.to_array() == other.position.to_array())
+                        written[one.buffer] -= int(again)
         first = len(self.cut.traced.variables)
         for stream in self.cut.streams.values():
             written[first + stream.output] += stream.count

@@ -271,6 +271,7 @@ class Plan:
             return entry[run], strip[run] * loop.width + lane, (np.cumsum(has_term, axis=1) - 1)[run, lane]
         counts = None if loop.counts is None else self.table(loop.counts)[row[BEGIN] + row[COLUMN] :][:members]
         if loop.is_by_member:
+            assert counts is not None
             before = np.cumsum(counts, dtype=np.int64) - counts
             return entry, np.repeat(np.arange(members), counts), np.arange(len(entry)) - np.repeat(before, counts)
         term, lane = np.divmod(entry - np.repeat(starts[:-1], lengths), loop.width)
