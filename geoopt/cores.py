@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import TypeVar
 
+import numba
 import numpy as np
 from numba.core import config
 
@@ -15,6 +18,19 @@ PARTS = 4  # for each core: one that is busy with something else gets fewer
 LARGEST = 1 << 21  # numbers of a part, so that what it makes on the way is little memory
 
 Result = TypeVar("Result")
+
+
+@functools.cache
+def load_in_background() -> threading.Thread:
+    """Have a thread load what Numba needs for its first call, once, while code that is traced computes with floats."""
+    thread = threading.Thread(target=lambda: _nothing(0))
+    thread.start()
+    return thread
+
+
+@numba.njit(cache=True, nogil=True)
+def _nothing(number):
+    return number
 
 
 def divided(count: int, work: Callable[[int, int], Result], size: int | None = None) -> list[Result]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .cores import load_in_background
 from .errors import ArgumentError
 from .graph import Graph, Node, Traced
 from .results import Collect, Rebuild, flatten
@@ -72,6 +73,7 @@ class Signature:
 
 def trace(function: Callable, arguments: tuple, keywords: dict | None = None) -> tuple[Traced, Signature]:
     """Run ``function`` on symbolic stand-ins for its floating-point arguments."""
+    load_in_background()
     graph = Graph()
     names = _names(function, arguments)
     found: list[tuple[Argument, Node]] = []
