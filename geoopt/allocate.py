@@ -150,9 +150,7 @@ def _physical_entries(
         step = np.repeat(tasks[rows, APART].astype(at.dtype), lengths)
         for places in _intermediates(plan, kernel):
             for access in places:
-                is_line = access.table is None and access.stride == 1
-                line = slice(access.offset, access.offset + kernel.size)
-                physical[line if is_line else entries(plan, access, kernel.size)] = at
+                physical[entries(plan, access, kernel.size)] = at
             at += step
     return physical
 

@@ -3,7 +3,7 @@
 Takes: `Cut`.
 Gives: `Groups`: per group the members of one kernel, as columns of ids, and where each value is written.
 Ensures: members of a group have equal structure and do not depend on each other; every output entry and
-every intermediate is written by exactly one of them, entries of a symmetric matrix's diagonal perhaps twice.
+every intermediate is written by exactly one of them, which may write it twice (see `REPEATED`).
 Paper: expression grouping; blocks (explicit intermediate tagging), found here without tags.
 """
 

@@ -63,7 +63,7 @@ class Times:
     def of(self, address: Address) -> np.ndarray:
         """The times of the entries at an address."""
         times, column = self._table(address.buffer), address.column
-        if column.base is None and column.strides[0] == 0 and not address.moves:
+        if column.base is None and column.strides[0] == 0:
             return np.broadcast_to(times[column.offset], column.shape)
         return taken(times, address.entries())
 

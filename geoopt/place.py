@@ -71,7 +71,7 @@ class _PlacedKernel:
         self.order = next((orders[c] for c in constants if c in orders), order)
         orders.update(dict.fromkeys(constants, self.order))
         self._strips: dict[int, Strips] = {}  # by loop, but for those whose terms stay as they come
-        self._placed: dict[tuple, tuple[Address, Access]] = {}  # by what varies of a column
+        self._placed: dict[tuple, tuple[Ids, Access]] = {}  # by what varies of a column
 
     def planned(self) -> PlannedKernel:
         k = self.kernel
@@ -125,17 +125,17 @@ class _PlacedKernel:
     def _access(self, address: Address, loop: int | None) -> Access:
         """The access to entries of a buffer, one per member or one per term; columns that differ by a constant share
         a table (address coherence), arithmetic ones need none."""
-        column, offset = address.column, 0 if address.moves else address.column.offset
-        base = column.base
-        if base is None and column.strides[0] == 0 and not address.moves:
-            return Access(address.buffer, offset)
-        where = None if base is None else (base.__array_interface__["data"][0], base.strides)
-        varying = where, column.strides, loop, address.moves and id(address)
+        if address.moves is not None:
+            return replace(self._varying(address, loop), buffer=address.buffer)
+        column, base = address.column, address.column.base
+        if base is None and column.strides[0] == 0:
+            return Access(address.buffer, column.offset)
+        varying = None if base is None else (base.__array_interface__["data"][0], base.strides), column.strides, loop
         if varying not in self._placed:
-            found = self._varying(replace(address, column=column.shifted(-offset)), loop)
-            self._placed[varying] = address, found  # the address is kept, so that its arrays stay its own
+            found = self._varying(replace(address, column=column.shifted(-column.offset)), loop)
+            self._placed[varying] = column, found  # the column is kept, so that its address stays its own
         found = self._placed[varying][1]
-        return replace(found, buffer=address.buffer, offset=offset + found.offset)
+        return replace(found, buffer=address.buffer, offset=column.offset + found.offset)
 
     def _varying(self, address: Address, loop: int | None) -> Access:
         """The access to a column of some buffer, in the order of the members or terms."""
