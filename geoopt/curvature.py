@@ -13,7 +13,6 @@ import numpy as np
 
 from .arithmetic import as_symbolic
 from .array_moving import concatenate, stack
-from .coordinates import from_pairs
 from .elements import Curvatures, Levels, Sum, Triplets, elements
 from .errors import UnsupportedError
 from .graph import Node
@@ -26,6 +25,7 @@ from .sparse import from_triplets, summed, vstack
 from .sparse_matrix import SparseMatrix
 from .symbolic import Symbolic
 from .terms import flat_terms
+from .vertex_blocks import from_elements
 
 # a derivative counts as dense if the elimination of sums takes more products than these, in all and per row
 MOST_PRODUCTS = 20_000_000
@@ -110,7 +110,7 @@ class _Second:
         columns = iter(self.function.inlined([column for _, columns in pairs for column in columns]))
         values = [stack([next(columns) for _ in own], axis=1) for _, own in pairs]
         together = values[0] if len(values) == 1 else concatenate([v.ravel() for v in values])
-        return summed(from_pairs([kind for kind, _ in pairs], self.entries), together)
+        return summed(from_elements([kind for kind, _ in pairs], self.entries), together)
 
     def _of_triplets(self, found: list[Curvatures]) -> SparseMatrix:
         """The lower triangle in general."""

@@ -57,6 +57,7 @@ LAYERS = (
     ("sums",),
     ("arithmetic", "scalar"),
     ("symbolic", "repetition"),
+    ("vertex_blocks",),
     ("coordinates", "layout"),
     ("graph", "numeric", "options", "patterns"),
     ("tape", "solvers"),

@@ -12,6 +12,7 @@ from geoopt.meshes import bumpy
 from geoopt.operators import cotan_laplacian
 from geoopt.patterns import Pattern, mirrored, multiplications, product
 from geoopt.sparse import block_array, from_diagonal, hstack, vstack
+from geoopt.vertex_blocks import _by_corners, from_elements
 
 from .test_stages import check_all_stages
 
@@ -193,6 +194,35 @@ def test_pairs_of_elements_numbers_are_coordinates(most):
     np.testing.assert_array_equal(found.pattern.indices, pattern.indices)
     np.testing.assert_array_equal(found.order, order)
     np.testing.assert_array_equal(found.offsets, offsets)
+
+
+@pytest.mark.parametrize(("width", "corners"), [(2, (3,)), (3, (3,)), (3, (4, 2)), (2, (1, 3))])
+def test_entries_of_vertices_are_sorted_like_any(width, corners):
+    kinds = []
+    for count in corners:
+        vertices = np.stack([RNG.permutation(17)[:count] for _ in range(60)])
+        numbers = (vertices[:, :, None] * width + np.arange(width)).reshape(60, -1)
+        numbers = numbers[:, RNG.permutation(count * width)]
+        pairs = np.stack(np.tril_indices(count * width), axis=1)
+        kinds.append(Pairs(numbers, RNG.permutation(pairs)))
+    length = 20 * width  # some vertices belong to no element
+    assert all(_by_corners(kind).width == width for kind in kinds)
+    no_blocks = [kinds[0]._replace(pairs=kinds[0].pairs[1:])]
+    for some in (kinds, no_blocks):
+        found, want = from_elements(some, length), from_pairs(some, length)
+        np.testing.assert_array_equal(found.pattern.indptr, want.pattern.indptr)
+        np.testing.assert_array_equal(found.pattern.indices, want.pattern.indices)
+        np.testing.assert_array_equal(found.order, want.order)
+        np.testing.assert_array_equal(found.offsets, want.offsets)
+
+
+def test_elements_apart_have_one_term_at_each_place():
+    numbers = np.arange(24, dtype=np.int32).reshape(4, 6)
+    kind = Pairs(numbers, np.stack(np.tril_indices(6), axis=1))
+    found, want = from_elements([kind], 24), from_pairs([kind], 24)
+    assert found.offsets is None
+    np.testing.assert_array_equal(found.pattern.indices, want.pattern.indices)
+    np.testing.assert_array_equal(np.arange(84)[found.order], np.arange(84)[want.order])
 
 
 def test_a_triangle_is_mirrored():
