@@ -139,24 +139,13 @@ def member_order(kernel: Kernel, times: Times, address: AddressOf, longest: int,
 
     longest : at most so many members in one run;  by_time : else only by numbers of terms
     """
-    reached, is_far = np.zeros(kernel.size, np.uint16), np.zeros(kernel.size, bool)
-    has_runs = any(loop.has_runs for loop in kernel.loops)
-    if by_time:
-        read_later = [w for places in kernel.writes for w in places if w.buffer in times.read and not w.adds]
-        if not has_runs:
-            times.reorder_inputs(kernel, address)
-        if not has_runs or read_later:
-            reached, is_far = _reads(kernel, times, address)
-        for write in read_later:
-            loop = None if write.loop is None else kernel.loops[write.loop]
-            times.record(write.buffer, write.position, reached, loop)
-    if has_runs:  # what neighbours share is worth more than a better order
+    if any(loop.has_runs for loop in kernel.loops):  # what neighbours share is worth more than a better order
+        if by_time:
+            _timed(kernel, times, address, has_runs=True)
         return Order(None, *_runs(np.zeros(kernel.size, bool), longest))
     buckets = -(-kernel.size // longest)
-    counts = _count_classes(kernel)
-    classes = int(counts.max(initial=0)) + 1
-    key, members = np.empty(kernel.size, np.int32), np.empty(kernel.size, id_dtype(kernel.size))
-    _set_keys(reached, buckets, is_far, _has_long_row(kernel), counts, classes, key)
+    key, classes = _keys(kernel, _timed(kernel, times, address) if by_time else None, buckets)
+    members = np.empty(kernel.size, id_dtype(kernel.size))
     _sort_by_key(key, np.zeros(4 * max(buckets, 1) * classes + 1, np.int64), members)
     moved = _farthest(members)
     if classes == 1 and moved <= NEAR:  # whole tasks, and not cut at buckets
@@ -164,6 +153,29 @@ def member_order(kernel: Kernel, times: Times, address: AddressOf, longest: int,
     key = taken(key, members)
     key //= classes
     return Order(members if moved else None, *_runs(key, longest))
+
+
+def _timed(kernel: Kernel, times: Times, address: AddressOf, has_runs: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """What `_reads` gives, recorded for those that read what the members write."""
+    read_later = [w for places in kernel.writes for w in places if w.buffer in times.read and not w.adds]
+    if not has_runs:
+        times.reorder_inputs(kernel, address)
+    reached, is_far = np.zeros(kernel.size, np.uint16), np.zeros(kernel.size, bool)
+    if not has_runs or read_later:
+        reached, is_far = _reads(kernel, times, address)
+    for write in read_later:
+        loop = None if write.loop is None else kernel.loops[write.loop]
+        times.record(write.buffer, write.position, reached, loop)
+    return reached, is_far
+
+
+def _keys(kernel: Kernel, timed: tuple[np.ndarray, np.ndarray] | None, buckets: int) -> tuple[np.ndarray, int]:
+    """By which members are sorted, and how many classes of numbers of terms there are. timed : see `_timed`"""
+    reached, is_far = timed or (np.zeros(kernel.size, np.uint16), np.zeros(kernel.size, bool))
+    counts = _count_classes(kernel)
+    classes, key = int(counts.max(initial=0)) + 1, np.empty(kernel.size, np.int32)
+    _set_keys(reached, buckets, is_far, _has_long_row(kernel), counts, classes, key)
+    return key, classes
 
 
 def _reads(kernel: Kernel, times: Times, address: AddressOf) -> tuple[np.ndarray, np.ndarray]:
@@ -225,8 +237,8 @@ def _count_classes(kernel: Kernel) -> np.ndarray:
     classes: np.ndarray | None = None
     for loop in kernel.loops:
         one = _ranks(loop.counts)
-        classes = one if classes is None else _ranks(classes * (int(one.max(initial=0)) + 1) + one)
-    return np.zeros(kernel.size, np.int32) if classes is None else classes
+        classes = one if classes is None else _ranks(classes.astype(np.int32) * (int(one.max(initial=0)) + 1) + one)
+    return np.zeros(kernel.size, np.uint8) if classes is None else classes
 
 
 def _ranks(counts: np.ndarray) -> np.ndarray:
@@ -234,7 +246,7 @@ def _ranks(counts: np.ndarray) -> np.ndarray:
     if counts.max(initial=0) > len(counts):
         return np.unique(counts, return_inverse=True)[1].astype(np.int32)
     rank = np.cumsum(histogram(counts) > 0, dtype=np.int32) - 1
-    return taken(rank, counts)
+    return taken(rank.astype(np.uint8) if rank.max(initial=0) < 256 else rank, counts)
 
 
 def _runs(key: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:

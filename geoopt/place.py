@@ -26,12 +26,11 @@ TASK_MEMBERS = 1024  # the most members of one task: what they read and write fi
 
 
 def place(kernels: Kernels) -> Plan:
-    layout, by_time = kernels.layout, kernels.options.has("memory")
-    tables, times = Tables(layout.workspace + 1), Times(layout)
-    orders: dict[tuple[int, int], Order] = {}
+    layout, tables = kernels.layout, Tables(kernels.layout.workspace + 1)
+    ordered = _ordered(kernels)
     planned, tasks = [], []
     for number, kernel in enumerate(kernels.kernels):
-        placed = _PlacedKernel(layout, kernel, tables, times, orders, by_time)
+        placed = _PlacedKernel(kernel, tables, *ordered.pop(0))
         planned.append(placed.planned())
         tasks.append(placed.tasks(number))
         del placed  # its addresses are long, and so are the next kernel's
@@ -50,26 +49,40 @@ def place(kernels: Kernels) -> Plan:
     )
 
 
+class _Addresses:
+    """Where the values of a kernel's columns are; each is looked for once."""
+
+    def __init__(self, layout: Layout):
+        self.layout = layout
+        self._known: dict[int, Address] = {}  # by the column's identity
+
+    def of(self, column: Ids) -> Address:
+        if id(column) not in self._known:
+            self._known[id(column)] = self.layout.address(column)
+        return self._known[id(column)]
+
+
+def _ordered(kernels: Kernels) -> list[tuple[_Addresses, Order]]:
+    """Per kernel the order of its members."""
+    times, by_time = Times(kernels.layout), kernels.options.has("memory")
+    known: dict[tuple[int, int], Order] = {}  # by the constants that sums read
+    found = []
+    for kernel in kernels.kernels:
+        addresses = _Addresses(kernels.layout)
+        order = member_order(kernel, times, addresses.of, TASK_MEMBERS, by_time)
+        constants = _constants_of_sums(kernel)
+        # two sums that read the same constants read one table where their members have one order
+        order = next((known[c] for c in constants if c in known), order)
+        known.update(dict.fromkeys(constants, order))
+        found.append((addresses, order))
+    return found
+
+
 class _PlacedKernel:
     """One kernel's addresses and tasks."""
 
-    def __init__(
-        self,
-        layout: Layout,
-        kernel: Kernel,
-        tables: Tables,
-        times: Times,
-        orders: dict[tuple[int, int], Order],
-        by_time: bool,
-    ):
-        """orders : of kernels placed before, by the constants that their sums read"""
-        self.layout, self.kernel, self.tables = layout, kernel, tables
-        self._addresses: dict[int, Address] = {}  # by the column's identity
-        order = member_order(kernel, times, self._address, TASK_MEMBERS, by_time)
-        constants = _constants_of_sums(kernel)
-        # two sums that read the same constants read one table where their members have one order
-        self.order = next((orders[c] for c in constants if c in orders), order)
-        orders.update(dict.fromkeys(constants, self.order))
+    def __init__(self, kernel: Kernel, tables: Tables, addresses: _Addresses, order: Order):
+        self.kernel, self.tables, self.addresses, self.order = kernel, tables, addresses, order
         self._strips: dict[int, Strips] = {}  # by loop, but for those whose terms stay as they come
         self._placed: dict[tuple, tuple[Ids, Access]] = {}  # by what varies of a column
 
@@ -77,6 +90,8 @@ class _PlacedKernel:
         k = self.kernel
         loops = tuple(self._loop(i) for i in range(len(k.loops)))
         reads = tuple(self._read(leaf) for leaf in k.leaves)
+        if all(w.loop is None for places in k.writes for w in places):
+            self._strips.clear()  # they are long, and so is what is written
         writes = tuple(tuple(self._written(w) for w in places) for places in k.writes)
         return PlannedKernel(k.roots, reads, writes, loops, k.level, k.size)
 
@@ -107,17 +122,12 @@ class _PlacedKernel:
         if leaf.ids is None:
             assert leaf.constants is not None
             return self.tables.constants(self._ordered_constants(leaf.constants, leaf.loop), leaf.loop)
-        return self._access(self._address(leaf.ids), leaf.loop)
+        return self._access(self.addresses.of(leaf.ids), leaf.loop)
 
     def _ordered_constants(self, constants: np.ndarray, loop: int | None) -> np.ndarray:
         if loop is not None:
             return self._strips[loop].values(constants) if loop in self._strips else constants
         return constants if self.order.members is None else taken(constants, self.order.members)
-
-    def _address(self, column: Ids) -> Address:
-        if id(column) not in self._addresses:
-            self._addresses[id(column)] = self.layout.address(column)
-        return self._addresses[id(column)]
 
     def _written(self, place: Place) -> Access:
         return replace(self._access(Address(place.buffer, place.position), place.loop), adds=place.adds)
