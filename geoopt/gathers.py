@@ -20,14 +20,32 @@ def taken(array: np.ndarray, places: np.ndarray, offset: int = 0) -> np.ndarray:
     return out.reshape(places.shape)
 
 
-def listed(offset: int, steps: tuple[int, int], base: np.ndarray, width: int, places: np.ndarray) -> np.ndarray:
-    """``offset + steps[0] * i + steps[1] * j + base[i, j]`` for entries ``i * width + j``, broadcast; steps may be 0.
+def listed(
+    offset: int, steps: tuple[int, int], base: np.ndarray, width: int, places: np.ndarray, out: np.ndarray
+) -> None:
+    """out (k,) = ``offset + steps[0] * i + steps[1] * j + base[i, j]`` for entries ``i * width + j``, broadcast.
 
-    base : (n, width), or 1 along an axis that it does not depend on;  places : (k,) -> (k,), of the type of base
+    steps : may be 0;  base : (n, width), or 1 along an axis that it does not depend on
+    places : (k,), of the type of base and of the result, which may be they
     """
-    out = np.empty(places.shape, base.dtype)
     divided(len(places), lambda begin, end: _list(offset, *steps, base, width, places[begin:end], out[begin:end]))
-    return out
+
+
+def bounds(numbers: np.ndarray) -> tuple[int, int]:
+    """The least and the greatest of some numbers, of any shape."""
+    if numbers.size < FEW or not numbers.flags.c_contiguous:
+        return int(numbers.min()), int(numbers.max())
+    flat = numbers.reshape(-1)
+    found = divided(len(flat), lambda begin, end: _bound(flat[begin:end]))
+    return int(min(low for low, _ in found)), int(max(high for _, high in found))
+
+
+@numba.njit(cache=True, nogil=True)
+def _bound(numbers):
+    low = high = numbers[0]
+    for number in numbers:
+        low, high = min(low, number), max(high, number)
+    return low, high
 
 
 @numba.njit(cache=True, nogil=True)

@@ -140,8 +140,9 @@ class Graph:
         return self._append(None, "variable", (), shape, name=name)
 
     def constant(self, values: np.ndarray) -> Node:
-        values = np.array(values, np.float64)
-        values.flags.writeable = False
+        if values.flags.writeable or values.base is not None or values.dtype != np.float64:  # not of another graph
+            values = np.array(values, np.float64)
+            values.flags.writeable = False
         key = ("constant", values.shape, content(values))
         return self._append(key, "constant", (), values.shape, values=values)
 

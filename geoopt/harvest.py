@@ -112,11 +112,15 @@ class _Walk:
     def _constant(self, nodes: list[Node], column: Ids, loop: int | None) -> Expression:
         if len(nodes) == 1 and nodes[0].size == 1:
             return self.template.make("constant", (), float(nodes[0].values.reshape(())))
-        ids = column.to_array()
-        values = np.empty(len(ids))
-        for node in nodes:
-            inside = node.places_in(ids)
-            values[inside] = node.values.ravel()[ids[inside] - node.first]
+        if len(nodes) == 1 and column.is_contiguous():
+            first = column.offset - nodes[0].first
+            values = nodes[0].values.ravel()[first : first + column.size]
+        else:
+            ids = column.to_array()
+            values = np.empty(len(ids))
+            for node in nodes:
+                inside = node.places_in(ids)
+                values[inside] = node.values.ravel()[ids[inside] - node.first]
         if len(values) and (values == values[0]).all():
             return self.template.make("constant", (), float(values[0]))
         if loop is not None:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .gathers import listed, taken
+from .gathers import bounds, listed, taken
 from .hashing import content
 from .indexing import normalised, wrapped
 
@@ -122,7 +122,8 @@ class Ids:
         low = self.offset + sum(r for r in reach if r < 0)
         high = self.offset + sum(r for r in reach if r > 0)
         if self.base is not None and self.base.size:
-            low, high = low + int(self.base.min()), high + int(self.base.max())
+            least, most = bounds(self.base)
+            low, high = low + least, high + most
         return low, high
 
     @property
@@ -273,11 +274,11 @@ class Ids:
             if is_advanced:
                 indices[axis] = k
             axis += not isinstance(k, int)
-        return view._take(indices)
+        return view._take({a: wrapped(i, view.shape[a], a) for a, i in indices.items()})
 
     def _take(self, indices: dict[int, np.ndarray]) -> Ids:
-        """Advanced indexing of some axes; the others keep their affine part."""
-        arrays = [wrapped(i, self.shape[a], a) for a, i in indices.items()]
+        """Advanced indexing of some axes, by valid places from their beginning; the others keep their affine part."""
+        arrays = list(indices.values())
         block = np.broadcast_shapes(*(a.shape for a in arrays))
         axes = list(indices)
         adjacent = axes == list(range(axes[0], axes[0] + len(axes)))
@@ -318,14 +319,17 @@ class Ids:
             base = base[(slice(None), *(k if n > 1 else 0 for k, n in zip(number, base.shape[1:], strict=True)))]
         return Ids(self.shape[:1], offset, self.strides[:1], base)._folded()
 
-    def compose(self, column: Ids) -> Ids:
-        """``self.ravel()[column]`` for a 1-D column of flat positions, affine where possible."""
+    def compose(self, column: Ids, given: bool = False) -> Ids:
+        """``self.ravel()[column]`` for a 1-D column of flat positions, affine where possible.
+
+        given : the column's own list may become the result's
+        """
         if self.ndim and self.is_contiguous():
             return column.shifted(self.offset)
         if self.ndim == 1 and column.size == self.size and not column.offset and column.is_contiguous():
             return self
         if self.ndim == 1 and column.base is not None:
-            return self[column.to_array()]
+            return self._take({0: column.to_array()})
         row = int(np.prod(self.shape[1:], dtype=np.int64))
         if column.base is None and self.ndim:
             step, start = column.strides[0], column.offset
@@ -345,8 +349,10 @@ class Ids:
         if self.ndim == 2:
             dtype = id_dtype(max(self.highest, self.size))
             base = np.zeros((1, 1), dtype) if self.base is None else self.base.astype(dtype, copy=False)
-            ids = listed(self.offset, self.strides, base, self.shape[1], column.to_array(dtype))  # type: ignore[arg-type]
-            return Ids.explicit(ids)._evened()
+            places = column.to_array(dtype)
+            out = places if given and places is column.base else np.empty(places.shape, dtype)
+            listed(self.offset, self.strides, base, self.shape[1], places, out)  # type: ignore[arg-type]
+            return Ids.explicit(out)._evened()
         positions = np.unravel_index(column.to_array(), self.shape)
         return self[tuple(p.astype(np.int32) if max(self.shape) < 2**31 else p for p in positions)]
 

@@ -112,8 +112,8 @@ class Symbolic(NDArrayOperatorsMixin):
         return symbolic(self._graph, ids, self._is_bool)
 
     def listed(self, places: np.ndarray) -> Symbolic:
-        """``self.ravel()[places]`` for valid places (k,), which nobody writes to from then on: they are not copied."""
-        return self.view(self.ids.compose(Ids.explicit(places)))
+        """``self.ravel()[places]`` for valid places (k,), which are given away: they become the result's ids."""
+        return self.view(self.ids.compose(Ids.explicit(places), given=True))
 
     def sharing(self, derive: Callable[[Ids], Ids], derived: Ids | None = None) -> Symbolic:
         """What NumPy would return as a view of the same memory; ``derived`` are the ids now, where they are known."""

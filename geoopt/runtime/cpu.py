@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import llvmlite
@@ -73,10 +74,12 @@ class CpuMachine(HostMachine):
     """Machine code for a schedule's kernels, compiled or from the cache; the engine keeps it alive."""
 
     def __init__(self, schedule: Schedule, options: Options, dtype: np.dtype):
-        super().__init__(schedule.plan, dtype)
         v = vectors(options, dtype)
         text = TARGETS["cpu"](schedule.plan, v)
-        code, self.was_cached = _compiled(text)
+        with ThreadPoolExecutor(1) as pool:  # tables are packed while LLVM compiles
+            compiled = pool.submit(_compiled, text)
+            super().__init__(schedule.plan, dtype)
+        code, self.was_cached = compiled.result()
         self.code_bytes = len(code)
         self.traits = {"lanes": v.lanes, "threads": options.worker_count}
         self.sources = {"llvm": lambda: text, "asm": lambda: assembly(text)}
