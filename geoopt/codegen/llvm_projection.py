@@ -9,8 +9,9 @@ rotations are by no angle.
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from .llvm_code import Code
 from .llvm_memory import Vectors
 
 Angle = tuple[str, str]  # cosine and sine
+SUMS = 4  # that are added up side by side
 
 
 def rounds(size: int) -> list[list[tuple[int, int]]]:
@@ -70,16 +72,17 @@ class _Projection(Code):
     def _not(self, mask: str) -> str:
         return self.let(f"xor {self.v.mask} {mask}, splat (i1 true)")
 
-    def _summed(self, count: int, term: Callable[[str], str]) -> str:
-        self.store(self.number(0), self.total)
-        with self.loop(0, count) as k:
-            self.store(self.fp("fadd", self.load(self.total), term(k.index)), self.total)
-        return self.load(self.total)
+    def _summed(self, terms: Iterable[str]) -> str:
+        """In a few sums at a time: each waits for the addition before."""
+        sums = [self.number(0)] * SUMS
+        for k, term in enumerate(terms):
+            sums[k % SUMS] = self.fp("fadd", sums[k % SUMS], term)
+        return functools.reduce(lambda a, b: self.fp("fadd", a, b), sums)
 
-    def _magnitude(self, at: str) -> str:
+    def _magnitude(self, at: int) -> str:
         return self.call("fabs", self.load("%x", at))
 
-    def _square(self, at: str) -> str:
+    def _square(self, at: int) -> str:
         a = self.load(self.a, at)
         return self.fp("fmul", a, a)
 
@@ -92,7 +95,7 @@ class _Projection(Code):
 
     def _is_definite(self) -> str:
         """Whether all pivots of A + τ = L D Lᵀ are positive."""
-        trace = self._summed(self.size, lambda i: self._magnitude(self._at_row(i, i)))
+        trace = self._summed(self._magnitude(entry(i, i)) for i in range(self.size))
         shift = self.fp("fmul", trace, self.number(rounding(self.size, self.v.dtype)))
         with self.loop(0, self.entries) as k:
             self.store(self.load("%x", k.index), self.a, k.index)
@@ -115,7 +118,7 @@ class _Projection(Code):
 
     def _scaled(self) -> tuple[str, str]:
         """Scales A to a sum of 1, and starts with the unit vectors; the scale, and when a rest is none any more."""
-        size = self._summed(self.entries, self._magnitude)
+        size = self._summed(map(self._magnitude, range(self.entries)))
         tiny = self.number(float(np.finfo(self.v.dtype).tiny))
         scale = self.choose(self.compare("olt", size, tiny), tiny, size)
         inverse = self.fp("fdiv", self.number(1), scale)
@@ -125,17 +128,12 @@ class _Projection(Code):
             self.store(self.number(0), self.rows, k.index)
         with self.loop(0, self.size) as k:
             self.store(self.number(1), self.rows, self.index("mul", k.index, self.size + 1))
-        squares = self._summed(self.entries, self._square)
+        squares = self._summed(map(self._square, range(self.entries)))
         return scale, self.fp("fmul", squares, self.number(self.epsilon**2))
 
     def _rest(self) -> str:
         """The sum of squares off the diagonal."""
-        self.store(self.number(0), self.total)
-        with self.loop(1, self.size) as i:
-            with self.loop(0, i.index) as j:
-                square = self._square(self._at_row(i.index, j.index))
-                self.store(self.fp("fadd", self.load(self.total), square), self.total)
-        return self.load(self.total)
+        return self._summed(self._square(entry(i, j)) for i in range(self.size) for j in range(i))
 
     def _table(self) -> str:
         """Per round: for each pair pq the entries pp, qq, pq, and where rows p and q start; for each two pairs pq and
@@ -161,8 +159,8 @@ class _Projection(Code):
             self._turn_block([next(entries) for _ in range(4)], one, other)
         for angle in angles if self.size % 2 else ():
             self._turn(self.a, next(entries), next(entries), angle)
-        for (*_, p, q), angle in zip(pairs, angles, strict=True):
-            with self.loop(0, self.size) as k:
+        with self.loop(0, self.size) as k:
+            for (*_, p, q), angle in zip(pairs, angles, strict=True):
                 self._turn(self.rows, self.index("add", p, k.index), self.index("add", q, k.index), angle)
 
     def _angle(self, pp: str, qq: str, pq: str, active: str) -> Angle:
