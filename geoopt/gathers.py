@@ -31,23 +31,6 @@ def listed(
     divided(len(places), lambda begin, end: _list(offset, *steps, base, width, places[begin:end], out[begin:end]))
 
 
-def bounds(numbers: np.ndarray) -> tuple[int, int]:
-    """The least and the greatest of some numbers, of any shape."""
-    if numbers.size < FEW or not numbers.flags.c_contiguous:
-        return int(numbers.min()), int(numbers.max())
-    flat = numbers.reshape(-1)
-    found = divided(len(flat), lambda begin, end: _bound(flat[begin:end]))
-    return int(min(low for low, _ in found)), int(max(high for _, high in found))
-
-
-@numba.njit(cache=True, nogil=True)
-def _bound(numbers):
-    low = high = numbers[0]
-    for number in numbers:
-        low, high = min(low, number), max(high, number)
-    return low, high
-
-
 @numba.njit(cache=True, nogil=True)
 def count_into(numbers, counts):
     """Add to the counts how often each number is among some."""

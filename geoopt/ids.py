@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .gathers import bounds, listed, taken
+from .gathers import listed, taken
 from .hashing import content
 from .indexing import normalised, wrapped
 
@@ -122,8 +122,7 @@ class Ids:
         low = self.offset + sum(r for r in reach if r < 0)
         high = self.offset + sum(r for r in reach if r > 0)
         if self.base is not None and self.base.size:
-            least, most = bounds(self.base)
-            low, high = low + least, high + most
+            low, high = low + int(self.base.min()), high + int(self.base.max())
         return low, high
 
     @property
