@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import TypeVar
 
@@ -31,6 +31,20 @@ def load_in_background() -> threading.Thread:
 @numba.njit(cache=True, nogil=True)
 def _nothing(number):
     return number
+
+
+def started(work: Callable[[], Result]) -> Future[Result]:
+    """Work begun on a thread of its own: a pool's would not begin any more once the main thread has ended."""
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run).start()
+    return future
 
 
 def divided(count: int, work: Callable[[int, int], Result], size: int | None = None) -> list[Result]:

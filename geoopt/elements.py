@@ -125,7 +125,8 @@ class Element:
 
     def _column(self, leaf: Leaf) -> Symbolic:
         if leaf.ids is None:
-            return as_symbolic(self.graph, leaf.constants)
+            assert leaf.constants is not None
+            return symbolic(self.graph, self.graph.constant(leaf.constants, given=True).ids)
         nodes = self.graph.nodes_of(leaf.ids)
         return Symbolic(self.graph, leaf.ids, bool(nodes) and nodes[0].gives_bool)
 

@@ -26,7 +26,7 @@ def listed(
     """out (k,) = ``offset + steps[0] * i + steps[1] * j + base[i, j]`` for entries ``i * width + j``, broadcast.
 
     steps : may be 0;  base : (n, width), or 1 along an axis that it does not depend on
-    places : (k,), of the type of base and of the result, which may be they
+    places : (k,);  out may be places itself
     """
     divided(len(places), lambda begin, end: _list(offset, *steps, base, width, places[begin:end], out[begin:end]))
 

@@ -139,10 +139,10 @@ class Graph:
     def variable(self, name: str, shape: tuple[int, ...]) -> Node:
         return self._append(None, "variable", (), shape, name=name)
 
-    def constant(self, values: np.ndarray) -> Node:
-        if values.flags.writeable or values.base is not None or values.dtype != np.float64:  # not of another graph
-            values = np.array(values, np.float64)
-            values.flags.writeable = False
+    def constant(self, values: np.ndarray, given: bool = False) -> Node:
+        """given : nobody else writes to the values any more, so that they are not copied"""
+        values = np.asarray(values, np.float64) if given else np.array(values, np.float64)
+        values.flags.writeable = False
         key = ("constant", values.shape, content(values))
         return self._append(key, "constant", (), values.shape, values=values)
 

@@ -276,7 +276,8 @@ class Ids:
         return view._take({a: wrapped(i, view.shape[a], a) for a, i in indices.items()})
 
     def _take(self, indices: dict[int, np.ndarray]) -> Ids:
-        """Advanced indexing of some axes, by valid places from their beginning; the others keep their affine part."""
+        """Advanced indexing of some axes, by places none of which is negative or too high; the others keep their
+        affine part."""
         arrays = list(indices.values())
         block = np.broadcast_shapes(*(a.shape for a in arrays))
         axes = list(indices)
@@ -321,7 +322,7 @@ class Ids:
     def compose(self, column: Ids, given: bool = False) -> Ids:
         """``self.ravel()[column]`` for a 1-D column of flat positions, affine where possible.
 
-        given : the column's own list may become the result's
+        given : the list behind the column may be overwritten with the result's
         """
         if self.ndim and self.is_contiguous():
             return column.shifted(self.offset)
@@ -344,7 +345,7 @@ class Ids:
         if not self.ndim:
             return self.broadcast_to(column.shape)
         if self.ndim > 2 and column.size >= self.size:  # all of it, in another order
-            return self.reshape((self.size,)).compose(column)
+            return self.reshape((self.size,)).compose(column, given)
         if self.ndim == 2:
             dtype = id_dtype(max(self.highest, self.size))
             base = np.zeros((1, 1), dtype) if self.base is None else self.base.astype(dtype, copy=False)

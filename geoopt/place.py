@@ -33,7 +33,7 @@ def place(kernels: Kernels) -> Plan:
         placed = _PlacedKernel(kernel, tables, *ordered.pop(0))
         planned.append(placed.planned())
         tasks.append(placed.tasks(number))
-        del placed  # its addresses are long, and so are the next kernel's
+        del placed  # what is listed for one kernel is given back before the next one's
     all_tasks = np.concatenate([np.zeros((0, FIELDS), np.int64), *tasks])
     level_of = np.array([planned[k].level for k in all_tasks[:, 0]], np.int64)
     depth = max((p.level for p in planned), default=0)
@@ -91,7 +91,7 @@ class _PlacedKernel:
         loops = tuple(self._loop(i) for i in range(len(k.loops)))
         reads = tuple(self._read(leaf) for leaf in k.leaves)
         if all(w.loop is None for places in k.writes for w in places):
-            self._strips.clear()  # they are long, and so is what is written
+            self._strips.clear()  # nothing is read or written by term any more, and they are long
         writes = tuple(tuple(self._written(w) for w in places) for places in k.writes)
         return PlannedKernel(k.roots, reads, writes, loops, k.level, k.size)
 

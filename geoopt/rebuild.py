@@ -33,7 +33,7 @@ class Rebuild:
             self.keep(node, self.graph.variable(node.name, node.shape))
             return
         if node.op == "constant":
-            self.keep(node, self.graph.constant(node.values))
+            self.keep(node, self.graph.constant(node.values, given=True))
             return
         operands = tuple(self.moved(o) for o in node.operands)
         if node.op == "segment_sum":

@@ -112,7 +112,7 @@ class Symbolic(NDArrayOperatorsMixin):
         return symbolic(self._graph, ids, self._is_bool)
 
     def listed(self, places: np.ndarray) -> Symbolic:
-        """``self.ravel()[places]`` for valid places (k,), which are given away: they become the result's ids."""
+        """``self.ravel()[places]`` for valid places (k,), an array of the caller's own that is overwritten with ids."""
         return self.view(self.ids.compose(Ids.explicit(places), given=True))
 
     def sharing(self, derive: Callable[[Ids], Ids], derived: Ids | None = None) -> Symbolic:

@@ -27,12 +27,8 @@ class Corners(NamedTuple):
     entry: np.ndarray
 
     @property
-    def width(self) -> int:
-        return self.entry.shape[1]
-
-    @property
     def entries(self) -> int:
-        """Of each element."""
+        """How many an element has."""
         return int(self.entry.max()) + 1
 
     @property
@@ -58,30 +54,30 @@ def from_elements(kinds: list[Pairs], length: int) -> Sorted:
 
     kinds : of elements whose numbers are all different
     """
-    found = [c for c in map(_by_corners, kinds) if c is not None]
-    width = found[0].width if found else 1
-    if len(found) < len(kinds) or any(c.width != width for c in found) or length % width:
-        return from_pairs(kinds, length)
-    blocks = from_pairs([Pairs(c.vertices, c.pairs) for c in found], length // width)
-    terms = _terms(found, id_dtype(max(length, sum(len(c.vertices) * c.entries for c in found))))
-    return _entries(blocks, terms, width)
+    for width in (w for w in WIDTHS if length % w == 0):
+        found = [corners for kind in kinds if (corners := _by_corners(kind, width)) is not None]
+        if len(found) == len(kinds):
+            blocks = from_pairs([Pairs(c.vertices, c.pairs) for c in found], length // width)
+            count = sum(len(c.vertices) * c.entries for c in found)
+            return _entries(blocks, _terms(found, id_dtype(max(length, count))), width)
+    return from_pairs(kinds, length)
 
 
-def _by_corners(kind: Pairs) -> Corners | None:
-    """Elements that have all pairs of their numbers; None if they do not, or their numbers are no coordinates."""
+def _by_corners(kind: Pairs, width: int) -> Corners | None:
+    """Elements that have all pairs of their numbers; None if they do not, or their numbers are no coordinates of
+    vertices with so many."""
     numbers, pairs = kind
     count = numbers.shape[1]
-    if not len(numbers) or len(pairs) != count * (count + 1) // 2:
+    if not len(numbers) or count % width or len(pairs) != count * (count + 1) // 2:
+        return None
+    columns = np.argsort(numbers[0])
+    corners = columns.reshape(-1, width)
+    if not all(_is_vertex(numbers, corner) for corner in corners):
         return None
     entry = np.zeros((count, count), np.int32)
     entry[pairs[:, 0], pairs[:, 1]] = entry[pairs[:, 1], pairs[:, 0]] = np.arange(len(pairs))
-    columns = np.argsort(numbers[0])
-    for width in (w for w in WIDTHS if count % w == 0):
-        corners = columns.reshape(-1, width)
-        if all(_is_vertex(numbers, corner) for corner in corners):
-            vertices = numbers[:, corners[:, 0]] // numbers.dtype.type(width)
-            return Corners(vertices, entry[columns[:, None], columns].reshape(2 * corners.shape))
-    return None
+    vertices = numbers[:, corners[:, 0]] // numbers.dtype.type(width)
+    return Corners(vertices, entry[columns[:, None], columns].reshape(2 * corners.shape))
 
 
 def _is_vertex(numbers: np.ndarray, columns: np.ndarray) -> bool:
@@ -92,14 +88,14 @@ def _is_vertex(numbers: np.ndarray, columns: np.ndarray) -> bool:
 
 def _terms(kinds: list[Corners], dtype: type) -> Terms:
     sizes = [len(c.vertices) * len(c.pairs) for c in kinds]
-    firsts, numbers = np.empty(sum(sizes), dtype), np.empty(sum(sizes), np.int16)
+    firsts, of_pairs = np.empty(sum(sizes), dtype), np.empty(sum(sizes), np.int32)
     done, first, entry = 0, 0, []
     for c, size in zip(kinds, sizes, strict=True):
         part = slice(done, done + size)
-        _number_terms(c.vertices, c.pairs, first, c.entries, len(entry), firsts[part], numbers[part])
+        _number_terms(c.vertices, c.pairs, first, c.entries, len(entry), firsts[part], of_pairs[part])
         entry += [c.entry[row, :, col] for pair in c.pairs for row, col in (pair, pair[::-1])]
         done, first = done + size, first + len(c.vertices) * c.entries
-    return Terms(firsts, numbers, np.stack(entry))
+    return Terms(firsts, of_pairs, np.stack(entry))
 
 
 def _entries(blocks: Sorted, terms: Terms, width: int) -> Sorted:
@@ -111,11 +107,12 @@ def _entries(blocks: Sorted, terms: Terms, width: int) -> Sorted:
     _count(pattern.indptr, pattern.indices, offsets, *counts)
     indptr, starts = np.pad(counts.reshape(2, -1), ((0, 0), (1, 0))).cumsum(axis=1, dtype=everything.dtype)
     listed, indices = np.empty(starts[-1], everything.dtype), np.empty(indptr[-1], everything.dtype)
-    at = np.full(0 if blocks.offsets is None else len(indices) + 1, len(listed), everything.dtype)
-    of_blocks, of_entries = (pattern.indptr, pattern.indices, offsets, order), (indptr, indices, at, starts, listed)
-    divided(pattern.shape[0], lambda i, j: _list(i, j, of_blocks, tuple(terms), of_entries), len(listed))
+    of_entries = np.full(0 if blocks.offsets is None else len(indices) + 1, len(listed), everything.dtype)
+    in_blocks = pattern.indptr, pattern.indices, offsets, order
+    in_entries = indptr, indices, of_entries, starts, listed
+    divided(pattern.shape[0], lambda i, j: _list(i, j, in_blocks, tuple(terms), in_entries), len(listed))
     length = pattern.shape[0] * width
-    return Sorted(Pattern((length, length), indptr, indices), listed, at if len(at) else None)
+    return Sorted(Pattern((length, length), indptr, indices), listed, of_entries if len(of_entries) else None)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -132,7 +129,10 @@ def _number_terms(vertices, pairs, first, entries, kind, firsts, kinds):
 
 @numba.njit(cache=True, nogil=True)
 def _count(indptr, indices, offsets, entries, terms):
-    """Of every row of the lower triangle, by vertex and coordinate. indptr, indices, offsets : of blocks"""
+    """How many entries and terms each row of the lower triangle has, by vertex and coordinate.
+
+    indptr, indices, offsets : of blocks
+    """
     width = entries.shape[1]
     for v in range(len(entries)):
         for b in range(indptr[v], indptr[v + 1]):

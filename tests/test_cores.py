@@ -11,7 +11,7 @@ from numba.core import config
 
 from geoopt import cores
 from geoopt.coordinates import Pairs, from_coordinates, from_pairs
-from geoopt.cores import LEAST, PARTS, divided
+from geoopt.cores import LEAST, PARTS, divided, started
 from geoopt.expansion import runs_of
 from geoopt.gathers import listed, taken
 from geoopt.owners import owner_counts, owners, shifted
@@ -69,6 +69,12 @@ def test_arrays_do_not_depend_on_it(number):
 
 def _one_hot(numbers: np.ndarray) -> np.ndarray:
     return np.arange(3)[:, None] == numbers
+
+
+def test_what_is_started_gives_what_it_finds_or_raises():
+    assert started(lambda: 7).result() == 7
+    with pytest.raises(ZeroDivisionError):
+        started(lambda: 1 // 0).result()
 
 
 def test_patterns_do_not_depend_on_it(number):

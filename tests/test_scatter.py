@@ -102,6 +102,21 @@ def test_elements_of_few_values_are_scattered_with_those_of_many():
     assert sum(bool(kernel.added) for kernel in program.plan.kernels) >= 2
 
 
+def test_kinds_of_different_numbers_of_elements_are_scattered_together():
+    V, F = cloth_mesh(40)
+    V = V + 0.05 * np.random.default_rng(3).standard_normal(V.shape)
+
+    def energy(x):
+        a, b, c = x[F[:, 0]], x[F[:, 1]], x[F[:, 2]]
+        areas = np.sqrt(1e-3 + np.sum(np.cross(b - a, c - a) ** 2, axis=1))
+        return np.sum(areas) + np.sum(np.exp(x[::2, 0] * x[::2, 1] * x[::2, 2]))
+
+    truth = geoopt.hessian(energy)(V)
+    program, _ = compiled(geoopt.hessian(energy), V)
+    assert additions(program)
+    assert abs(program(V) - truth).max() <= 1e-12 * abs(truth).max()
+
+
 def test_every_stage_means_the_same():
     x, v, h, c = moved_cloth(60)
     _, seen = compiled(cloth_system, x, v, h, c)

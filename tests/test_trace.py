@@ -32,6 +32,21 @@ def test_moving_data_makes_no_node():
     assert len(trace(f, (np.ones((4, 3)),))[0].graph.nodes) == 1
 
 
+def test_constants_are_what_they_were_when_they_were_read():
+    weights = np.arange(1.0, 5.0)
+
+    def f(x):
+        weights.flags.writeable = False
+        before = x * weights
+        weights.flags.writeable = True
+        weights[:] *= 2
+        return before, x * weights
+
+    before, after = geoopt.compile(f, np.ones(4))(np.ones(4))
+    np.testing.assert_array_equal(before, [1, 2, 3, 4])
+    np.testing.assert_array_equal(after, [2, 4, 6, 8])
+
+
 def test_fixed_arguments_are_constants():
     graph = trace(lambda x, k: x * k, (np.ones(3), geoopt.fixed(np.array([1.0, 2, 3]))))[0].graph
     assert [n.op for n in graph.nodes] == ["variable", "constant", "multiply"]

@@ -20,7 +20,7 @@ from .llvm_code import Code
 from .llvm_memory import Vectors
 
 Angle = tuple[str, str]  # cosine and sine
-SUMS = 4  # that are added up side by side
+SUMS = 4  # of a long sum, side by side: an addition waits for the one before it
 
 
 def rounds(size: int) -> list[list[tuple[int, int]]]:
@@ -73,7 +73,7 @@ class _Projection(Code):
         return self.let(f"xor {self.v.mask} {mask}, splat (i1 true)")
 
     def _summed(self, terms: Iterable[str]) -> str:
-        """In a few sums at a time: each waits for the addition before."""
+        """Of `SUMS` parts."""
         sums = [self.number(0)] * SUMS
         for k, term in enumerate(terms):
             sums[k % SUMS] = self.fp("fadd", sums[k % SUMS], term)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import llvmlite
@@ -18,12 +17,13 @@ from numba.extending import intrinsic
 from ..codegen import TARGETS
 from ..codegen.llvm_math import vector_names
 from ..codegen.llvm_memory import Vectors
+from ..cores import started
 from ..options import Options
 from ..schedule import Schedule
 from . import cache
 from .host import HostMachine
 
-_LOCK = threading.Lock()  # llvmlite's compilation is not thread-safe
+_LOCK = threading.Lock()  # several steps of llvmlite's, each of which locks for itself, belong together
 _PARALLEL = threading.Lock()  # nor may two threads enter Numba's workqueue layer at once
 _FORKED: list[bool] = []  # OpenMP's threads do not survive a fork; the child runs serially, with the same results
 
@@ -76,9 +76,8 @@ class CpuMachine(HostMachine):
     def __init__(self, schedule: Schedule, options: Options, dtype: np.dtype):
         v = vectors(options, dtype)
         text = TARGETS["cpu"](schedule.plan, v)
-        with ThreadPoolExecutor(1) as pool:  # tables are packed while LLVM compiles
-            compiled = pool.submit(_compiled, text)
-            super().__init__(schedule.plan, dtype)
+        compiled = started(lambda: _compiled(text))
+        super().__init__(schedule.plan, dtype)  # packs the tables
         code, self.was_cached = compiled.result()
         self.code_bytes = len(code)
         self.traits = {"lanes": v.lanes, "threads": options.worker_count}
