@@ -21,11 +21,9 @@ Result = TypeVar("Result")
 
 
 @functools.cache
-def load_in_background() -> threading.Thread:
+def load_in_background() -> Future[int]:
     """Have a thread load what Numba needs for its first call, once, while code that is traced computes with floats."""
-    thread = threading.Thread(target=lambda: _nothing(0))
-    thread.start()
-    return thread
+    return started(lambda: _nothing(0))
 
 
 @numba.njit(cache=True, nogil=True)

@@ -62,6 +62,11 @@ class Kernel:
         """Per root the loop in which it is written."""
         return [places[0].loop for places in self.writes]
 
+    @property
+    def has_runs(self) -> bool:
+        """Whether terms of any of its loops are read by runs."""
+        return any(loop.has_runs for loop in self.loops)
+
     def __str__(self) -> str:
         return f"level {self.level}, {self.size} members\n" + listing(list(self.roots))
 

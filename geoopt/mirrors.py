@@ -14,28 +14,26 @@ EXAMPLES = 16  # elements by which neighbours are guessed
 def align(pairs: list[np.ndarray]) -> None:
     """Exchange entries with their mirror images, in place, so that those of neighbouring values follow each other.
 
-    pairs : per value of an element, (2, elements) the two entries to which it is added
+    pairs : per value of an element, (2, elements) the two entries to which it is added; of any kinds of elements
     """
-    if not pairs:
-        return
-    count = pairs[0].shape[1]
-    chosen = np.unique(np.linspace(0, count - 1, EXAMPLES).astype(np.int64))
     is_open = np.ones(len(pairs), bool)
     for first in range(len(pairs)):
         waiting = [first] if is_open[first] else []
         while waiting:
             value = waiting.pop()
-            for other in _likely_neighbours(pairs, value, chosen):
+            for other in _likely_neighbours(pairs, value):
                 if is_open[other] and _beside(pairs[value], pairs[other], is_fixed=not is_open[value]):
                     is_open[[value, other]] = False
                     waiting.append(other)
 
 
-def _likely_neighbours(pairs: list[np.ndarray], value: int, chosen: np.ndarray) -> list[int]:
-    """The values whose entries are beside those of a value, as far as some elements tell."""
+def _likely_neighbours(pairs: list[np.ndarray], value: int) -> list[int]:
+    """The values of as many elements whose entries are beside those of a value, as far as some elements tell."""
+    shape = pairs[value].shape
+    chosen = np.unique(np.linspace(0, shape[1] - 1, EXAMPLES).astype(np.int64))
     pair = pairs[value][:, chosen]
-    apart = (abs(other[:, None, chosen] - pair) == 1 for other in pairs)
-    return [n for n, near in enumerate(apart) if n != value and near.any(axis=(0, 1)).all()]
+    others = ((n, other) for n, other in enumerate(pairs) if n != value and other.shape == shape)
+    return [n for n, other in others if (abs(other[:, None, chosen] - pair) == 1).any(axis=(0, 1)).all()]
 
 
 def _beside(pair: np.ndarray, other: np.ndarray, is_fixed: bool) -> bool:

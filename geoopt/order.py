@@ -139,9 +139,9 @@ def member_order(kernel: Kernel, times: Times, address: AddressOf, longest: int,
 
     longest : at most so many members in one run;  by_time : else only by numbers of terms
     """
-    if any(loop.has_runs for loop in kernel.loops):  # what neighbours share is worth more than a better order
+    if kernel.has_runs:  # what neighbours share is worth more than a better order
         if by_time:
-            _timed(kernel, times, address, has_runs=True)
+            _timed(kernel, times, address)
         return Order(None, *_runs(np.zeros(kernel.size, bool), longest))
     buckets = -(-kernel.size // longest)
     key, classes = _keys(kernel, _timed(kernel, times, address) if by_time else None, buckets)
@@ -155,13 +155,13 @@ def member_order(kernel: Kernel, times: Times, address: AddressOf, longest: int,
     return Order(members if moved else None, *_runs(key, longest))
 
 
-def _timed(kernel: Kernel, times: Times, address: AddressOf, has_runs: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """What `_reads` gives, recorded for those that read what the members write."""
+def _timed(kernel: Kernel, times: Times, address: AddressOf) -> tuple[np.ndarray, np.ndarray]:
+    """What `_reads` gives, where anybody needs it; what members write gets their times."""
     read_later = [w for places in kernel.writes for w in places if w.buffer in times.read and not w.adds]
-    if not has_runs:
+    if not kernel.has_runs:
         times.reorder_inputs(kernel, address)
     reached, is_far = np.zeros(kernel.size, np.uint16), np.zeros(kernel.size, bool)
-    if not has_runs or read_later:
+    if not kernel.has_runs or read_later:
         reached, is_far = _reads(kernel, times, address)
     for write in read_later:
         loop = None if write.loop is None else kernel.loops[write.loop]

@@ -8,6 +8,7 @@ Paper: address coherence, coalesced memory access.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -16,8 +17,8 @@ from .gathers import taken
 from .hashing import content
 from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf
-from .layout import Address, Layout, Place
-from .order import Order, Times, member_order
+from .layout import Address, Place
+from .order import AddressOf, Order, Times, member_order
 from .plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, STRIP, Access, Plan, PlannedKernel, PlannedLoop, whole_strips
 from .strips import Strips, unsigned
 from .tables import Tables
@@ -49,40 +50,27 @@ def place(kernels: Kernels) -> Plan:
     )
 
 
-class _Addresses:
-    """Where the values of a kernel's columns are; each is looked for once."""
-
-    def __init__(self, layout: Layout):
-        self.layout = layout
-        self._known: dict[int, Address] = {}  # by the column's identity
-
-    def of(self, column: Ids) -> Address:
-        if id(column) not in self._known:
-            self._known[id(column)] = self.layout.address(column)
-        return self._known[id(column)]
-
-
-def _ordered(kernels: Kernels) -> list[tuple[_Addresses, Order]]:
-    """Per kernel the order of its members."""
+def _ordered(kernels: Kernels) -> list[tuple[AddressOf, Order]]:
+    """Per kernel the order of its members, and where its columns are as far as that was looked for."""
     times, by_time = Times(kernels.layout), kernels.options.has("memory")
     known: dict[tuple[int, int], Order] = {}  # by the constants that sums read
     found = []
     for kernel in kernels.kernels:
-        addresses = _Addresses(kernels.layout)
-        order = member_order(kernel, times, addresses.of, TASK_MEMBERS, by_time)
+        address = functools.cache(kernels.layout.address)
+        order = member_order(kernel, times, address, TASK_MEMBERS, by_time)
         constants = _constants_of_sums(kernel)
         # two sums that read the same constants read one table where their members have one order
         order = next((known[c] for c in constants if c in known), order)
         known.update(dict.fromkeys(constants, order))
-        found.append((addresses, order))
+        found.append((address, order))
     return found
 
 
 class _PlacedKernel:
     """One kernel's addresses and tasks."""
 
-    def __init__(self, kernel: Kernel, tables: Tables, addresses: _Addresses, order: Order):
-        self.kernel, self.tables, self.addresses, self.order = kernel, tables, addresses, order
+    def __init__(self, kernel: Kernel, tables: Tables, address: AddressOf, order: Order):
+        self.kernel, self.tables, self.address, self.order = kernel, tables, address, order
         self._strips: dict[int, Strips] = {}  # by loop, but for those whose terms stay as they come
         self._placed: dict[tuple, tuple[Ids, Access]] = {}  # by what varies of a column
 
@@ -122,7 +110,7 @@ class _PlacedKernel:
         if leaf.ids is None:
             assert leaf.constants is not None
             return self.tables.constants(self._ordered_constants(leaf.constants, leaf.loop), leaf.loop)
-        return self._access(self.addresses.of(leaf.ids), leaf.loop)
+        return self._access(self.address(leaf.ids), leaf.loop)
 
     def _ordered_constants(self, constants: np.ndarray, loop: int | None) -> np.ndarray:
         if loop is not None:
@@ -165,7 +153,7 @@ def _constants_of_sums(kernel: Kernel) -> list[tuple[int, int]]:
     """Per leaf of a sum with constants that vary, hashes of them and of which member has which; none where the order
     of members has other duties: runs need their own, and those that write long rows are apart."""
     writes_terms = any(write.loop is not None for places in kernel.writes for write in places)
-    if writes_terms or any(loop.has_runs for loop in kernel.loops):
+    if writes_terms or kernel.has_runs:
         return []
     read = [(leaf.constants, kernel.loops[leaf.loop]) for leaf in kernel.leaves if leaf.loop is not None]
     return [(content(constants), content(loop.offsets)) for constants, loop in read if constants is not None]

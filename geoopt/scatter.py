@@ -139,9 +139,7 @@ class _Sums:
             parts = good
         found: dict[int, list[Scatter]] = {}
         for of_sum in parts.values():
-            pairs = [pair for part in of_sum.values() if len(part.entries) == 2 for pair in part.mirrored()]
-            for count in {pair.shape[1] for pair in pairs}:
-                align([pair for pair in pairs if pair.shape[1] == count])
+            align([pair for part in of_sum.values() if len(part.entries) == 2 for pair in part.mirrored()])
             for element, part in of_sum.items():
                 found.setdefault(element, []).append(part)
         return found

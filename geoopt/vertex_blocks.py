@@ -105,7 +105,7 @@ def _entries(blocks: Sorted, terms: Terms, width: int) -> Sorted:
     offsets = everything if blocks.offsets is None else blocks.offsets
     counts = np.zeros((2, pattern.shape[0], width), everything.dtype)
     _count(pattern.indptr, pattern.indices, offsets, *counts)
-    indptr, starts = np.pad(counts.reshape(2, -1), ((0, 0), (1, 0))).cumsum(axis=1, dtype=everything.dtype)
+    indptr, starts = (np.append(0, of_rows).cumsum(dtype=everything.dtype) for of_rows in counts.reshape(2, -1))
     listed, indices = np.empty(starts[-1], everything.dtype), np.empty(indptr[-1], everything.dtype)
     of_entries = np.full(0 if blocks.offsets is None else len(indices) + 1, len(listed), everything.dtype)
     in_blocks = pattern.indptr, pattern.indices, offsets, order

@@ -119,6 +119,6 @@ def test_runs_do_not_depend_on_it(number):
 
 
 def test_what_numba_needs_is_loaded_once():
-    thread = cores.load_in_background()
-    thread.join()
-    assert cores._nothing.signatures and cores.load_in_background() is thread
+    loaded = cores.load_in_background()
+    loaded.result()
+    assert cores._nothing.signatures and cores.load_in_background() is loaded

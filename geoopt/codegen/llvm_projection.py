@@ -50,7 +50,7 @@ class _Projection(Code):
         self.half, self.rounds = size // 2, rounds(size)
         self.row = self.half * (5 + 2 * (self.half - 1) + 2 * (size % 2))  # of the table
         self.a, self.extra = self.room(self.entries), self.room(self.entries)
-        self.rows, self.total = self.room(size**2), self.room()
+        self.rows, self.definite = self.room(size**2), self.room()
 
     def text(self) -> list[str]:
         open_ = self._not(self._is_definite())
@@ -99,12 +99,12 @@ class _Projection(Code):
         shift = self.fp("fmul", trace, self.number(rounding(self.size, self.v.dtype)))
         with self.loop(0, self.entries) as k:
             self.store(self.load("%x", k.index), self.a, k.index)
-        self.store(self.number(1), self.total)
+        self.store(self.number(1), self.definite)
         with self.loop(0, self.size) as j:
             after = self.index("add", j.index, 1)
             pivot = self.fp("fadd", self.load(self.a, self._at_row(j.index, j.index)), shift)
             positive = self.compare("ogt", pivot, self.number(0))
-            self.store(self.choose(positive, self.load(self.total), self.number(0)), self.total)
+            self.store(self.choose(positive, self.load(self.definite), self.number(0)), self.definite)
             inverse = self.fp("fdiv", self.number(1), pivot)
             with self.loop(after, self.size) as i:
                 factor = self.fp("fmul", self.load(self.a, self._at_row(i.index, j.index)), inverse)
@@ -112,7 +112,7 @@ class _Projection(Code):
                     part = self.fp("fmul", factor, self.load(self.a, self._at_row(k.index, j.index)))
                     at = self._at_row(i.index, k.index)
                     self.store(self.fp("fsub", self.load(self.a, at), part), self.a, at)
-        return self.compare("ogt", self.load(self.total), self.number(0))
+        return self.compare("ogt", self.load(self.definite), self.number(0))
 
     # -- eigenvectors -----------------------------------------------------------------------------------
 
