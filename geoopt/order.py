@@ -5,7 +5,8 @@ order of its rows, where members read rows that are far apart), a computed value
 writes it. A member's time is the latest of what it reads. Members are sorted by time into buckets, so that a task
 reads a short stretch of each buffer and its readers can follow soon; within a bucket they keep their order.
 Members whose own reads are far apart (on a seam of the mesh's numbering) come last in their bucket, then members
-are sorted by the numbers of their terms, so that few strips have members with different numbers.
+are sorted by the numbers of their terms, so that few strips have members with different numbers; strips of one
+bucket are sorted by their first members, so that they write to nearby places one after the other.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .ids import Ids, id_dtype
 from .kernel import Kernel, Leaf, Loop
 from .layout import Address, Layout
 from .patterns import ranges
-from .plan import ROW_TERMS
+from .plan import ROW_TERMS, STRIP
 
 FAR = 1 << 15  # entries; what `compress` can address from the middle of its span
 NEAR = 64  # places by which members may be out of order: in their own order, they write to addresses by arithmetic
@@ -152,7 +153,10 @@ def member_order(kernel: Kernel, times: Times, address: AddressOf, longest: int,
         return Order(None, *_runs(key % 4, longest))
     key = taken(key, members)
     key //= classes
-    return Order(members if moved else None, *_runs(key, longest))
+    begin, end = _runs(key, longest)
+    if classes > 1:
+        _sort_strips(members, begin, end)
+    return Order(members if moved else None, begin, end)
 
 
 def _timed(kernel: Kernel, times: Times, address: AddressOf) -> tuple[np.ndarray, np.ndarray]:
@@ -258,6 +262,15 @@ def _runs(key: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
     parts = -(-lengths // longest)
     begin = np.repeat(begin, parts) + ranges(np.zeros_like(parts), parts) * longest
     return begin, np.append(begin[1:], len(key))
+
+
+def _sort_strips(members: np.ndarray, begin: np.ndarray, end: np.ndarray) -> None:
+    """Put the whole strips of each run in the order of their first members."""
+    strips = (end - begin) // STRIP
+    starts = np.repeat(begin, strips) + ranges(np.zeros_like(strips), strips) * STRIP
+    order = np.lexsort((members[starts], np.repeat(begin, strips)))
+    lanes = np.arange(STRIP)
+    members[starts[:, None] + lanes] = members[starts[order][:, None] + lanes]
 
 
 @numba.njit(cache=True, nogil=True)

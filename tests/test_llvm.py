@@ -79,3 +79,32 @@ def test_loops_are_as_wide_as_strips_at_most():
     program = geoopt.compile(arap_rhs, V, arap_mesh(V, F), dtype=np.float32)
     assert [suited(kernel, Vectors(STRIP, SINGLE)).lanes for kernel in program.plan.kernels if kernel.loops]
     assert all(suited(kernel, Vectors(STRIP, SINGLE)).lanes == STRIP for kernel in program.plan.kernels if kernel.loops)
+
+
+@pytest.mark.parametrize("terms", [5, 9])
+def test_columns_are_fetched_ahead_line_by_line(terms):
+    """One prefetch per vector of members in a column of theirs, and as many as their terms have lines in those."""
+    rng = np.random.default_rng(0)
+    counts, to = rng.integers(1, 2 * terms, 2000), rng.permutation(2000)
+    read, starts = rng.integers(0, 3000, counts.sum()), np.cumsum(counts) - counts
+
+    def sums(x):
+        out = np.zeros_like(x, shape=(2000,))
+        out[to] = np.add.reduceat(x[read] ** 2, starts)
+        return out
+
+    x = np.arange(3000.0)
+    program = geoopt.compile(sums, x, options=geoopt.Options(lanes=8))
+    np.testing.assert_allclose(program(x), sums(x), rtol=1e-14)
+    text, plan = program.source(), program.machine.plan
+    for number, kernel in enumerate(plan.kernels):
+        own = text[text.index(f"@k{number}(") :].split("\n}")[0]
+
+        def fetches(column, own=own):
+            address = rf"(%f\d+) = getelementptr i16, ptr %{column}, i64 %f\d+\n"
+            return len(re.findall(address + r"  call void @llvm.prefetch.p0\(ptr \1,", own))
+
+        assert kernel.loops
+        lines = -(-kernel.terms * 8 * 2 // (64 * kernel.size))
+        assert [fetches(f"b{read.table}") for read in kernel.reads] == [lines]
+        assert [fetches(f"c{write.table}") for [write] in kernel.writes] == [1]

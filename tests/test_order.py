@@ -6,10 +6,10 @@ import numpy as np
 
 from geoopt.ids import Ids
 from geoopt.kernel import Loop
-from geoopt.meshes import cloth
-from geoopt.operators import arap_mesh, arap_rhs
+from geoopt.meshes import bumpy, cloth
+from geoopt.operators import arap_mesh, arap_rhs, cotan_laplacian
 from geoopt.order import Order
-from geoopt.plan import BEGIN, END, KERNEL
+from geoopt.plan import BEGIN, COLUMN, END, KERNEL, STRIP
 from geoopt.strips import Strips
 
 from .test_stages import records
@@ -81,3 +81,18 @@ def test_ids_beyond_32_bits_stay_what_they_are():
     near, far = (strips.column(Ids((60,), offset, (0,), base)) for offset in (0, 2**33))
     np.testing.assert_array_equal(far, near.astype(np.int64) + 2**33)
     np.testing.assert_array_equal(near, base[strips.column(Ids.contiguous(0, (60,)))])
+
+
+def test_strips_of_a_task_follow_each_other_through_the_mesh():
+    """Members sorted by their numbers of terms alone would cross the rows of a task once per number."""
+    V, F = bumpy(20_000)
+    plan = records(cotan_laplacian, V, F)["rows"].plan
+    tasks = 0
+    for task in plan.tasks:
+        kernel, column = plan.kernels[task[KERNEL]], slice(*(task[COLUMN] + task[[BEGIN, END]]))
+        for rows in {a.table for places in kernel.writes for a in places if a.bits is not None}:
+            first = plan.table(rows)[column].astype(np.int64)
+            strips = first[: len(first) // STRIP * STRIP : STRIP]
+            assert (np.diff(strips) > 0).all()
+            tasks += len(strips) > 1
+    assert tasks > 10

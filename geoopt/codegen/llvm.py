@@ -221,6 +221,8 @@ class _Body(Functions, Rows, Additions, Prefetch):
         tag = f"{self.prefix}s{self._fresh}"
         bounds = self._strip(planned)
         counts = None if planned.counts is None else self._counts(planned.counts)
+        if planned.masks is None:
+            self.prefetch_terms(joint.loop, bounds)
         outside, self.inner, self.loop = self.values, [], joint.loop
         self.start, self.term = f"%{tag}.from", f"%{tag}.t"
         totals = [f"%{tag}.a{k}" for k in range(len(terms))]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from ..plan import ROW_TERMS
+from math import ceil
+
+from ..plan import ROW_TERMS, STRIP
 from .llvm_memory import Memory
 
 AHEAD = 96  # members between a prefetch and its use: a memory latency's worth of work
+COLUMNS_AHEAD = 2 * AHEAD  # the same for columns, which tell what to fetch
 RUNS_AHEAD = 64  # runs between a prefetch and its use
 NARROW = 2  # bytes of an entry of a column that `compress` could make narrow
 LARGE = 8 << 20  # bytes that do not stay in a cache
-FOLLOWED = 16  # columns that hardware fetches ahead by itself
+LINE = 64  # bytes of a cache line
 
 
 class Prefetch(Memory):
@@ -63,21 +66,43 @@ class Prefetch(Memory):
                 entry = self._entry(access, self.let(f"add i64 {self.start}, {RUNS_AHEAD}", loops), loops)
                 self._fetch(self._address(access, entry, access.offset, loops), 0, loops)
 
-    def _prefetch_columns(self) -> None:
-        """Fetch ahead in the columns, where there are more of them than hardware follows."""
-        kernel, workspace = self.kernel, self.plan.workspace
-        columns = {
-            (f"%c{a.table}", self.index_types[a.table][0])
-            for a in kernel.accesses()
-            if a.table is not None and a.column_loop is None
-        }
-        constants = {(f"%b{a.buffer}", self.v.scalar) for a in kernel.reads if a.buffer > workspace and a.loop is None}
-        if len(columns) + len(constants) <= FOLLOWED:
+    def prefetch_terms(self, loop: int, bounds: tuple[str, str, str]) -> None:
+        """Before a loop, fetch ahead in its columns, as many cache lines as a vector's terms have on average.
+
+        bounds : where the terms of the strip start and end, and where among its members the first lane is
+        """
+        columns = self._columns(loop)
+        if not self.v.prefetches or not self.is_full or not columns:
             return
-        i = self.let(f"add i64 %i, {AHEAD}")
-        for column, kind in sorted(columns | constants):
-            at = self.let(f"getelementptr {kind}, ptr {column}, i64 {i}")
-            self._fetch(at, 0)
+        start, end, within = bounds
+        terms = self.kernel.loops[loop].terms / self.kernel.size
+        passed = self.let(f"mul i64 {self.let(f'sub i64 {end}, {start}')}, {within}")
+        first = self.let(f"add i64 {start}, {self.let(f'lshr i64 {passed}, {STRIP.bit_length() - 1}')}")
+        for column, kind, size in columns:
+            for line in range(ceil(terms * self.v.lanes * size / LINE)):
+                i = self.let(f"add i64 {first}, {int(terms * COLUMNS_AHEAD) + line * LINE // size}")
+                self._fetch(self.let(f"getelementptr {kind}, ptr {column}, i64 {i}"), 0)
+
+    def _prefetch_columns(self) -> None:
+        """Fetch ahead in the columns of the members. Hardware follows such streams by itself, but each task starts
+        new ones."""
+        columns = self._columns(None)
+        if columns:
+            i = self.let(f"add i64 %i, {COLUMNS_AHEAD}")
+        for column, kind, _ in columns:
+            self._fetch(self.let(f"getelementptr {kind}, ptr {column}, i64 {i}"), 0)
+
+    def _columns(self, loop: int | None) -> list[tuple[str, str, int]]:
+        """The columns that vary with the members, or in a loop: address, type and bytes of an entry."""
+        kernel, workspace = self.kernel, self.plan.workspace
+        tables = {a.table for a in kernel.accesses() if a.table is not None and a.column_loop == loop}
+        if loop is None:
+            tables |= {a.bits for a in kernel.accesses() if a.bits is not None}
+            tables |= {of.counts for of in kernel.loops if of.counts is not None}
+        base = "%c" if loop is None else "%b"
+        columns = [(f"{base}{t}", self.index_types[t][0], self.plan.table(t).itemsize) for t in sorted(tables)]
+        constants = sorted({a.buffer for a in kernel.reads if a.buffer > workspace and a.loop == loop})
+        return [*columns, *((f"%b{b}", self.v.scalar, self.v.dtype.itemsize) for b in constants)]
 
     def _fetch(self, at: str, is_write: int, loops: frozenset[int] = frozenset()) -> None:
         self.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..codegen.llvm_prefetch import AHEAD
+from ..codegen.llvm_prefetch import AHEAD, LINE
 from ..errors import ArgumentError
 from ..plan import Plan
 from ..results import with_values
 from ..trace import Argument
 
-LINE = 64  # bytes of a cache line
 PADDING = 16 * AHEAD  # bytes after the columns, for kernels look ahead in them
 
 
