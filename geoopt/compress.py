@@ -60,8 +60,9 @@ def compress(schedule: Schedule) -> Schedule:
 
 
 def _columns(plan: Plan, kernel: PlannedKernel, rows: np.ndarray) -> list[_Column]:
-    """The tables of a kernel that fit 16 bits in most tasks."""
-    found = dict.fromkeys((a.table, a.column_loop) for a in kernel.accesses() if a.table is not None)
+    """The tables of a kernel that fit 16 bits in most tasks. Where cursors begin is little."""
+    tables = {(a.table, a.column_loop): None for a in kernel.accesses() if a.table is not None}
+    found = [(t, loop) for t, loop in tables if loop is None or kernel.loops[loop].cursors is None]
     columns = (_column(plan.table(t), t, loop, plan.entries_of_tasks(rows, loop)) for t, loop in found)
     return [c for c in columns if c.fits.mean() >= 1 - FEW] if len(rows) else []
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from .block_ops import BLOCK_OPS
 from .combine import with_combined_sums, without_joins
+from .cursors import has_cursors
 from .errors import InternalError
 from .expansion import has_runs
 from .gathers import has_repeats
@@ -47,7 +48,7 @@ class Cut:
     ready : per node, the first step in which any kernel can evaluate or read it
     equals : per node (where it pays), the first equal scalar of each scalar, as positions in the node
     references : per node that an output needs, what it reads
-    runs : sums whose terms are read by runs, see `expansion`
+    runs : sums whose terms are read by runs or cursors, see `expansion` and `cursors`
     """
 
     traced: Traced
@@ -128,7 +129,8 @@ def _read_by_runs(traced: Traced, refs: dict, stored: Collection[int], options: 
     inside = {r.target.index for references in refs.values() for r in references}.difference(stored)
     sums = (traced.graph.nodes[i] for i in refs if traced.graph.nodes[i].op == "segment_sum")
     may_loop = (n for n in sums if n.index not in inside or _longest(n) > options.unrolled_terms)
-    return frozenset(n.index for n in may_loop if has_runs(traced.graph, n, stored, lanes))
+    worth = lambda n: any(has(traced.graph, n, stored, lanes) for has in (has_runs, has_cursors))  # noqa: E731
+    return frozenset(n.index for n in may_loop if worth(n))
 
 
 def _still(refs: list[Reference], graph: Graph) -> list[Reference]:

@@ -52,14 +52,11 @@ def runs_of(columns: list[np.ndarray], counts: np.ndarray, width: int, at_once: 
 
     In each column, entries of one run are equal or consecutive: what gives the fewest runs.
     """
-    dtype = np.result_type(*columns)
-    terms = _Terms(tuple(c.astype(dtype, copy=False) for c in columns), counts, _starts(counts), width)
-    sample, choices = _sample(terms.groups), _choices(len(columns))
-    some = min((terms.runs(steps, sample, 1) for steps in choices), key=lambda runs: len(runs.masks))
-    return terms.runs(some.steps, np.arange(terms.groups), _multiple(np.diff(some.starts), at_once))
+    lists = Lists.of(columns, counts, width)
+    return lists.all_runs(lists.some_runs(), at_once)
 
 
-def _multiple(counts: np.ndarray, choices: tuple[int, ...]) -> int:
+def multiple(counts: np.ndarray, choices: tuple[int, ...]) -> int:
     """How many runs are best read at once, where groups have so many: the more the better, if they need not be made
     up. choices : from many to few"""
     full = [int((-(-counts // n) * n).sum()) for n in choices]
@@ -81,13 +78,27 @@ def _starts(counts: np.ndarray) -> np.ndarray:
     return np.append(0, np.cumsum(np.add.reduceat(counts, first, dtype=np.int64) if len(first) else first))
 
 
-class _Terms(NamedTuple):
+class Lists(NamedTuple):
     """The terms of all members, of which ``width`` are a group. counts : of members;  starts : see `_starts`"""
 
     columns: tuple[np.ndarray, ...]
     counts: np.ndarray
     starts: np.ndarray
     width: int
+
+    @classmethod
+    def of(cls, columns: list[np.ndarray], counts: np.ndarray, width: int) -> Lists:
+        dtype = np.result_type(*columns)
+        return cls(tuple(c.astype(dtype, copy=False) for c in columns), counts, _starts(counts), width)
+
+    def some_runs(self) -> Runs:
+        """Those of a sample of groups, with steps that give the fewest runs."""
+        found = (self.runs(steps, _sample(self.groups), 1) for steps in _choices(len(self.columns)))
+        return min(found, key=lambda runs: len(runs.masks))
+
+    def all_runs(self, some: Runs, at_once: tuple[int, ...] = (1,)) -> Runs:
+        """Those of all groups. some : of a sample"""
+        return self.runs(some.steps, np.arange(self.groups), multiple(np.diff(some.starts), at_once))
 
     @property
     def groups(self) -> int:
@@ -196,12 +207,16 @@ def has_runs(graph: Graph, node: Node, stored: Collection[int], width: int) -> b
     if node.lanes > 1 or node.size < width:
         return False
     members = (_sample(node.size // width)[:, None] * width + np.arange(width)).ravel()
+    lists = lists_of(graph, node, stored, members, width)
+    return lists is not None and len(lists.columns[0]) >= WORTH * len(lists.all_runs(lists.some_runs()).masks)
+
+
+def lists_of(graph: Graph, node: Node, stored: Collection[int], members: np.ndarray, width: int) -> Lists | None:
+    """The terms of some members of a sum; None where they read too little or too much, or are not alike."""
     lengths = node.offsets[members + 1] - node.offsets[members]
     terms = ranges(node.offsets[members], lengths)
     columns = _leaves(graph, node.operands[0].compose(Ids.explicit(terms)).to_array(), stored)
-    if columns is None or len(columns) < 2:
-        return False
-    return len(terms) >= WORTH * len(runs_of(columns, lengths, width).masks)
+    return None if columns is None or len(columns) < 2 else Lists.of(columns, lengths, width)
 
 
 def _leaves(graph: Graph, ids: np.ndarray, stored: Collection[int], depth: int = 0) -> list[np.ndarray] | None:

@@ -8,7 +8,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from .plan import BEGIN, COLUMN, END, FIRST_STRIP, KERNEL, STRIP, Access, Plan, PlannedKernel, PlannedLoop, whole_strips
+from .plan import (
+    BEGIN,
+    COLUMN,
+    END,
+    FIRST_STRIP,
+    KERNEL,
+    STRIP,
+    Access,
+    Plan,
+    PlannedCursors,
+    PlannedKernel,
+    PlannedLoop,
+    whole_strips,
+)
 from .tables import Tables
 
 
@@ -97,8 +110,19 @@ class Part:
             return loop.moved(lambda table: tables.number(self.plan.table(table)))
         starts = np.append(0, np.cumsum(self._lengths(loop))).astype(self.plan.table(loop.starts).dtype)
         masks = None if loop.masks is None else tables.number(self._chosen(self.plan.table(loop.masks), number))
+        cursors = None if loop.cursors is None else self._cursors(loop.cursors, number, tables)
         counts = None if loop.counts is None else tables.number(self._chosen(self.plan.table(loop.counts), None))
-        return replace(loop, starts=tables.number(starts), masks=masks, counts=counts)
+        return replace(loop, starts=tables.number(starts), masks=masks, counts=counts, cursors=cursors)
+
+    def _cursors(self, cursors: PlannedCursors, number: int, tables: Tables) -> PlannedCursors:
+        """Those of the chosen tasks."""
+        plan, chosen = self.plan, self.chosen
+        count, places = plan.entries_of_tasks(self.rows, number), plan.places_of_tasks(self.rows, number)
+        before = np.cumsum(count[chosen]) - count[chosen]
+        first = np.append(np.repeat(before, self._strips()[chosen]), count[chosen].sum())
+        lengths = plan.table(cursors.lengths)[np.repeat(chosen, count)]
+        positions = plan.table(cursors.positions)[np.repeat(chosen, places)]
+        return PlannedCursors(*map(tables.number, (first, lengths, positions)), room=cursors.room)
 
     def _terms(self, number: int) -> int:
         """How many terms a loop has in the chosen tasks."""

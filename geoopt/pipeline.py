@@ -13,7 +13,7 @@ stage          takes -> gives           what it does
 `place`        Kernels -> Plan          addresses, columns, tasks
 `schedule`     Plan -> Schedule         the order of tasks, and which thread runs them
 `allocate`     Schedule -> Schedule     intermediates share memory that stays in cache
-`runs`         Schedule -> Schedule     loops whose terms lie side by side read them by runs
+`runs`         Schedule -> Schedule     loops whose terms lie side by side read them by runs or cursors
 `rows`         Schedule -> Schedule     loops that write neighbouring entries write whole rows
 `compress`     Schedule -> Schedule     columns in 16 bits where tasks read within a short span
 `spread`       Plan -> Grid             tasks become tables, so that all members of a kernel run at once

@@ -69,6 +69,26 @@ class Access:
         return f"b{self.buffer}[{at}{self.offset:+d}]"
 
 
+class PlannedCursors(NamedTuple):
+    """How a task computes the terms of a loop before its members add them up: see `cursors`. Columns have one entry
+    per cursor, where it begins.
+
+    first : the table of the first cursor of each strip's task, and of the number of all
+    lengths : that of the terms of each cursor
+    positions : that of the terms as strips have them: where they are among all of the task, cursor by cursor
+    room : the most terms of a task
+    """
+
+    first: int
+    lengths: int
+    positions: int
+    room: int
+
+    def moved(self, number: Callable[[int], int]) -> PlannedCursors:
+        """With its tables among others."""
+        return PlannedCursors(number(self.first), number(self.lengths), number(self.positions), self.room)
+
+
 @dataclass(frozen=True)
 class PlannedLoop:
     """A sum. Its columns list the terms as vectors read them: by strips of members, by terms, by members.
@@ -81,6 +101,7 @@ class PlannedLoop:
     is_by_member : whether the terms are left member by member, without copies, for `runs` to find what they share
     masks : the table with a mask per run, a bit for each member of the strip that has a term in it; then columns have
         one entry per run, and empty runs fill strips up to multiples of those read ``at_once``
+    cursors : where the terms are computed before members add them up
     """
 
     starts: int
@@ -90,6 +111,7 @@ class PlannedLoop:
     masks: int | None = None
     at_once: int = 1
     is_by_member: bool = False
+    cursors: PlannedCursors | None = None
 
     @property
     def split(self) -> int:
@@ -99,7 +121,13 @@ class PlannedLoop:
     def moved(self, number: Callable[[int], int]) -> PlannedLoop:
         """With its tables among others."""
         counts, masks = (None if t is None else number(t) for t in (self.counts, self.masks))
-        return replace(self, starts=number(self.starts), counts=counts, masks=masks)
+        cursors = None if self.cursors is None else self.cursors.moved(number)
+        return replace(self, starts=number(self.starts), counts=counts, masks=masks, cursors=cursors)
+
+    def tables(self) -> set[int]:
+        """The buffers that hold its integer columns, but for what terms read."""
+        of_cursors = () if self.cursors is None else self.cursors[:3]
+        return {t for t in (self.starts, self.counts, self.masks, *of_cursors) if t is not None}
 
 
 class Joint(NamedTuple):
@@ -135,8 +163,7 @@ class PlannedKernel:
     def tables(self) -> set[int]:
         """The buffers that hold its integer columns."""
         columns = (t for a in self.accesses() for t in (a.table, a.bits))
-        of_loops = (t for loop in self.loops for t in (loop.starts, loop.counts, loop.masks))
-        return {t for t in (*columns, *of_loops) if t is not None}
+        return {t for t in columns if t is not None}.union(*(loop.tables() for loop in self.loops))
 
     def joints(self) -> list[Joint]:
         """All sums, and all roots written in loops, each once; first those that need no other sums."""
@@ -236,9 +263,18 @@ class Plan:
         if loop is None or not len(rows):
             return members
         planned = self.kernels[self.tasks[rows[0], KERNEL]].loops[loop]
-        starts, first = self.table(planned.starts), self.tasks[rows, FIRST_STRIP]
-        ends = starts[(first + whole_strips(members)) * planned.split]
-        return (ends - starts[first * planned.split]).astype(np.int64)
+        return self._between(rows, planned, planned.starts if planned.cursors is None else planned.cursors.first)
+
+    def places_of_tasks(self, rows: np.ndarray, loop: int) -> np.ndarray:
+        """How many places the strips of tasks of one kernel have for terms, or runs."""
+        planned = self.kernels[self.tasks[rows[0], KERNEL]].loops[loop]
+        return self._between(rows, planned, planned.starts)
+
+    def _between(self, rows: np.ndarray, loop: PlannedLoop, table: int) -> np.ndarray:
+        """How much is between the ends of tasks. table : tells where each strip begins"""
+        strips = whole_strips(self.tasks[rows, END] - self.tasks[rows, BEGIN])
+        starts, first = self.table(table), self.tasks[rows, FIRST_STRIP]
+        return (starts[(first + strips) * loop.split] - starts[first * loop.split]).astype(np.int64)
 
     def check(self) -> None:
         """Every member of every kernel belongs to exactly one task of the kernel's level."""
@@ -257,7 +293,7 @@ class Plan:
 
     def terms(self, row: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The terms of a loop in a task, without copies: their entries in columns, their members, and their numbers
-        among the terms of a member, or of a run."""
+        among the terms of a member, a run or a cursor."""
         loop = self.kernels[row[KERNEL]].loops[number]
         members = row[END] - row[BEGIN]
         first = row[FIRST_STRIP] * loop.split
@@ -279,7 +315,14 @@ class Plan:
         real = member < members
         if counts is not None:
             real &= term < np.append(counts, np.zeros(STRIP, int))[member]
-        return entry[real], member[real], term[real]
+        entry, member, term = entry[real], member[real], term[real]
+        if loop.cursors is not None:
+            begin, end = self.table(loop.cursors.first)[[first, first + len(lengths)]]
+            ends = np.cumsum(self.table(loop.cursors.lengths)[begin:end], dtype=np.int64)
+            positions = self.table(loop.cursors.positions)[entry]
+            cursor = np.searchsorted(ends, positions, side="right")
+            entry, term = begin + cursor, positions - np.append(0, ends)[cursor]
+        return entry, member, term
 
     def entries(self, access: Access, row: np.ndarray) -> np.ndarray:
         """The entries of its buffer that a task addresses: one per member, or one per term of a loop."""

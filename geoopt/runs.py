@@ -1,7 +1,8 @@
-"""Stage `runs`: loops whose terms lie side by side read them by runs.
+"""Stage `runs`: loops whose terms lie side by side read them by runs or cursors.
 
 Takes: `Schedule`.
-Gives: `Schedule` in which such a loop has one entry and a mask per run, instead of one entry per term.
+Gives: `Schedule` in which such a loop has one entry and a mask per run, instead of one entry per term; or, where runs
+are short, cursors (see `cursors`).
 Ensures: every member adds up the terms it did, in an order that depends on the plan alone.
 
 A run is one contiguous load that a mask expands over a vector of members. `decompose` chose the sums, and `place` left
@@ -15,13 +16,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from .expansion import Runs, runs_of
+from .cursors import cursors_of
+from .expansion import Lists
 from .parts import Part, Split
-from .plan import Access, Plan, PlannedKernel, PlannedLoop
+from .plan import BEGIN, END, FIRST_STRIP, Access, Plan, PlannedCursors, PlannedKernel, PlannedLoop, whole_strips
 from .schedule import Schedule
 from .tables import Tables
+from .template import bottom_up
 
 AT_ONCE = (4, 2)  # runs that kernels read at once, if groups have enough of them
+SHORT = 2  # terms per run up to which cursors are better
 
 
 def runs(schedule: Schedule, lanes: int) -> Schedule:
@@ -32,34 +36,66 @@ def runs(schedule: Schedule, lanes: int) -> Schedule:
     split = Split(plan)
     for kernel, mine in zip(plan.kernels, plan.rows_of_kernels(), strict=True):
         numbers = [i for i, loop in enumerate(kernel.loops) if loop.is_by_member]
-        found = {i: _Run(plan, kernel, i, lanes) for i in numbers}
+        found = {i: _Run(plan, kernel, plan.tasks[mine], i, lanes) for i in numbers}
         part = Part(plan, kernel, mine, np.ones(len(mine), bool))
         split.add(part, _by_run(found, split.tables), {i: run.loop(split.tables) for i, run in found.items()})
     return replace(schedule, plan=split.result())
 
 
 class _Run:
-    """A loop of a kernel by runs."""
+    """A loop of a kernel by runs, or by cursors.
 
-    def __init__(self, plan: Plan, kernel: PlannedKernel, number: int, lanes: int):
+    firsts, steps : per column, where each of them begins, and by how much it goes on from term to term
+    """
+
+    def __init__(self, plan: Plan, kernel: PlannedKernel, tasks: np.ndarray, number: int, lanes: int):
         self.planned, self.lanes = kernel.loops[number], lanes
         tables = dict.fromkeys(a.table for a in kernel.reads if a.loop == number and a.table is not None)
         self.place = {table: i for i, table in enumerate(tables)}
         columns = [plan.table(t) for t in tables] or [np.zeros(self.planned.terms, np.int32)]
         assert self.planned.counts is not None
-        self.runs: Runs = runs_of(columns, plan.table(self.planned.counts), lanes, AT_ONCE)
+        self.counts = plan.table(self.planned.counts)
+        lists = Lists.of(columns, self.counts, lanes)
+        some = lists.some_runs()
+        self.runs, self.cursors = None, None
+        if _may_have_cursors(kernel, number) and np.bitwise_count(some.masks).sum() <= SHORT * len(some.masks):
+            ends = tasks[:, FIRST_STRIP] + whole_strips(tasks[:, END] - tasks[:, BEGIN])
+            self.cursors = cursors_of(lists, some.steps, np.append(tasks[:1, FIRST_STRIP], ends))
+        if self.cursors is None:
+            self.runs = lists.all_runs(some, AT_ONCE)
+        found = self.cursors or self.runs
+        assert found is not None
+        self.firsts, self.steps = found.firsts, found.steps
 
     def loop(self, tables: Tables) -> PlannedLoop:
-        starts = self.runs.starts
-        starts = starts.astype(np.int32 if starts[-1] < 2**31 else np.int64)
-        masks = tables.number(self.runs.masks)
-        return PlannedLoop(
-            tables.number(starts), None, self.planned.terms, self.lanes, masks, at_once=self.runs.at_once
-        )
+        if self.cursors is not None:
+            found = self.cursors
+            columns = map(tables.number, (_small(found.first), found.lengths, found.positions))
+            starts, counts = tables.number(_small(found.starts)), tables.number(self.counts)
+            return PlannedLoop(starts, counts, self.planned.terms, cursors=PlannedCursors(*columns, room=found.room))
+        runs = self.runs
+        assert runs is not None
+        starts, masks = tables.number(_small(runs.starts)), tables.number(runs.masks)
+        return PlannedLoop(starts, None, self.planned.terms, self.lanes, masks, runs.at_once)
 
     def access(self, access: Access, tables: Tables) -> Access:
         column = self.place[access.table]  # type: ignore[index]
-        return replace(access, stride=self.runs.steps[column], table=tables.number(self.runs.firsts[column]))
+        return replace(access, stride=self.steps[column], table=tables.number(self.firsts[column]))
+
+
+def _small(starts: np.ndarray) -> np.ndarray:
+    return starts.astype(np.int32 if starts[-1] < 2**31 else np.int64)
+
+
+def _may_have_cursors(kernel: PlannedKernel, number: int) -> bool:
+    """Whether a loop is one sum, whose terms read nothing of their member."""
+    joints = [joint for joint in kernel.joints() if joint.loop == number]
+    if len(joints) != 1 or len(joints[0].sums) != 1 or joints[0].roots:
+        return False
+    leaves = [e for e in bottom_up([joints[0].sums[0].args[0]]) if e.op in ("leaf", "sum")]
+    reads = [kernel.reads[int(e.value)] for e in leaves if e.op == "leaf"]  # type: ignore[arg-type]
+    uniform = (a.loop is None and a.table is None and a.stride == 0 for a in reads)
+    return len(reads) == len(leaves) and all(a.loop == number or u for a, u in zip(reads, uniform, strict=True))
 
 
 def _by_run(found: dict[int, _Run], tables: Tables) -> Callable[[Access], Access | None]:

@@ -32,6 +32,7 @@ PRELUDE, LOCAL, LATER = 0, 1, 2  # phases of tasks; later ones go on from there
 TURNS = 3  # phases of a later step: for additions within a range, near the border of two, and elsewhere
 MOSTLY_LOCAL, EVEN = 0.9, 1.3  # shares of a kernel's work that is local, and of a worker's in that on average
 APART = 0.25  # share of additions that wait for all others, from which on they are in another order than the entries
+WIDE = 1 / 8  # tasks that need more of the sweep cannot follow what they need in cache: they keep their order instead
 RANGE_TASKS = 10  # tasks that add to one range of the sweep, so that few of them belong to two ranges ...
 MOST_RANGES = 64  # ... but not more ranges than this: as many threads can add at once
 
@@ -146,6 +147,8 @@ class _Sweep:
             waits[busy] |= after > LOCAL
             step[busy] = np.maximum(step[busy], np.where(after > LOCAL, (after - LATER) // TURNS + 1, 0))
         self.last[mine] = np.maximum(self.first[mine], self.last[mine])
+        is_wide = self.last[mine] - self.first[mine] > WIDE
+        self.last[mine[is_wide]] = np.minimum(np.ceil(self.last[mine[is_wide]] / WIDE) * WIDE, 1.0)
         if kernel.added and self._adds_apart(mine):
             self.first[mine], self.last[mine] = (times[mine] for times in self._meetings)
             waits[mine] = True  # for all that writes

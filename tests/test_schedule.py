@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -79,3 +80,18 @@ def test_work_that_needs_values_from_everywhere_is_shared_evenly(threads):
     members = np.cumsum(np.append(0, found.tasks[:, END] - found.tasks[:, BEGIN]))
     work = np.diff(members[found.shares], axis=1)
     assert (work.max(axis=1) <= 1.2 * work.mean(axis=1)).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_tasks_that_need_values_from_everywhere_keep_their_order(threads):
+    """They cannot follow what they need through the cache, but can write one after the other."""
+    A = sp.random_array((3000, 3000), density=0.004, format="csr", rng=0)
+
+    def product(A):
+        return A @ (A @ A)
+
+    plan = records(product, A, threads=threads, lanes=8)["schedule"].plan
+    last = max((k for k in range(len(plan.kernels))), key=lambda k: (plan.kernels[k].level, plan.kernels[k].size))
+    begins = plan.tasks[plan.tasks[:, KERNEL] == last, BEGIN]
+    assert len(begins) > 1000
+    assert np.mean(np.diff(begins) > 0) > 0.99

@@ -22,10 +22,10 @@ from ..plan import (
     PlannedLoop,
 )
 from ..template import Expression, bottom_up
+from .llvm_cursors import Cursors
 from .llvm_interleave import suited
 from .llvm_math import Functions
 from .llvm_memory import FLAGS, Vectors, zeros
-from .llvm_prefetch import Prefetch
 from .llvm_projection import ROUTINES
 from .llvm_rows import Rows
 from .llvm_scatter import Additions, Room
@@ -50,8 +50,8 @@ class _Function:
     def text(self, name: str) -> str:
         bodies = self._body("f"), self._body("t")
         whole, rest = (b.lines(block, self.room) for b, block in zip(bodies, ("body", "tail"), strict=True))
-        lines = [f"define void @{name}(ptr noalias %buffers, ptr noalias %task) {{", "entry:"]
-        lines += [*self._entry(), *(line for body in bodies for line in body.allocations()), *self.room.allocations()]
+        lines = [f"define void @{name}(ptr noalias %buffers, ptr noalias %task) {{", *self._start()]
+        lines += [*(line for body in bodies for line in body.allocations()), *self.room.allocations()]
         lines += [
             "  br label %head",
             "head:",
@@ -81,6 +81,14 @@ class _Function:
             self.room.text(name),
         ]
         return "\n".join(lines)
+
+    def _start(self) -> list[str]:
+        """What a task does before its members, up to the block ``entry``."""
+        joints = [j for j in self.kernel.joints() if self.kernel.loops[j.loop].cursors is not None]
+        if not joints:
+            return ["entry:", *self._entry()]
+        terms = [line for j in joints for line in self._body(f"p{j.loop}.").terms_of_task(j)]
+        return ["start:", *self._entry(), *terms, "  br label %entry", "entry:"]
 
     def _body(self, prefix: str) -> _Body:
         return _Body(self.plan, self.kernel, self.vectors, self.declarations, prefix, self.loops_of)
@@ -122,7 +130,7 @@ class _Function:
         return sorted({a.buffer for a in self.kernel.accesses()} | self.kernel.tables())
 
 
-class _Body(Functions, Rows, Additions, Prefetch):
+class _Body(Functions, Rows, Additions, Cursors):
     """The statements that evaluate one vector of members: all reads, then all writes.
 
     prefix : "f" for whole vectors, "t" for the masked rest; it starts the names of all values
@@ -226,6 +234,8 @@ class _Body(Functions, Rows, Additions, Prefetch):
         outside, self.inner, self.loop = self.values, [], joint.loop
         self.start, self.term = f"%{tag}.from", f"%{tag}.t"
         totals = [f"%{tag}.a{k}" for k in range(len(terms))]
+        if planned.cursors is not None:
+            outside = outside | {self._key(terms[0]): self.term_at_position(joint.loop)}
         for copy in range(planned.at_once):
             self.values = dict(outside)
             has_term = None  # where all lanes have

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 
-from ..plan import ROW_TERMS, STRIP
+from ..plan import ROW_TERMS, STRIP, Access
 from .llvm_memory import Memory
 
 AHEAD = 96  # members between a prefetch and its use: a memory latency's worth of work
@@ -59,10 +59,7 @@ class Prefetch(Memory):
         plan, loops = self.plan, frozenset({loop})
         reads = {a.table: a for a in self.kernel.reads if a.loop == loop and a.stride and a.table is not None}
         for table, access in reads.items():
-            is_far = (
-                plan.table(table).itemsize > NARROW and plan.buffer_sizes[access.buffer] * self.v.dtype.itemsize > LARGE
-            )
-            if self.v.prefetches and is_far:
+            if self.v.prefetches and plan.table(table).itemsize > NARROW and self.is_large(access):
                 entry = self._entry(access, self.let(f"add i64 {self.start}, {RUNS_AHEAD}", loops), loops)
                 self._fetch(self._address(access, entry, access.offset, loops), 0, loops)
 
@@ -83,6 +80,10 @@ class Prefetch(Memory):
                 i = self.let(f"add i64 {first}, {int(terms * COLUMNS_AHEAD) + line * LINE // size}")
                 self._fetch(self.let(f"getelementptr {kind}, ptr {column}, i64 {i}"), 0)
 
+    def is_large(self, access: Access) -> bool:
+        """Whether what it reads of does not stay in a cache."""
+        return self.plan.buffer_sizes[access.buffer] * self.v.dtype.itemsize > LARGE
+
     def _prefetch_columns(self) -> None:
         """Fetch ahead in the columns of the members. Hardware follows such streams by itself, but each task starts
         new ones."""
@@ -96,6 +97,9 @@ class Prefetch(Memory):
         """The columns that vary with the members, or in a loop: address, type and bytes of an entry."""
         kernel, workspace = self.kernel, self.plan.workspace
         tables = {a.table for a in kernel.accesses() if a.table is not None and a.column_loop == loop}
+        cursors = None if loop is None else kernel.loops[loop].cursors
+        if cursors is not None:
+            tables = {cursors.positions}
         if loop is None:
             tables |= {a.bits for a in kernel.accesses() if a.bits is not None}
             tables |= {of.counts for of in kernel.loops if of.counts is not None}

@@ -1,0 +1,141 @@
+"""Cursors in LLVM IR: before its members, a task computes all terms of a sum by plain vectors.
+
+They are put on the stack, in a buffer of a number after the last table's, where members find them by their positions.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from ..plan import STRIP, Access, Joint, PlannedCursors
+from .llvm_memory import Memory, zeros
+from .llvm_prefetch import LINE, Prefetch
+
+CURSORS_AHEAD = 16  # cursors between a prefetch and its use
+MOST_LINES = 8  # that are fetched ahead for one of them
+
+
+class Cursors(Prefetch, Memory):
+    """Statements for the loops by cursors. Names that begin with ``%r`` and the loop's number are of its terms: ``c``
+    is the cursor, ``j`` the first of a vector's terms among its own, ``mask`` those that it has.
+
+    ``per_cursor`` collects what is done once for each cursor, ``inner`` what is done for each vector of its terms.
+    """
+
+    def term_at_position(self, loop: int) -> str:
+        """The members' terms, inside the loop."""
+        access = Access(self._terms(loop), 0, table=self._cursors_of(loop).positions, loop=loop)
+        loops = frozenset({loop})
+        return self._gathered(access, loops) if self.v.hardware_gathers else self._picked(access, loops)
+
+    def terms_of_task(self, joint: Joint) -> list[str]:
+        """The blocks that compute all terms of a task; the last one is open."""
+        self.loop, self.inner, self.per_cursor = joint.loop, [], []
+        value, v, r = self.value(joint.sums[0].args[0]), self.v, f"r{joint.loop}"  # type: ignore[attr-defined]
+        room = self._cursors_of(joint.loop).room + v.lanes  # whole vectors are stored
+        return [
+            f"  %b{self._terms(joint.loop)} = alloca [{room} x {v.scalar}], align {v.alignment}",
+            *self.outer,
+            *self._bounds(joint.loop),
+            f"  br label %{r}.before",
+            f"{r}.before:",
+            f"  br label %{r}.head",
+            f"{r}.head:",
+            f"  %{r}.c = phi i64 [ %{r}.first, %{r}.before ], [ %{r}.next, %{r}.end ]",
+            f"  %{r}.at = phi i64 [ 0, %{r}.before ], [ %{r}.after, %{r}.end ]",
+            f"  %{r}.go = icmp slt i64 %{r}.c, %{r}.last",
+            f"  br i1 %{r}.go, label %{r}.cursor, label %{r}.done",
+            f"{r}.cursor:",
+            *self._length(joint.loop),
+            *self.per_cursor,
+            f"  br label %{r}.body",
+            f"{r}.body:",
+            f"  %{r}.j = phi i64 [ 0, %{r}.cursor ], [ %{r}.further, %{r}.body ]",
+            *self._mask(r),
+            *self.inner,
+            f"  %{r}.term = getelementptr {v.scalar}, ptr %{r}.begin, i64 %{r}.j",
+            f"  store {v.vector} {value}, ptr %{r}.term, align {v.dtype.itemsize}",
+            f"  %{r}.further = add i64 %{r}.j, {v.lanes}",
+            f"  %{r}.more = icmp slt i64 %{r}.further, %{r}.length",
+            f"  br i1 %{r}.more, label %{r}.body, label %{r}.end",
+            f"{r}.end:",
+            f"  %{r}.next = add i64 %{r}.c, 1",
+            f"  %{r}.after = add i64 %{r}.at, %{r}.length",
+            f"  br label %{r}.head",
+            f"{r}.done:",
+        ]
+
+    def at_cursor(self, access: Access) -> str:
+        """What the terms of a vector read: one value, or neighbours."""
+        v, loop, vectors = self.v, access.loop, self.inner
+        assert loop is not None
+        loops, self.inner = frozenset({loop}), self.per_cursor
+        begin = self._address(access, self._entry(access, f"%r{loop}.c", loops), access.offset, loops)
+        one = None if access.stride else self._splat(self.let(f"load {v.scalar}, ptr {begin}", loops), loops)
+        if one is None:
+            self._prefetch_cursor(access)
+        self.inner = vectors
+        if one is not None:
+            return one
+        name = f"@llvm.masked.load.{v.suffix}.p0"
+        self.declare(f"{v.vector} {name}(ptr, {v.mask}, {v.vector})")
+        at = self.let(f"getelementptr {v.scalar}, ptr {begin}, i64 %r{loop}.j", loops)
+        arguments = f"ptr align {v.dtype.itemsize} {at}, {v.mask} %r{loop}.mask, {v.vector} zeroinitializer"
+        return self.let(f"call {v.vector} {name}({arguments})", loops)
+
+    def _prefetch_cursor(self, access: Access) -> None:
+        """Fetch what a later cursor reads of a large buffer, as much as cursors read on average."""
+        loop, size = access.loop, self.v.dtype.itemsize
+        assert loop is not None
+        if not self.v.prefetches or not self.is_large(access):
+            return
+        loops, cursors = frozenset({loop}), self.plan.table(self._cursors_of(loop).lengths).size
+        later = self._entry(access, self.let(f"add i64 %r{loop}.c, {CURSORS_AHEAD}", loops), loops)
+        lines = ceil(self.kernel.loops[loop].terms / cursors * size / LINE)
+        for line in range(min(lines, MOST_LINES)):
+            self._fetch(self._address(access, later, access.offset + line * LINE // size, loops), 0, loops)
+
+    def _bounds(self, loop: int) -> list[str]:
+        """The first cursor of the task, and that behind its last."""
+        r, table = f"%r{loop}", self._cursors_of(loop).first
+        kind, extend = self.index_types[table]
+        wide = f"{extend} {kind} {{}} to i64" if kind != "i64" else "add i64 {}, 0"
+        return [
+            f"  {r}.members = sub i64 %end, %begin",
+            f"  {r}.padded = add i64 {r}.members, {STRIP - 1}",
+            f"  {r}.strips = lshr i64 {r}.padded, {STRIP.bit_length() - 1}",
+            f"  {r}.first.at = getelementptr {kind}, ptr %b{table}, i64 %strip",
+            f"  {r}.last.at = getelementptr {kind}, ptr {r}.first.at, i64 {r}.strips",
+            *(f"  {r}.{end}.listed = load {kind}, ptr {r}.{end}.at" for end in ("first", "last")),
+            *(f"  {r}.{end} = {wide.format(f'{r}.{end}.listed')}" for end in ("first", "last")),
+        ]
+
+    def _length(self, loop: int) -> list[str]:
+        """How many terms the cursor has, and where they go."""
+        r, table = f"%r{loop}", self._cursors_of(loop).lengths
+        kind, _ = self.index_types[table]
+        return [
+            f"  {r}.length.at = getelementptr {kind}, ptr %b{table}, i64 {r}.c",
+            f"  {r}.length.listed = load {kind}, ptr {r}.length.at",
+            f"  {r}.length = zext {kind} {r}.length.listed to i64",
+            f"  {r}.begin = getelementptr {self.v.scalar}, ptr %b{self._terms(loop)}, i64 {r}.at",
+        ]
+
+    def _mask(self, r: str) -> list[str]:
+        """Which terms of a vector the cursor has."""
+        lanes, steps = self.v.lanes, ", ".join(f"i64 {k}" for k in range(self.v.lanes))
+        return [
+            f"  %{r}.left = sub i64 %{r}.length, %{r}.j",
+            f"  %{r}.one = insertelement <{lanes} x i64> poison, i64 %{r}.left, i64 0",
+            f"  %{r}.all = shufflevector <{lanes} x i64> %{r}.one, <{lanes} x i64> poison, {zeros(lanes)}",
+            f"  %{r}.mask = icmp slt <{lanes} x i64> <{steps}>, %{r}.all",
+        ]
+
+    def _terms(self, loop: int) -> int:
+        """The buffer of a loop's terms."""
+        return self.plan.workspace + 1 + len(self.plan.tables) + loop
+
+    def _cursors_of(self, loop: int) -> PlannedCursors:
+        cursors = self.kernel.loops[loop].cursors
+        assert cursors is not None
+        return cursors

@@ -1,0 +1,157 @@
+"""Cursors: terms that are few per member, but that members of one task share in rows.
+
+In a product of sparse matrices, an entry of the left one multiplies a row of the right one, and the results go to
+entries that are members of one task, or of two. So a *cursor* goes through each such row by plain vectors, and puts the
+terms one after the other; then the members add up what they find there. Instead of two columns that tell what each term
+reads, there is one in 16 bits that tells where the term is; cursors have places where they begin, and lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from .cores import divided
+from .expansion import WIDEST, Lists, lists_of
+from .graph import Graph, Node
+
+STRETCH = 1024  # members, as many as tasks have
+ROOM = 4096  # the most terms of a task, which are on the stack
+TRIED = 8  # tasks by which a loop is judged
+LENGTH = 4  # the least terms of a cursor on average
+
+
+@dataclass(frozen=True, eq=False)
+class Cursors:
+    """The terms of all members.
+
+    first : (strips + 1,) the first cursor of the task that each strip belongs to, and the number of cursors
+    firsts : per column, the entry at which each cursor begins;  steps : by how much it moves with each term
+    lengths : the terms of each cursor, which are in this order
+    starts, positions : the terms of each strip as `PlannedLoop` has them: where among those of its task
+    room : the most terms of a task
+    """
+
+    first: np.ndarray
+    firsts: list[np.ndarray]
+    steps: tuple[int, ...]
+    lengths: np.ndarray
+    starts: np.ndarray
+    positions: np.ndarray
+    room: int
+
+
+def cursors_of(lists: Lists, steps: tuple[int, ...], tasks: np.ndarray) -> Cursors | None:
+    """None where terms are no rows, or rows are short.
+
+    steps : per column, 0 where a cursor reads one entry, 1 where it reads consecutive ones
+    tasks : (tasks + 1,) the first strip of each task, and where the last ends
+    """
+    if 0 not in steps or len(tasks) < 2:
+        return None
+    some = np.unique(np.linspace(0, len(tasks) - 2, min(TRIED, len(tasks) - 1)).astype(np.int64))
+    found = _found(lists, steps, tasks[some], tasks[some + 1])
+    if found is None or found.lengths.mean() < LENGTH:
+        return None
+    return _found(lists, steps, tasks[:-1], tasks[1:])
+
+
+def has_cursors(graph: Graph, node: Node, stored: Collection[int], width: int) -> bool:
+    """Whether a sum is worth computing by cursors, as a sample of its members tells.
+
+    stored : nodes that are read from memory;  width : the members of a vector
+    """
+    if node.lanes > 1 or node.size < width:
+        return False
+    size = min(STRETCH, node.size)
+    begin = np.unique(np.linspace(0, node.size - size, TRIED).astype(np.int64))
+    lists = lists_of(graph, node, stored, (begin[:, None] + np.arange(size)).ravel(), width)
+    if lists is None:
+        return False
+    tasks = np.arange(len(begin) + 1) * size // WIDEST if size == STRETCH else np.array([0, -(-size // WIDEST)])
+    return cursors_of(lists, lists.some_runs().steps, tasks) is not None
+
+
+def _found(lists: Lists, steps: tuple[int, ...], begin: np.ndarray, end: np.ndarray) -> Cursors | None:
+    """Those of tasks that begin and end with some strips, numbered from 0."""
+    columns, key, strips = lists.columns, steps.index(0), np.append(0, np.cumsum(end - begin))
+    terms = lists.starts[end] - lists.starts[begin]
+    room = int(terms.max(initial=0))
+    if room == 0 or room > ROOM:
+        return None
+    least, sizes = np.zeros(len(begin), columns[key].dtype), np.zeros(len(begin) + 1, np.int64)
+    starts = np.zeros(strips[-1] + 1, np.int64)
+    of_tasks = (lists.counts, lists.starts, begin, end)
+    divided(
+        len(begin),
+        lambda i, j: _extents(columns[key], *of_tasks, strips, i, j, least, sizes[1:], starts[1:]),
+        len(columns[key]),
+    )
+    if (sizes[1:] > np.maximum(terms, 1)).any():
+        return None
+    np.cumsum(sizes, out=sizes)
+    np.cumsum(starts, out=starts)
+    firsts = np.empty((len(columns), sizes[-1]), columns[key].dtype)
+    lengths, positions = np.zeros(sizes[-1], np.uint16), np.zeros(starts[-1], np.uint16)
+    how = (np.array(steps), key, least, sizes, starts, firsts, lengths, positions)
+    fits = divided(len(begin), lambda i, j: _fill(columns, *of_tasks, strips, i, j, *how), len(columns[key]))
+    if not all(fits):
+        return None
+    first = np.append(np.repeat(sizes[:-1], end - begin), sizes[-1])
+    return Cursors(first, list(firsts), steps, lengths, starts, positions, room)
+
+
+@numba.njit(cache=True, nogil=True)
+def _extents(key, counts, term_starts, begin, end, strips, i, j, least, sizes, lengths):
+    """Of tasks i to j, what ``key`` has in the first cursor, and how many cursors there may be; of their strips, how
+    many places the terms have."""
+    for task in range(i, j):
+        first, last = term_starts[begin[task]], term_starts[end[task]]
+        if last > first:
+            low, high = key[first], key[first]
+            for term in range(first, last):
+                low, high = min(low, key[term]), max(high, key[term])
+            least[task], sizes[task] = low, high - low + 1
+        for strip in range(begin[task], end[task]):
+            longest = 0
+            for member in range(strip * WIDEST, min((strip + 1) * WIDEST, len(counts))):
+                longest = max(longest, np.int64(counts[member]))
+            lengths[strips[task] + strip - begin[task]] = longest * WIDEST
+
+
+@numba.njit(cache=True, nogil=True)
+def _fill(
+    columns, counts, term_starts, begin, end, strips, i, j,
+    steps, key, least, cursors, starts, firsts, lengths, positions,
+):  # fmt: skip
+    """Where the cursors of tasks i to j begin, their lengths, and the terms; gives whether all terms follow cursors."""
+    at, done = np.empty(ROOM + 1, np.int64), np.empty(ROOM, np.int64)
+    for task in range(i, j):
+        first, last = term_starts[begin[task]], term_starts[end[task]]
+        base, size = cursors[task], cursors[task + 1] - cursors[task]
+        for term in range(first, last):
+            lengths[base + columns[key][term] - least[task]] += 1
+        at[0], done[:size] = 0, 0
+        for cursor in range(size):
+            at[cursor + 1] = at[cursor] + lengths[base + cursor]
+            for c in range(len(columns)):
+                firsts[c, base + cursor] = columns[c][first]  # what has no terms is read, too
+        term = first
+        for strip in range(begin[task], end[task]):
+            for lane in range(min(WIDEST, len(counts) - strip * WIDEST)):
+                place = starts[strips[task] + strip - begin[task]] + lane
+                for _ in range(counts[strip * WIDEST + lane]):
+                    cursor = columns[key][term] - least[task]
+                    for c in range(len(columns)):
+                        if done[cursor] == 0:
+                            firsts[c, base + cursor] = columns[c][term]
+                        elif columns[c][term] != firsts[c, base + cursor] + steps[c] * done[cursor]:
+                            return False
+                    positions[place] = at[cursor] + done[cursor]
+                    done[cursor] += 1
+                    place += WIDEST
+                    term += 1
+    return True
