@@ -79,7 +79,8 @@ def _starts(counts: np.ndarray) -> np.ndarray:
 
 
 class Lists(NamedTuple):
-    """The terms of all members, of which ``width`` are a group. counts : of members;  starts : see `_starts`"""
+    """The terms of all members, of which ``width`` are a group. counts : of members
+    starts : the first term of every `WIDEST` members, and where the last end"""
 
     columns: tuple[np.ndarray, ...]
     counts: np.ndarray
@@ -87,9 +88,9 @@ class Lists(NamedTuple):
     width: int
 
     @classmethod
-    def of(cls, columns: list[np.ndarray], counts: np.ndarray, width: int) -> Lists:
-        dtype = np.result_type(*columns)
-        return cls(tuple(c.astype(dtype, copy=False) for c in columns), counts, _starts(counts), width)
+    def of(cls, columns: list[np.ndarray], counts: np.ndarray, width: int, starts: np.ndarray | None = None) -> Lists:
+        dtype, starts = np.result_type(*columns), _starts(counts) if starts is None else starts
+        return cls(tuple(c.astype(dtype, copy=False) for c in columns), counts, starts, width)
 
     def some_runs(self) -> Runs:
         """Those of a sample of groups, with steps that give the fewest runs."""

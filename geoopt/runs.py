@@ -55,7 +55,7 @@ class _Run:
         columns = [plan.table(t) for t in tables] or [np.zeros(self.planned.terms, np.int32)]
         assert self.planned.counts is not None
         self.counts = plan.table(self.planned.counts)
-        lists = Lists.of(columns, self.counts, lanes)
+        lists = Lists.of(columns, self.counts, lanes, plan.table(self.planned.starts))
         some = lists.some_runs()
         self.runs, self.cursors = None, None
         if _may_have_cursors(kernel, number) and np.bitwise_count(some.masks).sum() <= SHORT * len(some.masks):
