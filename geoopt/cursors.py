@@ -105,7 +105,7 @@ def _found(lists: Lists, steps: tuple[int, ...], begin: np.ndarray, end: np.ndar
 
 
 @numba.njit(cache=True, nogil=True)
-def _extents(key, counts, term_starts, begin, end, strips, i, j, least, sizes, lengths):
+def _extents(key, counts, term_starts, begin, end, strips, i, j, least, sizes, places):
     """Of tasks i to j, what ``key`` has in the first cursor, and how many cursors there may be; of their strips, how
     many places the terms have."""
     for task in range(i, j):
@@ -119,7 +119,7 @@ def _extents(key, counts, term_starts, begin, end, strips, i, j, least, sizes, l
             longest = 0
             for member in range(strip * WIDEST, min((strip + 1) * WIDEST, len(counts))):
                 longest = max(longest, np.int64(counts[member]))
-            lengths[strips[task] + strip - begin[task]] = longest * WIDEST
+            places[strips[task] + strip - begin[task]] = longest * WIDEST
 
 
 @numba.njit(cache=True, nogil=True)

@@ -129,8 +129,9 @@ def _read_by_runs(traced: Traced, refs: dict, stored: Collection[int], options: 
     inside = {r.target.index for references in refs.values() for r in references}.difference(stored)
     sums = (traced.graph.nodes[i] for i in refs if traced.graph.nodes[i].op == "segment_sum")
     may_loop = (n for n in sums if n.index not in inside or _longest(n) > options.unrolled_terms)
-    worth = lambda n: any(has(traced.graph, n, stored, lanes) for has in (has_runs, has_cursors))  # noqa: E731
-    return frozenset(n.index for n in may_loop if worth(n))
+    return frozenset(
+        n.index for n in may_loop if any(has(traced.graph, n, stored, lanes) for has in (has_runs, has_cursors))
+    )
 
 
 def _still(refs: list[Reference], graph: Graph) -> list[Reference]:

@@ -120,6 +120,7 @@ class Part:
         count, places = plan.entries_of_tasks(self.rows, number), plan.places_of_tasks(self.rows, number)
         before = np.cumsum(count[chosen]) - count[chosen]
         first = np.append(np.repeat(before, self._strips()[chosen]), count[chosen].sum())
+        first = first.astype(plan.table(cursors.first).dtype)
         lengths = plan.table(cursors.lengths)[np.repeat(chosen, count)]
         positions = plan.table(cursors.positions)[np.repeat(chosen, places)]
         return PlannedCursors(*map(tables.number, (first, lengths, positions)), room=cursors.room)

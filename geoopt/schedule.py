@@ -66,7 +66,7 @@ def schedule(plan: Plan, workers: int) -> Schedule:
     chain = np.where(is_local, 2 * sweep.high + (sweep.low < sweep.high), _chains(sweep))
     # tasks of several ranges go level by level in every phase, so that additions have one order
     stage = np.where(sweep.low < sweep.high, sweep.levels, 0)
-    order = np.lexsort((np.arange(len(chain)), sweep.levels, sweep.last, stage, chain, worker, sweep.phase))
+    order = np.lexsort((np.arange(len(chain)), sweep.levels, sweep.ready, stage, chain, worker, sweep.phase))
     shares = np.zeros((0, workers + 1), np.int64)
     for phase in np.unique(sweep.phase):
         begin, end = np.searchsorted(sweep.phase[order], (phase, phase + 1))
@@ -147,12 +147,16 @@ class _Sweep:
             waits[busy] |= after > LOCAL
             step[busy] = np.maximum(step[busy], np.where(after > LOCAL, (after - LATER) // TURNS + 1, 0))
         self.last[mine] = np.maximum(self.first[mine], self.last[mine])
-        is_wide = self.last[mine] - self.first[mine] > WIDE
-        self.last[mine[is_wide]] = np.minimum(np.ceil(self.last[mine[is_wide]] / WIDE) * WIDE, 1.0)
         if kernel.added and self._adds_apart(mine):
             self.first[mine], self.last[mine] = (times[mine] for times in self._meetings)
             waits[mine] = True  # for all that writes
         self._place(kernel, mine, step[mine], waits[mine])
+
+    @property
+    def ready(self) -> np.ndarray:
+        """By which tasks are in order: when they may run; of those that need much of the sweep, about. What needs
+        values of such a task needs as much."""
+        return np.where(self.last - self.first > WIDE, np.ceil(self.last / WIDE) * WIDE, self.last)
 
     def _adds_apart(self, mine: np.ndarray) -> bool:
         """Whether many of the first additions would meet others almost anywhere, as far as those tell that wrote the
@@ -226,7 +230,7 @@ class _Sweep:
 def _chains(sweep: _Sweep) -> np.ndarray:
     """A number per task, equal for tasks of one phase that may add to the same entries: those whose times overlap.
     One worker runs them, in one order. Tasks that only write are chains of their own."""
-    chain = np.argsort(np.argsort(sweep.last, kind="stable"))
+    chain = np.argsort(np.argsort(sweep.ready, kind="stable"))
     for phase in np.unique(sweep.phase[_adds(sweep.plan) & (sweep.phase > LOCAL)]):
         rows = np.flatnonzero(sweep.phase == phase)
         rows = rows[np.argsort(sweep.first[rows], kind="stable")]

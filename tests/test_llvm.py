@@ -108,3 +108,14 @@ def test_columns_are_fetched_ahead_line_by_line(terms):
         lines = -(-kernel.terms * 8 * 2 // (64 * kernel.size))
         assert [fetches(f"b{read.table}") for read in kernel.reads] == [lines]
         assert [fetches(f"c{write.table}") for [write] in kernel.writes] == [1]
+
+
+def test_long_columns_are_left_to_hardware():
+    rng = np.random.default_rng(0)
+    counts = rng.integers(300, 400, 40)
+    read, starts = rng.integers(0, 3000, counts.sum()), np.cumsum(counts) - counts
+    program = geoopt.compile(
+        lambda x: np.add.reduceat(x[read] ** 2, starts), np.ones(3000), options=geoopt.Options(lanes=8)
+    )
+    assert program.source().count("call void @llvm.prefetch") < 10
+    np.testing.assert_allclose(program(np.arange(3000.0)), np.add.reduceat(read.astype(float) ** 2, starts), rtol=1e-13)

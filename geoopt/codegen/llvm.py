@@ -50,8 +50,8 @@ class _Function:
     def text(self, name: str) -> str:
         bodies = self._body("f"), self._body("t")
         whole, rest = (b.lines(block, self.room) for b, block in zip(bodies, ("body", "tail"), strict=True))
-        lines = [f"define void @{name}(ptr noalias %buffers, ptr noalias %task) {{", *self._start()]
-        lines += [*(line for body in bodies for line in body.allocations()), *self.room.allocations()]
+        rooms = [*(line for body in bodies for line in body.allocations()), *self.room.allocations()]
+        lines = [f"define void @{name}(ptr noalias %buffers, ptr noalias %task) {{", *self._start(rooms)]
         lines += [
             "  br label %head",
             "head:",
@@ -82,13 +82,17 @@ class _Function:
         ]
         return "\n".join(lines)
 
-    def _start(self) -> list[str]:
-        """What a task does before its members, up to the block ``entry``."""
-        joints = [j for j in self.kernel.joints() if self.kernel.loops[j.loop].cursors is not None]
-        if not joints:
-            return ["entry:", *self._entry()]
-        terms = [line for j in joints for line in self._body(f"p{j.loop}.").terms_of_task(j)]
-        return ["start:", *self._entry(), *terms, "  br label %entry", "entry:"]
+    def _start(self, rooms: list[str]) -> list[str]:
+        """What a task does before its members: all of the block ``entry`` but its end. rooms : on the stack"""
+        loops = {j.loop: j for j in self.kernel.joints() if self.kernel.loops[j.loop].cursors is not None}
+        if not loops:
+            return ["entry:", *self._entry(), *rooms]
+        bodies = {loop: self._body(f"p{loop}.") for loop in loops}
+        terms = [line for loop, body in bodies.items() for line in body.terms_of_task(loops[loop])]
+        rooms = rooms + [
+            line for loop, body in bodies.items() for line in (body.allocated_terms(loop), *body.allocations())
+        ]
+        return ["start:", *rooms, *self._entry(), *terms, "  br label %entry", "entry:"]
 
     def _body(self, prefix: str) -> _Body:
         return _Body(self.plan, self.kernel, self.vectors, self.declarations, prefix, self.loops_of)

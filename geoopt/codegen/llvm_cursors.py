@@ -8,14 +8,13 @@ from __future__ import annotations
 from math import ceil
 
 from ..plan import STRIP, Access, Joint, PlannedCursors
-from .llvm_memory import Memory, zeros
-from .llvm_prefetch import LINE, Prefetch
+from .llvm_memory import zeros
+from .llvm_prefetch import LINE, MOST_LINES, Prefetch
 
 CURSORS_AHEAD = 16  # cursors between a prefetch and its use
-MOST_LINES = 8  # that are fetched ahead for one of them
 
 
-class Cursors(Prefetch, Memory):
+class Cursors(Prefetch):
     """Statements for the loops by cursors. Names that begin with ``%r`` and the loop's number are of its terms: ``c``
     is the cursor, ``j`` the first of a vector's terms among its own, ``mask`` those that it has.
 
@@ -24,7 +23,7 @@ class Cursors(Prefetch, Memory):
 
     def term_at_position(self, loop: int) -> str:
         """The members' terms, inside the loop."""
-        access = Access(self._terms(loop), 0, table=self._cursors_of(loop).positions, loop=loop)
+        access = Access(self._buffer(loop), 0, table=self._cursors_of(loop).positions, loop=loop)
         loops = frozenset({loop})
         return self._gathered(access, loops) if self.v.hardware_gathers else self._picked(access, loops)
 
@@ -32,9 +31,7 @@ class Cursors(Prefetch, Memory):
         """The blocks that compute all terms of a task; the last one is open."""
         self.loop, self.inner, self.per_cursor = joint.loop, [], []
         value, v, r = self.value(joint.sums[0].args[0]), self.v, f"r{joint.loop}"  # type: ignore[attr-defined]
-        room = self._cursors_of(joint.loop).room + v.lanes  # whole vectors are stored
         return [
-            f"  %b{self._terms(joint.loop)} = alloca [{room} x {v.scalar}], align {v.alignment}",
             *self.outer,
             *self._bounds(joint.loop),
             f"  br label %{r}.before",
@@ -64,6 +61,11 @@ class Cursors(Prefetch, Memory):
             f"  br label %{r}.head",
             f"{r}.done:",
         ]
+
+    def allocated_terms(self, loop: int) -> str:
+        """The statement that makes room for the terms of a task."""
+        room = self._cursors_of(loop).room + self.v.lanes  # whole vectors are stored
+        return f"  %b{self._buffer(loop)} = alloca [{room} x {self.v.scalar}], align {self.v.alignment}"
 
     def at_cursor(self, access: Access) -> str:
         """What the terms of a vector read: one value, or neighbours."""
@@ -118,7 +120,7 @@ class Cursors(Prefetch, Memory):
             f"  {r}.length.at = getelementptr {kind}, ptr %b{table}, i64 {r}.c",
             f"  {r}.length.listed = load {kind}, ptr {r}.length.at",
             f"  {r}.length = zext {kind} {r}.length.listed to i64",
-            f"  {r}.begin = getelementptr {self.v.scalar}, ptr %b{self._terms(loop)}, i64 {r}.at",
+            f"  {r}.begin = getelementptr {self.v.scalar}, ptr %b{self._buffer(loop)}, i64 {r}.at",
         ]
 
     def _mask(self, r: str) -> list[str]:
@@ -131,8 +133,8 @@ class Cursors(Prefetch, Memory):
             f"  %{r}.mask = icmp slt <{lanes} x i64> <{steps}>, %{r}.all",
         ]
 
-    def _terms(self, loop: int) -> int:
-        """The buffer of a loop's terms."""
+    def _buffer(self, loop: int) -> int:
+        """The number of the buffer of a loop's terms."""
         return self.plan.workspace + 1 + len(self.plan.tables) + loop
 
     def _cursors_of(self, loop: int) -> PlannedCursors:

@@ -13,6 +13,7 @@ RUNS_AHEAD = 64  # runs between a prefetch and its use
 NARROW = 2  # bytes of an entry of a column that `compress` could make narrow
 LARGE = 8 << 20  # bytes that do not stay in a cache
 LINE = 64  # bytes of a cache line
+MOST_LINES = 8  # that one read is fetched ahead by
 
 
 class Prefetch(Memory):
@@ -64,7 +65,8 @@ class Prefetch(Memory):
                 self._fetch(self._address(access, entry, access.offset, loops), 0, loops)
 
     def prefetch_terms(self, loop: int, bounds: tuple[str, str, str]) -> None:
-        """Before a loop, fetch ahead in its columns, as many cache lines as a vector's terms have on average.
+        """Before a loop, fetch ahead in its columns, as many cache lines as a vector's terms have on average; where
+        these are many, hardware follows.
 
         bounds : where the terms of the strip start and end, and where among its members the first lane is
         """
@@ -76,7 +78,8 @@ class Prefetch(Memory):
         passed = self.let(f"mul i64 {self.let(f'sub i64 {end}, {start}')}, {within}")
         first = self.let(f"add i64 {start}, {self.let(f'lshr i64 {passed}, {STRIP.bit_length() - 1}')}")
         for column, kind, size in columns:
-            for line in range(ceil(terms * self.v.lanes * size / LINE)):
+            lines = ceil(terms * self.v.lanes * size / LINE)
+            for line in range(lines if lines <= MOST_LINES else 0):
                 i = self.let(f"add i64 {first}, {int(terms * COLUMNS_AHEAD) + line * LINE // size}")
                 self._fetch(self.let(f"getelementptr {kind}, ptr {column}, i64 {i}"), 0)
 
