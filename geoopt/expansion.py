@@ -56,7 +56,7 @@ def runs_of(columns: list[np.ndarray], counts: np.ndarray, width: int, at_once: 
     return lists.all_runs(lists.some_runs(), at_once)
 
 
-def multiple(counts: np.ndarray, choices: tuple[int, ...]) -> int:
+def _multiple(counts: np.ndarray, choices: tuple[int, ...]) -> int:
     """How many runs are best read at once, where groups have so many: the more the better, if they need not be made
     up. choices : from many to few"""
     full = [int((-(-counts // n) * n).sum()) for n in choices]
@@ -99,7 +99,7 @@ class Lists(NamedTuple):
 
     def all_runs(self, some: Runs, at_once: tuple[int, ...] = (1,)) -> Runs:
         """Those of all groups. some : of a sample"""
-        return self.runs(some.steps, np.arange(self.groups), multiple(np.diff(some.starts), at_once))
+        return self.runs(some.steps, np.arange(self.groups), _multiple(np.diff(some.starts), at_once))
 
     @property
     def groups(self) -> int:

@@ -11,6 +11,7 @@ their terms member by member; with the final addresses, runs are found here.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -94,8 +95,9 @@ def _may_have_cursors(kernel: PlannedKernel, number: int) -> bool:
         return False
     leaves = [e for e in bottom_up([joints[0].sums[0].args[0]]) if e.op in ("leaf", "sum")]
     reads = [kernel.reads[int(e.value)] for e in leaves if e.op == "leaf"]  # type: ignore[arg-type]
+    in_columns = (a.loop == number and a.table is not None for a in reads)
     uniform = (a.loop is None and a.table is None and a.stride == 0 for a in reads)
-    return len(reads) == len(leaves) and all(a.loop == number or u for a, u in zip(reads, uniform, strict=True))
+    return len(reads) == len(leaves) and all(map(operator.or_, in_columns, uniform))
 
 
 def _by_run(found: dict[int, _Run], tables: Tables) -> Callable[[Access], Access | None]:
