@@ -19,6 +19,7 @@ import numpy as np
 
 from .cursors import cursors_of
 from .expansion import Lists
+from .ids import id_dtype
 from .parts import Part, Split
 from .plan import BEGIN, END, FIRST_STRIP, Access, Plan, PlannedCursors, PlannedKernel, PlannedLoop, whole_strips
 from .schedule import Schedule
@@ -85,7 +86,7 @@ class _Run:
 
 
 def _small(starts: np.ndarray) -> np.ndarray:
-    return starts.astype(np.int32 if starts[-1] < 2**31 else np.int64)
+    return starts.astype(id_dtype(int(starts[-1])), copy=False)
 
 
 def _may_have_cursors(kernel: PlannedKernel, number: int) -> bool:

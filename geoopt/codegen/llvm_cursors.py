@@ -67,7 +67,12 @@ class Cursors(Prefetch):
         room = self._cursors_of(loop).room + self.v.lanes  # whole vectors are stored
         return f"  %b{self._buffer(loop)} = alloca [{room} x {self.v.scalar}], align {self.v.alignment}"
 
-    def at_cursor(self, access: Access) -> str:
+    def leaf(self, number: int) -> str:
+        access = self.kernel.reads[number]
+        is_here = access.loop is not None and self.kernel.loops[access.loop].cursors is not None
+        return self._at_cursor(access) if is_here else super().leaf(number)
+
+    def _at_cursor(self, access: Access) -> str:
         """What the terms of a vector read: one value, or neighbours."""
         v, loop, vectors = self.v, access.loop, self.inner
         assert loop is not None

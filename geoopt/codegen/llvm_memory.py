@@ -135,8 +135,6 @@ class Memory:
     def leaf(self, number: int) -> str:
         access = self.kernel.reads[number]
         loops = loop_of(access)
-        if access.loop is not None and self.kernel.loops[access.loop].cursors is not None:
-            return self.at_cursor(access)
         if access.loop is not None and self.kernel.loops[access.loop].masks is not None:
             return self._of_run(access, loops)
         if access.table is None and access.stride == 0:
@@ -148,10 +146,6 @@ class Memory:
         if self.v.hardware_gathers:
             return self._gathered(access, loops)
         return self._picked(access, loops)
-
-    def at_cursor(self, access: Access) -> str:
-        """See `llvm_cursors`."""
-        raise NotImplementedError
 
     def _uniform(self, access: Access) -> str:
         at = self.let(f"getelementptr {self.v.scalar}, ptr %b{access.buffer}, i64 {access.offset}")
