@@ -32,6 +32,7 @@ PRELUDE, LOCAL, LATER = 0, 1, 2  # phases of tasks; later ones go on from there
 TURNS = 3  # phases of a later step: for additions within a range, near the border of two, and elsewhere
 MOSTLY_LOCAL, EVEN = 0.9, 1.3  # shares of a kernel's work that is local, and of a worker's in that on average
 APART = 0.25  # share of additions that wait for all others, from which on they are in another order than the entries
+NEAR = 1e-4  # of a range: a time that lies no farther behind its end belongs to it
 WIDE = 1 / 8  # tasks that need more of the sweep cannot follow what they need in cache: they keep their order instead
 RANGE_TASKS = 10  # tasks that add to one range of the sweep, so that few of them belong to two ranges ...
 MOST_RANGES = 64  # ... but not more ranges than this: as many threads can add at once
@@ -77,8 +78,8 @@ def schedule(plan: Plan, workers: int) -> Schedule:
             bounds = _even(sweep.work[rows], chain[rows], workers)
         shares = np.vstack([shares, begin + bounds])
     last_reader, place = np.arange(len(order)), np.argsort(order)
-    for reader, writer in sweep.needs:
-        np.maximum.at(last_reader, place[writer], place[reader])
+    for reader, start, writer in sweep.needs:
+        _read_last(place[reader], np.append(start, len(writer)), writer, place, last_reader)
     return Schedule(replace(plan, tasks=np.ascontiguousarray(plan.tasks[order])), shares, last_reader)
 
 
@@ -100,11 +101,12 @@ def _adds(plan: Plan) -> np.ndarray:
 class _Sweep:
     """When the sweep over the mesh touches what each task needs, and so when the task may run.
 
-    when : from 0 to 1, in its kernel;  first, last : through all its dependencies;  low, high : their ranges
+    when : from 0 to 1, as its kernel goes, when it ends: then finer tasks have brought what lies between into the cache
+    first, last : through all its dependencies;  low, high : their ranges
     worker : that of both
     phase : PRELUDE for what single values need that others read everywhere; LOCAL for tasks that need one worker's
         ranges only; the others come later, step by step
-    needs : tasks that read the workspace, and the task that wrote what each reads
+    needs : tasks that read the workspace, and where those begin in a list of tasks that wrote what each reads
     """
 
     def __init__(self, plan: Plan, ranges: int, workers: int):
@@ -116,13 +118,13 @@ class _Sweep:
         self.when, self.first, self.last = np.zeros(count, np.float32), np.zeros(count), np.zeros(count)
         self.low, self.high, self.worker = (np.zeros(count, np.int64) for _ in range(3))
         self.phase = np.full(count, LOCAL)
-        self.needs: list[tuple[np.ndarray, np.ndarray]] = []
+        self.needs: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._last_addition = 0  # the last step of additions so far
         self._is_apart: bool | None = None  # whether additions go by those that they meet
         rows_of = plan.rows_of_kernels()
         for mine in rows_of:
             done = np.cumsum(self.work[mine])
-            self.when[mine] = (done - self.work[mine]) / max(done[-1] if len(done) else 1.0, 1.0)
+            self.when[mine] = done / max(done[-1] if len(done) else 1.0, 1.0)
         writers = Writers(plan)
         for number, mine in enumerate(rows_of):
             self._kernel(plan.kernels[number], mine, writers)
@@ -131,8 +133,7 @@ class _Sweep:
     def _kernel(self, kernel: PlannedKernel, mine: np.ndarray, writers: Writers) -> None:
         written = [a for a in kernel.reads if len(self.plan.variable_sizes) <= a.buffer <= self.plan.workspace]
         sources = {access: writers.sources(access, mine) for access in dict.fromkeys([*written, *kernel.added])}
-        for reader, start, writer in (s for a, s in sources.items() if a.buffer == self.plan.workspace):
-            self.needs.append((np.repeat(reader, np.diff(np.append(start, len(writer)))), writer))
+        self.needs += [s for a, s in sources.items() if a.buffer == self.plan.workspace]
         late = [s for s in sources.values() if not (self.phase[s[2]] == PRELUDE).all()]
         if not late and kernel.size <= STRIP and not kernel.added:
             self.phase[mine] = PRELUDE
@@ -215,7 +216,7 @@ class _Sweep:
 
     def _of_ranges(self, mine: np.ndarray, ranges: int) -> tuple[np.ndarray, np.ndarray]:
         """The first and the last range of some tasks."""
-        low, high = (np.minimum(t[mine] * ranges, ranges - 1) for t in (self.first, self.last))
+        low, high = (np.maximum(np.ceil(t[mine] * ranges - NEAR) - 1, 0) for t in (self.first, self.last))
         return low.astype(np.int64), high.astype(np.int64)
 
     def _turns(self, mine: np.ndarray) -> np.ndarray:
@@ -255,6 +256,16 @@ def _even(work: np.ndarray, chain: np.ndarray, workers: int) -> np.ndarray:
     total = np.concatenate([[0.0], np.cumsum(work)])
     inner = np.searchsorted(total[starts], total[-1] * np.arange(1, workers) / workers)
     return np.concatenate([[0], np.append(starts, len(work))[inner], [len(work)]])
+
+
+@numba.njit(cache=True, nogil=True)
+def _read_last(reader, start, writer, place, last):
+    """Move to their last reader when tasks are read last. reader : the places of the tasks that read what those of
+    ``writer`` wrote, from each ``start`` on;  last : by place"""
+    for k in range(len(reader)):
+        for i in range(start[k], start[k + 1]):
+            written = place[writer[i]]
+            last[written] = max(last[written], reader[k])
 
 
 @numba.njit(cache=True, nogil=True)

@@ -95,3 +95,17 @@ def test_tasks_that_need_values_from_everywhere_keep_their_order(threads):
     begins = plan.tasks[plan.tasks[:, KERNEL] == last, BEGIN]
     assert len(begins) > 1000
     assert np.mean(np.diff(begins) > 0) > 0.99
+
+
+def test_large_parts_of_the_sweep_follow_the_small_ones_in_them():
+    """Kernels of few tasks write far apart: what lies between is in the cache when others were there before."""
+    x, y = np.ones((8 * 1024, 2)), np.ones(3 * 1024)
+    plan = records(lambda x, y: (x[:, 0] * x[:, 1], np.sqrt(y)), x, y)["schedule"].plan
+    is_large = [plan.kernels[k].size == len(y) for k in plan.tasks[:, KERNEL]]
+    assert np.flatnonzero(is_large[:-2]).tolist() == [2, 6]  # after a third and two thirds of the others
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_tasks_are_shared_evenly(workers):
+    found = records(lambda x: np.sqrt(x), np.ones(12 * 1024), threads=workers)["schedule"]
+    assert (np.diff(found.shares, axis=1) == 12 // workers).all()
