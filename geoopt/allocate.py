@@ -169,11 +169,10 @@ def _relocated(plan: Plan, kernel: PlannedKernel, block: _Block, physical: np.nd
         if access.buffer != plan.workspace:
             reads.append(_kept(plan, access, tables))
             continue
-        column = _read(plan, kernel, access, physical)
-        if len(column) == 1 and access.table is None:
-            reads.append(Access(plan.workspace, int(column[0])))
+        if access.table is None and (access.stride == 0 or kernel.size == 1):
+            reads.append(Access(plan.workspace, int(physical[access.offset])))
         else:
-            reads.append(tables.column(plan.workspace, column, access.loop))
+            reads.append(tables.column(plan.workspace, _read(plan, kernel, access, physical), access.loop))
     loops = tuple(loop.moved(lambda table: tables.number(plan.table(table))) for loop in kernel.loops)
     return replace(kernel, reads=tuple(reads), writes=tuple(writes), loops=loops)
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import geoopt
 from geoopt.meshes import bumpy
-from geoopt.operators import arap_mesh, arap_rhs, cotan_laplacian
+from geoopt.operators import arap_mesh, arap_rhs, cloth, cloth_system, cotan_laplacian
 
 from .test_stages import check_all_stages, records
 
@@ -68,3 +68,11 @@ def test_values_whose_room_is_taken_over_share_it():
     V, F = bumpy(50_000)
     found = records(cotan_laplacian, V, F)
     assert found["allocate"].plan.workspace_size < found["place"].workspace_size / 4
+
+
+def test_what_all_members_read_needs_no_column():
+    V, F = bumpy(2000)
+    plan = geoopt.compile(cloth_system, V, V, 0.01, cloth(V, F)).plan
+    reads = [(k, a) for k in plan.kernels for a in k.reads if a.buffer == plan.workspace and k.size > 1]
+    assert any(a.table is None for _, a in reads)
+    assert all(np.ptp(plan.table(a.table)) > 0 for _, a in reads if a.table is not None)
