@@ -90,16 +90,22 @@ def values_in_pattern(argument: Argument, value: Any) -> np.ndarray:
         what = f"shape {value.shape}" if sp.issparse(value) else f"type {type(value).__name__}"
         raise ArgumentError(f"variable {argument.name!r} has {what}; give a sparse matrix of shape {pattern.shape}")
     matrix = sp.csr_array(value)
+    if _is_equal(matrix, pattern):  # first: to find out whether a matrix is canonical takes longer
+        return matrix.data
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    same = np.array_equal(matrix.indptr, pattern.indptr) and np.array_equal(matrix.indices, pattern.indices)
-    if not same:
+    if not _is_equal(matrix, pattern):
         raise ArgumentError(
             f"variable {argument.name!r}: its pattern differs from the compiled one, first in row "
             f"{_first_different_row(matrix, pattern)}; compile again for another pattern"
         )
     return matrix.data
+
+
+def _is_equal(a: sp.csr_array, b: sp.csr_array) -> bool:
+    """Whether two patterns list the same entries in the same order."""
+    return np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices)
 
 
 def _first_different_row(a: sp.csr_array, b: sp.csr_array) -> int:
