@@ -22,6 +22,7 @@ STRETCH = 1024  # members, as many as tasks have
 ROOM = 4096  # the most terms of a task, which are on the stack
 TRIED = 8  # tasks by which a loop is judged
 LENGTH = 4  # the least terms of a cursor on average
+MIXING = 0x9E3779B1  # spreads consecutive numbers over a hash table (Knuth, The Art of Computer Programming, 6.4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,25 +79,21 @@ def has_cursors(graph: Graph, node: Node, stored: Collection[int], width: int) -
 def _found(lists: Lists, steps: tuple[int, ...], begin: np.ndarray, end: np.ndarray) -> Cursors | None:
     """Those of tasks that begin and end with some strips, numbered from 0."""
     columns, key, strips = lists.columns, steps.index(0), np.append(0, np.cumsum(end - begin))
-    terms = lists.starts[end] - lists.starts[begin]
-    room = int(terms.max(initial=0))
+    room = int((lists.starts[end] - lists.starts[begin]).max(initial=0))
     if room == 0 or room > ROOM:
         return None
-    least, sizes = np.zeros(len(begin), columns[key].dtype), np.zeros(len(begin) + 1, np.int64)
-    starts = np.zeros(strips[-1] + 1, np.int64)
+    sizes, starts = np.zeros(len(begin) + 1, np.int64), np.zeros(strips[-1] + 1, np.int64)
     of_tasks = (lists.counts, lists.starts, begin, end)
     divided(
         len(begin),
-        lambda i, j: _extents(columns[key], *of_tasks, strips, i, j, least, sizes[1:], starts[1:]),
+        lambda i, j: _extents(columns[key], *of_tasks, strips, i, j, sizes[1:], starts[1:]),
         len(columns[key]),
     )
-    if (sizes[1:] > np.maximum(terms, 1)).any():
-        return None
     np.cumsum(sizes, out=sizes)
     np.cumsum(starts, out=starts)
     firsts = np.empty((len(columns), sizes[-1]), columns[key].dtype)
     lengths, positions = np.zeros(sizes[-1], np.uint16), np.zeros(starts[-1], np.uint16)
-    how = (np.array(steps), key, least, sizes, starts, firsts, lengths, positions)
+    how = (np.array(steps), key, sizes, starts, firsts, lengths, positions)
     fits = divided(len(begin), lambda i, j: _fill(columns, *of_tasks, strips, i, j, *how), len(columns[key]))
     if not all(fits):
         return None
@@ -105,16 +102,37 @@ def _found(lists: Lists, steps: tuple[int, ...], begin: np.ndarray, end: np.ndar
 
 
 @numba.njit(cache=True, nogil=True)
-def _extents(key, counts, term_starts, begin, end, strips, i, j, least, sizes, places):
-    """Of tasks i to j, what ``key`` has in the first cursor, and how many cursors there may be; of their strips, how
-    many places the terms have."""
+def _numbered(key, first, last, numbers, known, slots):
+    """The cursor of each term of a task, counted from 0; gives how many there are. What cursors read is mostly a range
+    of consecutive entries; elsewhere, as in products of transposes, they are numbered as they come."""
+    low, high = key[first], key[first]
+    for term in range(first, last):
+        low, high = min(low, key[term]), max(high, key[term])
+    if high - low < last - first:
+        for term in range(first, last):
+            numbers[term - first] = key[term] - low
+        return np.int64(high - low + 1)
+    slots[:] = -1
+    count = 0
+    for term in range(first, last):
+        slot = (np.int64(key[term]) * MIXING >> 7) & (len(slots) - 1)
+        while slots[slot] >= 0 and known[slots[slot]] != key[term]:
+            slot = (slot + 1) & (len(slots) - 1)
+        if slots[slot] < 0:
+            slots[slot], known[count] = count, key[term]
+            count += 1
+        numbers[term - first] = slots[slot]
+    return count
+
+
+@numba.njit(cache=True, nogil=True)
+def _extents(key, counts, term_starts, begin, end, strips, i, j, sizes, places):
+    """How many cursors tasks i to j have, and how many places the terms of their strips."""
+    numbers, known, slots = np.empty(ROOM, np.int32), np.empty(ROOM, np.int64), np.empty(2 * ROOM, np.int32)
     for task in range(i, j):
         first, last = term_starts[begin[task]], term_starts[end[task]]
         if last > first:
-            low, high = key[first], key[first]
-            for term in range(first, last):
-                low, high = min(low, key[term]), max(high, key[term])
-            least[task], sizes[task] = low, high - low + 1
+            sizes[task] = _numbered(key, first, last, numbers, known, slots)
         for strip in range(begin[task], end[task]):
             longest = 0
             for member in range(strip * WIDEST, min((strip + 1) * WIDEST, len(counts))):
@@ -125,15 +143,18 @@ def _extents(key, counts, term_starts, begin, end, strips, i, j, least, sizes, p
 @numba.njit(cache=True, nogil=True)
 def _fill(
     columns, counts, term_starts, begin, end, strips, i, j,
-    steps, key, least, cursors, starts, firsts, lengths, positions,
+    steps, key, cursors, starts, firsts, lengths, positions,
 ):  # fmt: skip
     """Where the cursors of tasks i to j begin, their lengths, and the terms; gives whether all terms follow cursors."""
     at, done = np.empty(ROOM + 1, np.int64), np.empty(ROOM, np.int64)
+    numbers, known, slots = np.empty(ROOM, np.int32), np.empty(ROOM, np.int64), np.empty(2 * ROOM, np.int32)
     for task in range(i, j):
         first, last = term_starts[begin[task]], term_starts[end[task]]
-        base, size = cursors[task], cursors[task + 1] - cursors[task]
-        for term in range(first, last):
-            lengths[base + columns[key][term] - least[task]] += 1
+        if last == first:
+            continue
+        base, size = cursors[task], _numbered(columns[key], first, last, numbers, known, slots)
+        for term in range(last - first):
+            lengths[base + numbers[term]] += 1
         at[0], done[:size] = 0, 0
         for cursor in range(size):
             at[cursor + 1] = at[cursor] + lengths[base + cursor]
@@ -144,7 +165,7 @@ def _fill(
             for lane in range(min(WIDEST, len(counts) - strip * WIDEST)):
                 place = starts[strips[task] + strip - begin[task]] + lane
                 for _ in range(counts[strip * WIDEST + lane]):
-                    cursor = columns[key][term] - least[task]
+                    cursor = numbers[term - first]
                     for c in range(len(columns)):
                         if done[cursor] == 0:
                             firsts[c, base + cursor] = columns[c][term]
