@@ -134,15 +134,41 @@ def selected(pattern: Pattern, rows: object, cols: object) -> tuple[Pattern, np.
 
 def union(left: Pattern, right: Pattern) -> tuple[Pattern, np.ndarray, np.ndarray]:
     """The joint pattern, and for each of its entries the position in either matrix, or -1."""
-    # both positions in one number: SciPy's addition then merges the patterns
-    bits = (left.nnz + 1).bit_length()
-    dtype = np.int32 if bits + (right.nnz + 1).bit_length() < 32 else np.int64
-    shifted = np.arange(1, right.nnz + 1, dtype=dtype) << bits
-    joint = left.tagged(np.arange(1, left.nnz + 1, dtype=dtype)) + right.tagged(shifted)
-    merged = np.asarray(joint.data, dtype)
-    from_left = (merged & ((1 << bits) - 1)).astype(left.indices.dtype)
-    from_right = (merged >> bits).astype(right.indices.dtype)
-    return Pattern(left.shape, joint.indptr, joint.indices), from_left - 1, from_right - 1
+    rows, most = left.shape[0], left.nnz + right.nnz
+    dtype = id_dtype(max(most, *left.shape))
+    operands = left.indptr, left.indices, right.indptr, right.indices
+    indptr = np.zeros(rows + 1, dtype)
+    divided(rows, lambda begin, end: _count_union(*operands, begin, end, indptr), most)
+    np.cumsum(indptr, out=indptr)
+    found = tuple(np.empty(indptr[-1], dtype) for _ in range(3))
+    divided(rows, lambda begin, end: _fill_union(*operands, begin, end, indptr, *found), most)
+    return Pattern(left.shape, indptr, found[0]), found[1], found[2]
+
+
+@numba.njit(cache=True, nogil=True)
+def _count_union(left_ptr, left_ind, right_ptr, right_ind, begin, end, counts):
+    """How many entries some rows of a union have: counts[i + 1] of row i."""
+    for i in range(begin, end):
+        a, b, both = left_ptr[i], right_ptr[i], 0
+        while a < left_ptr[i + 1] and b < right_ptr[i + 1]:
+            j, k = left_ind[a], right_ind[b]
+            both += j == k
+            a, b = a + (j <= k), b + (k <= j)
+        counts[i + 1] = left_ptr[i + 1] - left_ptr[i] + right_ptr[i + 1] - right_ptr[i] - both
+
+
+@numba.njit(cache=True, nogil=True)
+def _fill_union(left_ptr, left_ind, right_ptr, right_ind, begin, end, indptr, indices, from_left, from_right):
+    """The entries of rows begin to end, and their positions in both."""
+    for i in range(begin, end):
+        a, b = left_ptr[i], right_ptr[i]
+        for t in range(indptr[i], indptr[i + 1]):
+            has_left, has_right = a < left_ptr[i + 1], b < right_ptr[i + 1]
+            if has_left and has_right:
+                has_left, has_right = left_ind[a] <= right_ind[b], right_ind[b] <= left_ind[a]
+            indices[t] = left_ind[a] if has_left else right_ind[b]
+            from_left[t], from_right[t] = a if has_left else -1, b if has_right else -1
+            a, b = a + has_left, b + has_right
 
 
 def product(left: Pattern, right: Pattern) -> tuple[Pattern, np.ndarray, np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from .arithmetic import apply, as_symbolic
 from .errors import ShapeError, UnsupportedError
 from .graph import Graph
-from .ids import Ids
+from .ids import Ids, id_dtype
 from .patterns import Pattern, product, restricted, row_length, selected, transposed, union
 from .sums import joined, segment_sum
 from .symbolic import Symbolic
@@ -305,18 +305,20 @@ def _combined(op: str, left: Any, right: Any) -> Any:
         return NotImplemented
     _check_sizes(op, left, right)
     pattern, from_left, from_right = union(left.pattern, right.pattern)
-    both = (from_left >= 0) & (from_right >= 0)
-    ids = np.empty(len(both), np.int64)
-    only_left, only_right = (from_left >= 0) & ~both, (from_right >= 0) & ~both
-    right_alone = right.data[from_right[only_right]]
+    alone, both = np.flatnonzero(from_left < 0), np.flatnonzero((from_left >= 0) & (from_right >= 0))
+    if len(both) == pattern.nnz:
+        return SparseMatrix(pattern, apply(op, left.data, right.data))
+    right_alone = right.data.listed(from_right[alone])
     if op == "subtract":
         right_alone = -right_alone
-    ids[only_left] = left.data[from_left[only_left]].ids.to_array()
-    ids[only_right] = right_alone.ids.to_array()
-    if both.all():
-        return SparseMatrix(pattern, apply(op, left.data, right.data))
-    if both.any():
-        ids[both] = apply(op, left.data[from_left[both]], right.data[from_right[both]]).ids.to_array()
+    shared = apply(op, left.data.listed(from_left[both]), right.data.listed(from_right[both])) if len(both) else None
+    ids = np.empty(pattern.nnz, id_dtype(graph.size))
+    if left.nnz:
+        np.maximum(from_left, 0, out=from_left)
+        ids[:] = left.data.listed(from_left).ids.to_array(ids.dtype.type)
+    ids[alone] = right_alone.ids.to_array()
+    if shared is not None:
+        ids[both] = shared.ids.to_array()
     return SparseMatrix(pattern, joined(left.data.view(Ids.spaced(ids))))
 
 

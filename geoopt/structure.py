@@ -5,9 +5,11 @@ Paper: structural hashing.
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 
 from .block_ops import BLOCK_OPS
+from .cores import divided
 from .decompose import Cut
 from .gathers import taken
 from .graph import Graph, Node
@@ -74,8 +76,13 @@ class Structure:
         ids = column.to_array()
         out = np.empty(len(ids), np.uint64)
         for node in nodes:
-            inside = node.places_in(ids)
-            out[inside] = self._within(node, Ids.explicit(ids[inside]), level)
+            same = self._of_all(node, level)
+            hashes = np.array([same]) if same is not None else self.of_node(node, level)
+            if same is not None or hashes.shape == node.shape[:1] == node.shape:
+                divided(len(ids), lambda i, j, h=hashes, n=node: _look_up(ids[i:j], n.first, n.end, h, out[i:j]))
+            else:
+                inside = node.places_in(ids)
+                out[inside] = self._within(node, Ids.explicit(ids[inside]), level)
         return _shortened(out)
 
     def _of_all(self, node: Node, level: int) -> np.uint64 | None:
@@ -141,6 +148,14 @@ class Structure:
             c if c.max(initial=0) <= limit else np.where(c > (limit if _is_mostly(c, limit) else 0), MANY, c)
             for c in counts
         ]
+
+
+@numba.njit(cache=True, nogil=True)
+def _look_up(ids, first, end, hashes, out):
+    """The hashes of those ids that are of a node's scalars. hashes : one of each, or one of all"""
+    for i in range(len(ids)):
+        if first <= ids[i] < end:
+            out[i] = hashes[ids[i] - first if len(hashes) > 1 else 0]
 
 
 def _shortened(hashes: np.ndarray) -> np.ndarray:
