@@ -1,4 +1,4 @@
-"""The text of kernels for the CPU: rows of neighbours leave as short vectors, and long kernels work on two vectors."""
+"""The text of kernels for the CPU: rows of neighbours leave as short vectors, and long kernels are cut into pieces."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 import geoopt
-from geoopt.codegen.llvm_interleave import suited
+from geoopt.codegen import llvm_prefetch
+from geoopt.codegen.llvm import emit
+from geoopt.codegen.llvm_fission import LONGEST, pieces_of
 from geoopt.codegen.llvm_memory import ROW, Vectors, rows_of_neighbours
 from geoopt.codegen.llvm_stores import parts
 from geoopt.meshes import bumpy
 from geoopt.operators import arap_mesh, arap_rhs, cloth, cloth_system, cotan_laplacian, polar_rotation
-from geoopt.plan import STRIP, Access
+from geoopt.plan import Access
 
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
@@ -60,25 +62,43 @@ def test_neighbours_leave_as_short_vectors():
     assert len(re.findall("store <4 x double>", body)) == 8 and len(re.findall("store double", body)) == 8
 
 
-def widths(program):
-    v = Vectors(8, DOUBLE)
-    return [suited(kernel, v).lanes for kernel in program.plan.kernels]
+def pieces(program):
+    return [len(pieces_of(kernel)) for kernel in program.plan.kernels]
 
 
-def test_only_long_chains_of_operations_are_interleaved():
+def test_only_long_chains_of_operations_are_cut():
     V, F = bumpy(300)
-    assert widths(geoopt.compile(polar_rotation, np.ones((50, 3, 3)))) == [16]
-    assert set(widths(geoopt.compile(cotan_laplacian, V, F))) == {8}
-    rhs = widths(geoopt.compile(arap_rhs, V, arap_mesh(V, F)))
-    assert rhs[0] == 16 and set(rhs[1:]) == {8}
-    assert set(widths(geoopt.compile(cloth_system, V, V, 0.01, cloth(V, F)))) == {8}  # they add
+    [cut] = pieces(geoopt.compile(polar_rotation, np.ones((50, 3, 3))))
+    assert cut > 1
+    assert set(pieces(geoopt.compile(cotan_laplacian, V, F))) == {0}
+    rhs = pieces(geoopt.compile(arap_rhs, V, arap_mesh(V, F)))
+    assert rhs[0] > 1 and set(rhs[1:]) == {0}
+    assert set(pieces(geoopt.compile(cloth_system, V, V, 0.01, cloth(V, F)))) == {0}  # they add
 
 
-def test_loops_are_as_wide_as_strips_at_most():
+@pytest.mark.parametrize("lanes, dtype", [(0, DOUBLE), (0, SINGLE), (4, DOUBLE), (2, DOUBLE)])
+@pytest.mark.parametrize("count", [1, 7, 64, 65, 171, 2500])
+def test_kernels_in_pieces_evaluate_all_members(count, lanes, dtype):
+    """Fewer members than a vector has, whole groups of vectors, and what is left of them."""
+    S = np.random.default_rng(count).normal(size=(count, 3, 3)).astype(dtype)
+    program = geoopt.compile(polar_rotation, S, dtype=dtype, options=geoopt.Options(lanes=lanes))
+    assert pieces(program)[0] > 1
+    R = program(S)
+    np.testing.assert_allclose(R, polar_rotation(S.astype(float)), atol=1e-9 if dtype == DOUBLE else 2e-2)
+
+
+def test_pieces_keep_what_later_ones_need():
     V, F = bumpy(300)
-    program = geoopt.compile(arap_rhs, V, arap_mesh(V, F), dtype=np.float32)
-    assert [suited(kernel, Vectors(STRIP, SINGLE)).lanes for kernel in program.plan.kernels if kernel.loops]
-    assert all(suited(kernel, Vectors(STRIP, SINGLE)).lanes == STRIP for kernel in program.plan.kernels if kernel.loops)
+    program = geoopt.compile(arap_rhs, V, arap_mesh(V, F))
+    cut = pieces_of(program.plan.kernels[0])
+    rooms, evaluated = {}, set()
+    for piece in cut:
+        assert all(rooms[room] is e for e, room in piece.needed)  # nothing else has come into its room
+        rooms |= {room: e for e, room in piece.kept}
+        assert len(piece.expressions) <= LONGEST
+        assert evaluated.isdisjoint(map(id, piece.expressions))
+        evaluated |= set(map(id, piece.expressions))
+    assert max(rooms) < 40  # of 900 operations
 
 
 @pytest.mark.parametrize("terms", [5, 9])
@@ -119,3 +139,16 @@ def test_long_columns_are_left_to_hardware():
     )
     assert program.source().count("call void @llvm.prefetch") < 10
     np.testing.assert_allclose(program(np.arange(3000.0)), np.add.reduceat(read.astype(float) ** 2, starts), rtol=1e-13)
+
+
+def test_large_outputs_are_fetched_ahead_where_processors_read_what_they_write(monkeypatch):
+    plan = geoopt.compile(lambda x: np.sqrt(x), np.ones(1000)).plan
+
+    def fetches(reads_what_it_writes):
+        return emit(plan, Vectors(8, DOUBLE, reads_what_it_writes=reads_what_it_writes)).count(
+            "call void @llvm.prefetch"
+        )
+
+    assert [fetches(False), fetches(True)] == [0, 0]
+    monkeypatch.setattr(llvm_prefetch, "LARGE", 7999)
+    assert [fetches(False), fetches(True)] == [0, 1]

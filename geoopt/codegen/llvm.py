@@ -23,19 +23,20 @@ from ..plan import (
 )
 from ..template import Expression, bottom_up
 from .llvm_cursors import Cursors
-from .llvm_interleave import suited
+from .llvm_fission import AT_ONCE, Piece, pieces_of
 from .llvm_math import Functions
 from .llvm_memory import FLAGS, Vectors, zeros
 from .llvm_projection import ROUTINES
 from .llvm_rows import Rows
 from .llvm_scatter import Additions, Room
+from .llvm_stores import NOWHERE
 
 
 def emit(plan: Plan, vectors: Vectors) -> str:
     """The text of a module with the functions ``k0, k1, ...``."""
     declarations: dict[str, None] = {}
-    pairs = [(kernel, suited(kernel, vectors)) for kernel in plan.kernels]
-    functions = [_Function(plan, kernel, v, declarations).text(f"k{i}") for i, (kernel, v) in enumerate(pairs)]
+    kernels = enumerate(plan.kernels)
+    functions = [_Function(plan, kernel, vectors, declarations).text(f"k{i}") for i, kernel in kernels]
     return "\n".join([*functions, *declarations, ""])
 
 
@@ -46,11 +47,13 @@ class _Function:
         self.plan, self.kernel, self.vectors, self.declarations = plan, kernel, vectors, declarations
         self.loops_of = kernel.loops_of()
         self.room = Room(kernel, vectors)
+        self.pieces = pieces_of(kernel)
 
     def text(self, name: str) -> str:
-        bodies = self._body("f"), self._body("t")
-        whole, rest = (b.lines(block, self.room) for b, block in zip(bodies, ("body", "tail"), strict=True))
-        rooms = [*(line for body in bodies for line in body.allocations()), *self.room.allocations()]
+        body, tail = self._body("f"), self._body("t")
+        whole = body.in_pieces(self.pieces) if self.pieces else body.lines("body", self.room)
+        rest = tail.lines("tail", self.room)
+        rooms = [*body.allocations(), *tail.allocations(), *self.room.allocations()]
         lines = [f"define void @{name}(ptr noalias %buffers, ptr noalias %task) {{", *self._start(rooms)]
         lines += [
             "  br label %head",
@@ -64,7 +67,7 @@ class _Function:
             *self.room.call(name, "%before", "%full"),
             "  br label %wrap",
             "wrap:",
-            f"  %next = add i64 %i, {self.vectors.lanes}",
+            *([] if self.pieces else [f"  %next = add i64 %i, {self.vectors.lanes}"]),
             "  br label %head",
             "rest:",
             *self.room.call(name, "%before", "%full"),
@@ -149,6 +152,52 @@ class _Body(Functions, Rows, Additions, Cursors):
 
     def lines(self, block: str, room: Room) -> list[str]:
         self.block = block
+        self._begin()
+        self.fill(room, self._end())
+        return self.outer
+
+    def in_pieces(self, pieces: list[Piece]) -> list[str]:
+        """The statements for several whole vectors, up to member %next, piece by piece."""
+        v, kept = self.v, max(room for piece in pieces for _, room in piece.kept) + 1
+        memory, block = self.room(kept * AT_ONCE), "body"
+        self.declare("i64 @llvm.smin.i64(i64, i64)")
+        self.outer += [
+            f"  %batch = add i64 %i, {AT_ONCE * v.lanes}",
+            "  %next = call i64 @llvm.smin.i64(i64 %batch, i64 %stop)",
+        ]
+        for number, piece in enumerate(pieces):
+            tag = f"piece{number}"
+            self.outer += [
+                f"  br label %{tag}",
+                f"{tag}:",
+                f"  %{tag}.i = phi i64 [ %i, %{block} ], [ %{tag}.after, %{tag}.end ]",
+            ]
+            self.values, self.member, self.block = {}, f"%{tag}.i", tag
+            done = self.let(f"lshr i64 {self.let(f'sub i64 {self.member}, %i')}, {v.lanes.bit_length() - 1}")
+            at = self.let(f"getelementptr {v.vector}, ptr {memory}, i64 {done}")
+            for e, room in piece.needed:
+                self.values[self._key(e)] = self.let(f"load {v.vector}, ptr {self._lane(at, room * AT_ONCE, NOWHERE)}")
+            if number == 0:
+                self._begin()
+            for e in piece.expressions:
+                self.value(e)
+            for e, room in piece.kept:
+                self.do(f"store {v.vector} {self.value(e)}, ptr {self._lane(at, room * AT_ONCE, NOWHERE)}")
+            if piece is pieces[-1]:
+                self._end()
+            self.outer += [
+                f"  br label %{tag}.end",
+                f"{tag}.end:",
+                f"  %{tag}.after = add i64 {self.member}, {v.lanes}",
+                f"  %{tag}.more = icmp slt i64 %{tag}.after, %next",
+                f"  br i1 %{tag}.more, label %{tag}, label %{tag}.done",
+                f"{tag}.done:",
+            ]
+            block = f"{tag}.done"
+        return self.outer
+
+    def _begin(self) -> None:
+        """What comes first: loops that only write."""
         if self.is_full:
             self.prefetch()
         else:
@@ -156,12 +205,14 @@ class _Body(Functions, Rows, Additions, Cursors):
         for joint in self.joints:
             if not joint.sums:
                 self._loop(joint)
+
+    def _end(self) -> dict[int, str]:
+        """What comes last: the writes, but for those in loops and additions. Gives the roots' values."""
         loops = self.kernel.root_loops
         values = {i: self.value(r) for i, r in enumerate(self.kernel.roots) if loops[i] is None}
         for i, value in values.items():
             self._stores(i, value)
-        self.fill(room, values)
-        return self.outer
+        return values
 
     def _stores(self, root: int, value: str) -> None:
         """The writes of a root, but for additions."""
@@ -319,7 +370,7 @@ class _Body(Functions, Rows, Additions, Cursors):
         starts = loop.starts
         key = ("strip", starts)
         if key not in self.values:
-            done = self.let("sub i64 %i, %begin")
+            done = self.let(f"sub i64 {self.member}, %begin")
             first = self.let(f"mul i64 %strip, {loop.split}")
             number = self.let(f"add i64 {first}, {self.let(f'lshr i64 {done}, {loop.width.bit_length() - 1}')}")
             kind, extend = self.index_types[starts]
@@ -337,6 +388,6 @@ class _Body(Functions, Rows, Additions, Cursors):
         """The numbers of terms of the members, as a vector."""
         lanes = self.v.lanes
         kind, _ = self.index_types[table]
-        at = self.let(f"getelementptr {kind}, ptr %c{table}, i64 %i")
+        at = self.let(f"getelementptr {kind}, ptr %c{table}, i64 {self.member}")
         counts = self.let(f"load <{lanes} x {kind}>, ptr {at}, align 1")
         return counts if kind == "i32" else self.let(f"zext <{lanes} x {kind}> {counts} to <{lanes} x i32>")

@@ -100,7 +100,7 @@ class Cursors(Prefetch):
         later = self._entry(access, self.let(f"add i64 %r{loop}.c, {CURSORS_AHEAD}", loops), loops)
         lines = ceil(self.kernel.loops[loop].terms / cursors * size / LINE)
         for line in range(min(lines, MOST_LINES)):
-            self._fetch(self._address(access, later, access.offset + line * LINE // size, loops), 0, loops)
+            self._fetch(self._address(access, later, access.offset + line * LINE // size, loops), loops)
 
     def _bounds(self, loop: int) -> list[str]:
         """The first cursor of the task, and that behind its last."""

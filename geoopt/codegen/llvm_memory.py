@@ -23,6 +23,7 @@ class Vectors:
     """What the text depends on besides the plan.
 
     lanes : members per vector;  scalar : LLVM's element type;  math : symbols of vector functions that are there
+    reads_what_it_writes : whether the processor reads lines that it then writes as a whole
     """
 
     lanes: int
@@ -30,6 +31,7 @@ class Vectors:
     hardware_gathers: bool = False
     math: frozenset[str] = frozenset()
     prefetches: bool = True
+    reads_what_it_writes: bool = False
 
     @property
     def scalar(self) -> str:
@@ -71,8 +73,9 @@ class Vectors:
 class Memory:
     """Statements that read one vector of members; ``outer`` collects them.
 
-    Inside a loop over terms (``loop``), what varies there goes to ``inner`` instead, and ``start`` is the entry of
-    the first lane in the loop's columns, or of the run, whose members ``run_mask`` tells.
+    ``member`` is that of the first lane. Inside a loop over terms (``loop``), what varies there goes to ``inner``
+    instead, and ``start`` is the entry of the first lane in the loop's columns, or of the run, whose members
+    ``run_mask`` tells.
     """
 
     def __init__(self, plan: Plan, kernel: PlannedKernel, vectors: Vectors, declarations: dict[str, None], prefix: str):
@@ -82,6 +85,7 @@ class Memory:
         self.outer: list[str] = []
         self.inner: list[str] | None = None
         self.loop: int | None = None
+        self.member = "%i"
         self.start = self.run_mask = ""
         self.values: dict[tuple, str] = {}
         tables = enumerate(plan.tables, plan.workspace + 1)
@@ -169,7 +173,7 @@ class Memory:
 
     def _first(self, access: Access) -> str:
         """The entry of the first lane, in the loop's columns or among the members."""
-        return "%i" if access.column_loop is None else self.start
+        return self.member if access.column_loop is None else self.start
 
     def _sequential(self, access: Access, loops: frozenset[int]) -> str:
         v = self.v
@@ -248,7 +252,7 @@ class Memory:
         assert access.table is not None
         lanes = self.v.lanes
         kind, extend = self.index_types[access.table]
-        at = self.let(f"getelementptr {kind}, ptr %c{access.table}, i64 %i")
+        at = self.let(f"getelementptr {kind}, ptr %c{access.table}, i64 {self.member}")
         listed = self.let(f"load <{lanes} x {kind}>, ptr {at}, align 1")
         return listed if kind == "i64" else self.let(f"{extend} <{lanes} x {kind}> {listed} to <{lanes} x i64>")
 

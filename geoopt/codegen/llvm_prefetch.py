@@ -41,6 +41,7 @@ class Prefetch(Memory):
         if not self.v.prefetches:
             return
         self._prefetch_columns()
+        self._prefetch_whole_lines(outputs)
         entries: dict[tuple, str] = {}
         for access, is_write in wanted:
             # rows may be anywhere, and cross the ends of cache lines; other streams are dense
@@ -48,11 +49,11 @@ class Prefetch(Memory):
             offsets = (0, ROW_TERMS - 1) if access.bits is not None else (0,)
             for lane in range(0, self.v.lanes, step):
                 if (access.table, lane) not in entries:
-                    i = self.let(f"add i64 %i, {AHEAD + lane}")
+                    i = self.let(f"add i64 {self.member}, {AHEAD + lane}")
                     entries[access.table, lane] = self._entry(access, i, frozenset())
                 for offset in offsets:
                     at = self._address(access, entries[access.table, lane], access.offset + offset, frozenset())
-                    self._fetch(at, is_write)
+                    self._fetch(at)
 
     def prefetch_run(self, loop: int) -> None:
         """In a loop by runs, fetch what a later run reads of a large buffer, where reads of a task are too far apart
@@ -62,7 +63,7 @@ class Prefetch(Memory):
         for table, access in reads.items():
             if self.v.prefetches and plan.table(table).itemsize > NARROW and self.is_large(access):
                 entry = self._entry(access, self.let(f"add i64 {self.start}, {RUNS_AHEAD}", loops), loops)
-                self._fetch(self._address(access, entry, access.offset, loops), 0, loops)
+                self._fetch(self._address(access, entry, access.offset, loops), loops)
 
     def prefetch_terms(self, loop: int, bounds: tuple[str, str, str]) -> None:
         """Before a loop, fetch ahead in its columns, as many cache lines as a vector's terms have on average; where
@@ -81,7 +82,7 @@ class Prefetch(Memory):
             lines = ceil(terms * self.v.lanes * size / LINE)
             for line in range(lines if lines <= MOST_LINES else 0):
                 i = self.let(f"add i64 {first}, {int(terms * COLUMNS_AHEAD) + line * LINE // size}")
-                self._fetch(self.let(f"getelementptr {kind}, ptr {column}, i64 {i}"), 0)
+                self._fetch(self.let(f"getelementptr {kind}, ptr {column}, i64 {i}"))
 
     def is_large(self, access: Access) -> bool:
         """Whether what it reads of does not stay in a cache."""
@@ -92,9 +93,17 @@ class Prefetch(Memory):
         new ones."""
         columns = self._columns(None)
         if columns:
-            i = self.let(f"add i64 %i, {COLUMNS_AHEAD}")
+            i = self.let(f"add i64 {self.member}, {COLUMNS_AHEAD}")
         for column, kind, _ in columns:
-            self._fetch(self.let(f"getelementptr {kind}, ptr {column}, i64 {i}"), 0)
+            self._fetch(self.let(f"getelementptr {kind}, ptr {column}, i64 {i}"))
+
+    def _prefetch_whole_lines(self, outputs: list[Access]) -> None:
+        """Fetch ahead what is written one line after the other, of large outputs."""
+        written = [a for a in outputs if a.table is None and a.stride == 1 and self.is_large(a)]
+        if written and self.v.reads_what_it_writes:
+            i = self.let(f"add i64 {self.member}, {AHEAD}")
+            for access in written:
+                self._fetch(self._address(access, i, access.offset, frozenset()))
 
     def _columns(self, loop: int | None) -> list[tuple[str, str, int]]:
         """The columns that vary with the members, or in a loop: address, type and bytes of an entry."""
@@ -111,6 +120,7 @@ class Prefetch(Memory):
         constants = sorted({a.buffer for a in kernel.reads if a.buffer > workspace and a.loop == loop})
         return [*columns, *((f"%b{b}", self.v.scalar, self.v.dtype.itemsize) for b in constants)]
 
-    def _fetch(self, at: str, is_write: int, loops: frozenset[int] = frozenset()) -> None:
+    def _fetch(self, at: str, loops: frozenset[int] = frozenset()) -> None:
+        """For writes as for reads: instructions that fetch for writing are slower (measured on Intel)."""
         self.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        self.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 {is_write}, i32 3, i32 1)", loops)
+        self.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)", loops)

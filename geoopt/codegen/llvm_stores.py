@@ -50,7 +50,7 @@ class Stores(Memory):
 
     def _store_sequential(self, access: Access, value: str, loops: frozenset[int]) -> None:
         v, size = self.v, self.v.dtype.itemsize
-        at = self._address(access, "%i", access.offset, loops)
+        at = self._address(access, self.member, access.offset, loops)
         if self.is_full:
             self.do(f"store {v.vector} {value}, ptr {at}, align {size}", loops)
             return
