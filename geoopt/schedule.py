@@ -103,7 +103,7 @@ class _Sweep:
 
     when : from 0 to 1, as its kernel goes, when it ends: then finer tasks have brought what lies between into the cache
     first, last : through all its dependencies;  low, high : their ranges
-    worker : that of both
+    worker : that of both;  added_to : outputs that tasks add to, in turns, however small they are
     phase : PRELUDE for what single values need that others read everywhere; LOCAL for tasks that need one worker's
         ranges only; the others come later, step by step
     needs : tasks that read the workspace, and where those begin in a list of tasks that wrote what each reads
@@ -112,6 +112,7 @@ class _Sweep:
     def __init__(self, plan: Plan, ranges: int, workers: int):
         self.plan, self.ranges, self.workers = plan, ranges, workers
         self.adding_ranges = ranges  # that additions take turns by
+        self.added_to = {a.buffer for kernel in plan.kernels for a in kernel.added}
         count = len(plan.tasks)
         self.work = _work(plan)
         self.levels = np.array([k.level for k in plan.kernels], np.int64)[plan.tasks[:, KERNEL]]
@@ -135,7 +136,7 @@ class _Sweep:
         sources = {access: writers.sources(access, mine) for access in dict.fromkeys([*written, *kernel.added])}
         self.needs += [s for a, s in sources.items() if a.buffer == self.plan.workspace]
         late = [s for s in sources.values() if not (self.phase[s[2]] == PRELUDE).all()]
-        if not late and kernel.size <= STRIP and not kernel.added:
+        if not late and kernel.size <= STRIP and not any(a.buffer in self.added_to for a in kernel.accesses()):
             self.phase[mine] = PRELUDE
             return
         when = self.when[mine]

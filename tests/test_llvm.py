@@ -10,7 +10,7 @@ import pytest
 import geoopt
 from geoopt.codegen import llvm_prefetch
 from geoopt.codegen.llvm import emit
-from geoopt.codegen.llvm_fission import LONGEST, pieces_of
+from geoopt.codegen.llvm_fission import LONGEST, MOST_ROOMS, pieces_of, rooms_of
 from geoopt.codegen.llvm_memory import ROW, Vectors, rows_of_neighbours
 from geoopt.codegen.llvm_stores import parts
 from geoopt.meshes import bumpy
@@ -99,6 +99,24 @@ def test_pieces_keep_what_later_ones_need():
         assert evaluated.isdisjoint(map(id, piece.expressions))
         evaluated |= set(map(id, piece.expressions))
     assert max(rooms) < 40  # of 900 operations
+
+
+def test_kernels_that_keep_much_are_left_whole():
+    """The stack of a thread is small, and so is the nearest cache."""
+
+    def iterates(x, y):
+        found = []
+        for _ in range(100):
+            x = np.where(x > y, np.sqrt(x * x + y), y / (1 + x * x))
+            found.append(x)
+        return np.stack(found[-1:] if is_short else found, axis=-1)
+
+    x, y = np.random.default_rng(0).uniform(0.5, 2, (2, 300))
+    for is_short in (True, False):
+        program = geoopt.compile(iterates, x, y)
+        rooms = [rooms_of(pieces_of(kernel)) for kernel in program.plan.kernels]
+        assert (max(rooms) > 0) == is_short and max(rooms) <= MOST_ROOMS
+        np.testing.assert_allclose(program(x, y), iterates(x, y), rtol=1e-13)
 
 
 @pytest.mark.parametrize("terms", [5, 9])

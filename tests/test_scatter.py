@@ -209,6 +209,33 @@ def test_no_two_threads_add_to_one_entry_at_once(threads, is_shuffled):
     assert sum(map(max, busy)) <= 0.7 * adds.sum()  # not one thread alone
 
 
+@pytest.mark.parametrize("n", [3, 4, 12])
+@pytest.mark.parametrize("has_more", [False, True])
+def test_many_elements_add_to_few_entries(n, has_more):
+    """What so few entries are without the elements is written before all else; the elements take turns all the same."""
+    rng = np.random.default_rng(n)
+    few, many = rng.integers(0, n, (9000, 7)), rng.integers(0, 500, (9000, 7))
+    x, y = rng.uniform(-1, 1, n), rng.uniform(-1, 1, 500)
+
+    def matrix(corner, E, n):
+        blocks = corner[:, :, None] * corner[:, None, :] + np.sqrt(corner[:, :1, None] ** 2 + 1)
+        rows, cols = np.broadcast_to(E[:, :, None], blocks.shape), np.broadcast_to(E[:, None, :], blocks.shape)
+        return from_triplets(rows, cols, blocks, (n, n))
+
+    def assembled(x, y):
+        small = matrix(x[few] + y[many] if has_more else x[few], few, n)
+        return small.data, matrix(x[few] * y[many], many, 500).data if has_more else y
+
+    want, found = assembled(x, y), []
+    for threads in (1, 2, 3, 7):
+        program, seen = compiled(assembled, x, y, threads=threads)
+        assert conflicts(seen["schedule"]) == 0
+        found.append(program(x, y))
+        for mine, first, right in zip(found[-1], found[0], want, strict=True):
+            np.testing.assert_array_equal(mine, first)
+            np.testing.assert_allclose(mine, right, rtol=1e-11)
+
+
 @given(
     seed=st.integers(0, 2**32 - 1),
     elements=st.integers(1, 40),

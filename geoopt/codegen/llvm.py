@@ -23,7 +23,7 @@ from ..plan import (
 )
 from ..template import Expression, bottom_up
 from .llvm_cursors import Cursors
-from .llvm_fission import AT_ONCE, Piece, pieces_of
+from .llvm_fission import AT_ONCE, Piece, pieces_of, rooms_of
 from .llvm_math import Functions
 from .llvm_memory import FLAGS, Vectors, zeros
 from .llvm_projection import ROUTINES
@@ -158,8 +158,7 @@ class _Body(Functions, Rows, Additions, Cursors):
 
     def in_pieces(self, pieces: list[Piece]) -> list[str]:
         """The statements for several whole vectors, up to member %next, piece by piece."""
-        v, kept = self.v, max(room for piece in pieces for _, room in piece.kept) + 1
-        memory, block = self.room(kept * AT_ONCE), "body"
+        v, memory, block = self.v, self.room(rooms_of(pieces) * AT_ONCE), "body"
         self.declare("i64 @llvm.smin.i64(i64, i64)")
         self.outer += [
             f"  %batch = add i64 %i, {AT_ONCE * v.lanes}",

@@ -24,6 +24,7 @@ LATENCY, LATENCIES = 4, {"divide": 13, "sqrt": 20}  # cycles until the result of
 WAITING = 0.75  # the least time of the longest chain of operations, beside that of starting all of them
 SHORTEST, LONGEST = 40, 100  # operations of a piece
 AT_ONCE = 8  # vectors that a piece evaluates
+MOST_ROOMS = 64  # on the stack, and in the nearest cache
 
 Kept = tuple[Expression, int]  # a value, and the number of its room on the stack
 
@@ -46,7 +47,12 @@ def pieces_of(kernel: PlannedKernel) -> list[Piece]:
         return []  # these have rooms of their own, for one vector
     cuts = _Cuts(kernel)
     pieces = cuts.pieces() if cuts.are_worth_it() else []
-    return pieces if len(pieces) > 1 else []
+    return pieces if 0 < rooms_of(pieces) <= MOST_ROOMS else []
+
+
+def rooms_of(pieces: list[Piece]) -> int:
+    """How many rooms they need."""
+    return max((room for piece in pieces for _, room in piece.kept), default=-1) + 1
 
 
 class _Cuts:
@@ -58,7 +64,8 @@ class _Cuts:
 
     def __init__(self, kernel: PlannedKernel):
         self.kernel, self.loops_of, self.joints = kernel, kernel.loops_of(), kernel.joints()
-        below = bottom_up(list(kernel.roots))
+        terms = [e.args[0] for joint in self.joints for e in joint.sums]  # all that the sums of a loop need comes first
+        below = bottom_up([*terms, *kernel.roots])
         self.order = [e for e in below if not self.loops_of[id(e)] and not self._is_repeated(e)]
         self.place = {id(e): at for at, e in enumerate(self.order)}
         for joint in self.joints:  # all its sums come with the first
@@ -93,6 +100,8 @@ class _Cuts:
 
     def are_worth_it(self) -> bool:
         """Whether there are many operations, which wait for each other, and nothing but numbers goes to others."""
+        if any(use < self.place[e] for e, uses in self.uses.items() for use in uses):
+            return False  # a loop that only writes comes first, but needs what comes later
         ready: dict[int, int] = {}  # when the result of each operation is there
         operations = 0
         for e in bottom_up(list(self.kernel.roots)):
