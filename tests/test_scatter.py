@@ -214,7 +214,7 @@ def test_no_two_threads_add_to_one_entry_at_once(threads, is_shuffled):
 def test_many_elements_add_to_few_entries(n, has_more):
     """What so few entries are without the elements is written before all else; the elements take turns all the same."""
     rng = np.random.default_rng(n)
-    few, many = rng.integers(0, n, (9000, 7)), rng.integers(0, 500, (9000, 7))
+    few, many = rng.integers(0, n, (20_000, 7)), rng.integers(0, 500, (20_000, 7))
     x, y = rng.uniform(-1, 1, n), rng.uniform(-1, 1, 500)
 
     def matrix(corner, E, n):
