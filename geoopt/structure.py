@@ -78,7 +78,7 @@ class Structure:
         for node in nodes:
             same = self._of_all(node, level)
             hashes = np.array([same]) if same is not None else self.of_node(node, level)
-            if same is not None or hashes.shape == node.shape[:1] == node.shape:
+            if same is not None or (len(node.shape) == 1 and hashes.shape == node.shape):
                 divided(len(ids), lambda i, j, h=hashes, n=node: _look_up(ids[i:j], n.first, n.end, h, out[i:j]))
             else:
                 inside = node.places_in(ids)

@@ -138,7 +138,7 @@ class _Function:
 
 
 class _Body(Functions, Rows, Additions, Cursors):
-    """The statements that evaluate one vector of members: all reads, then all writes.
+    """The statements that evaluate one vector of members, or several in pieces: all reads, then all writes.
 
     prefix : "f" for whole vectors, "t" for the masked rest; it starts the names of all values
     """

@@ -27,6 +27,8 @@ class Prefetch(Memory):
         that the kernel also reads. Past the end of a task the columns of the next are read, past the end of all
         columns their padding: a prefetch from a wrong address does nothing.
         """
+        if not self.v.prefetches:
+            return
         plan, kernel = self.plan, self.kernel
         inputs = [a for a in kernel.reads if a.buffer < len(plan.variable_sizes)]
         known = {a.buffer for a in kernel.reads} | {plan.workspace}
@@ -38,8 +40,6 @@ class Prefetch(Memory):
             (a.buffer, a.table, a.base): (a, 1) for a in outputs if a.table is not None and a.column_loop is None
         }
         wanted = [w for w in streams.values() if not kernel.loops or w[0].bits is not None]
-        if not self.v.prefetches:
-            return
         self._prefetch_columns()
         self._prefetch_whole_lines(outputs)
         entries: dict[tuple, str] = {}
