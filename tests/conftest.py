@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
 import zlib
 from pathlib import Path
@@ -14,9 +15,10 @@ from hypothesis import HealthCheck, settings
 from geoopt.errors import DeviceError
 from geoopt.meshes import bumpy, cloth, icosphere, torus
 from geoopt.pipeline import chosen
+from geoopt.runtime import cpu
 
 # --hypothesis-profile=thorough runs many more random programs than every run of the tests does
-settings.register_profile("default", max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+settings.register_profile("default", max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 settings.register_profile("thorough", settings.get_profile("default"), max_examples=3000)
 settings.load_profile("default")
 
@@ -52,6 +54,14 @@ def needs(find):
     except DeviceError as error:
         return pytest.mark.skip(reason=str(error))
     return pytest.mark.skipif(False, reason="nothing is missing")
+
+
+@pytest.fixture
+def on_avx512(monkeypatch):
+    """Programs are compiled as for processors with AVX-512, so that their kernels can be pinned; they may not run."""
+    if platform.machine() not in ("x86_64", "AMD64"):
+        pytest.skip(f"kernels are pinned for x86, not {platform.machine()}")
+    monkeypatch.setattr(cpu, "host", lambda: ("skylake-avx512", "+avx512f,+avx512vl,+avx512bw,+avx512dq,+avx2,+fma"))
 
 
 needs_cuda_on_host = needs(chosen("cuda-on-host").describe)

@@ -57,6 +57,7 @@ def test_kernels_of_a_product(kind, update_golden):
 MESHES = {"torus 400": lambda: torus(400), "bumpy 600": lambda: bumpy(600), "cloth 400": lambda: cloth(400)}
 
 
+@pytest.mark.usefixtures("on_avx512")
 def test_counts(update_golden):
     """Nodes, kernels, operations and bytes: what costs time, without the noise."""
     counts = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from geoopt.ids import Ids
 from geoopt.kernel import Loop
@@ -83,6 +84,7 @@ def test_ids_beyond_32_bits_stay_what_they_are():
     np.testing.assert_array_equal(near, base[strips.column(Ids.contiguous(0, (60,)))])
 
 
+@pytest.mark.usefixtures("on_avx512")
 def test_strips_of_a_task_follow_each_other_through_the_mesh():
     """Members sorted by their numbers of terms alone would cross the rows of a task once per number."""
     V, F = bumpy(20_000)

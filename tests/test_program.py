@@ -190,7 +190,8 @@ def test_options_that_do_not_exist():
 
 def test_printing_a_program_shows_its_kernels(program):
     text = str(program)
-    assert "4 kernels on 2 levels" in text and "scalars in 30 nodes" in text and "prepared in" in text
+    assert f"{len(program.plan.kernels)} kernels on 2 levels" in text
+    assert "scalars in 30 nodes" in text and "prepared in" in text
     assert program.report()["kernels"][0]["members"] == len(F)
     for kind in ("llvm", "asm", "expression"):
         assert len(program.source(kind)) > 500

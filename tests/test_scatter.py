@@ -148,7 +148,7 @@ def order_of_additions(plan):
 def test_the_order_of_additions_does_not_depend_on_the_threads(is_shuffled):
     x, v, h, c = moved_cloth(12_000, is_shuffled)
     results, orders = [], []
-    for threads in (1, 2, 3, 7):
+    for threads in (1, 2, 7):
         program, seen = compiled(cloth_system, x, v, h, c, threads=threads)
         results.append([r.copy() for r in (program(x, v, h)[0].data, program(x, v, h)[1])])
         orders.append(order_of_additions(seen["schedule"].plan))
@@ -214,7 +214,7 @@ def test_no_two_threads_add_to_one_entry_at_once(threads, is_shuffled):
 def test_many_elements_add_to_few_entries(n, has_more):
     """What so few entries are without the elements is written before all else; the elements take turns all the same."""
     rng = np.random.default_rng(n)
-    few, many = rng.integers(0, n, (20_000, 7)), rng.integers(0, 500, (20_000, 7))
+    few, many = rng.integers(0, n, (5000, 7)), rng.integers(0, 500, (5000, 7))
     x, y = rng.uniform(-1, 1, n), rng.uniform(-1, 1, 500)
 
     def matrix(corner, E, n):
@@ -227,7 +227,7 @@ def test_many_elements_add_to_few_entries(n, has_more):
         return small.data, matrix(x[few] * y[many], many, 500).data if has_more else y
 
     want, found = assembled(x, y), []
-    for threads in (1, 2, 3, 7):
+    for threads in (1, 2, 7):
         program, seen = compiled(assembled, x, y, threads=threads)
         assert conflicts(seen["schedule"]) == 0
         found.append(program(x, y))
