@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from .cursors import cursors_of
-from .expansion import Lists
+from .expansion import WIDEST, Lists, Runs
 from .ids import id_dtype
 from .parts import Part, Split
 from .plan import BEGIN, END, FIRST_STRIP, Access, Plan, PlannedCursors, PlannedKernel, PlannedLoop, whole_strips
@@ -27,7 +27,8 @@ from .tables import Tables
 from .template import bottom_up
 
 AT_ONCE = (4, 2)  # runs that kernels read at once, if groups have enough of them
-SHORT = 2  # terms per run up to which cursors are better
+SHORT = 2  # terms per run up to which cursors are better ...
+PADDED = 4  # ... and places per run, where strips have as many for each member as for that with most terms
 
 
 def runs(schedule: Schedule, lanes: int) -> Schedule:
@@ -60,7 +61,7 @@ class _Run:
         lists = Lists.of(columns, self.counts, lanes, plan.table(self.planned.starts))
         some = lists.some_runs()
         self.runs, self.cursors = None, None
-        if _may_have_cursors(kernel, number) and np.bitwise_count(some.masks).sum() <= SHORT * len(some.masks):
+        if _may_have_cursors(kernel, number) and self._are_short(lists, some):
             ends = tasks[:, FIRST_STRIP] + whole_strips(tasks[:, END] - tasks[:, BEGIN])
             self.cursors = cursors_of(lists, some.steps, np.append(tasks[:1, FIRST_STRIP], ends))
         if self.cursors is None:
@@ -68,6 +69,14 @@ class _Run:
         found = self.cursors or self.runs
         assert found is not None
         self.firsts, self.steps = found.firsts, found.steps
+
+    @staticmethod
+    def _are_short(lists: Lists, some: Runs) -> bool:
+        """Whether cursors are better than runs, as a sample of these tells."""
+        per_run = np.bitwise_count(some.masks).sum() / max(len(some.masks), 1)
+        places = np.maximum.reduceat(lists.counts, np.arange(0, len(lists.counts), WIDEST)).sum(dtype=np.int64) * WIDEST
+        padding = places / max(len(lists.columns[0]), 1)
+        return bool(per_run <= SHORT and per_run * padding <= PADDED)
 
     def loop(self, tables: Tables) -> PlannedLoop:
         if self.cursors is not None:

@@ -23,7 +23,7 @@ LAYERS = (
     ("runtime.cache", "codegen"),
     ("codegen.llvm", "codegen.cuda"),
     ("codegen.llvm_math", "codegen.llvm_rows", "codegen.llvm_scatter", "codegen.llvm_cursors", "codegen.llvm_fission"),
-    ("codegen.llvm_prefetch",),
+    ("codegen.llvm_prefetch", "codegen.llvm_runs"),
     ("codegen.llvm_projection", "codegen.cuda_projection", "codegen.llvm_stores"),
     ("codegen.llvm_code",),
     ("codegen.llvm_memory", "codegen.cuda_numbers"),

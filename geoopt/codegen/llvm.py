@@ -28,6 +28,7 @@ from .llvm_math import Functions
 from .llvm_memory import FLAGS, Vectors, zeros
 from .llvm_projection import ROUTINES
 from .llvm_rows import Rows
+from .llvm_runs import Runs
 from .llvm_scatter import Additions, Room
 from .llvm_stores import NOWHERE
 
@@ -137,7 +138,7 @@ class _Function:
         return sorted({a.buffer for a in self.kernel.accesses()} | self.kernel.tables())
 
 
-class _Body(Functions, Rows, Additions, Cursors):
+class _Body(Functions, Rows, Additions, Cursors, Runs):
     """The statements that evaluate one vector of members, or several in pieces: all reads, then all writes.
 
     prefix : "f" for whole vectors, "t" for the masked rest; it starts the names of all values
@@ -295,7 +296,7 @@ class _Body(Functions, Rows, Additions, Cursors):
             has_term = None  # where all lanes have
             if planned.masks is not None:
                 self.start = self.let(f"add i64 %{tag}.from, {copy}", self._current())
-                has_term = self.run_mask = self._mask_of_run(planned.masks)
+                has_term = self.begin_run(planned.masks, self._current())
                 self.prefetch_run(joint.loop)
             elif counts is not None:
                 has_term = self._is_below(counts)
@@ -326,12 +327,6 @@ class _Body(Functions, Rows, Additions, Cursors):
         one = self.let(f"insertelement {kind} poison, i32 {number}, i64 0", loops)
         many = self.let(f"shufflevector {kind} {one}, {kind} poison, {zeros(self.v.lanes)}", loops)
         return self.let(f"icmp ult {kind} {many}, {counts}", loops)
-
-    def _mask_of_run(self, masks: int) -> str:
-        """Which members have a term in the current run."""
-        kind, loops = self.index_types[masks][0], self._current()
-        at = self.let(f"getelementptr {kind}, ptr %b{masks}, i64 {self.start}", loops)
-        return self.let(f"bitcast {kind} {self.let(f'load {kind}, ptr {at}', loops)} to {self.v.mask}", loops)
 
     def _current(self) -> frozenset[int]:
         return frozenset() if self.loop is None else frozenset({self.loop})

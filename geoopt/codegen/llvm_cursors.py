@@ -84,11 +84,8 @@ class Cursors(Prefetch):
         self.inner = vectors
         if one is not None:
             return one
-        name = f"@llvm.masked.load.{v.suffix}.p0"
-        self.declare(f"{v.vector} {name}(ptr, {v.mask}, {v.vector})")
         at = self.let(f"getelementptr {v.scalar}, ptr {begin}, i64 %r{loop}.j", loops)
-        arguments = f"ptr align {v.dtype.itemsize} {at}, {v.mask} %r{loop}.mask, {v.vector} zeroinitializer"
-        return self.let(f"call {v.vector} {name}({arguments})", loops)
+        return self.masked_load(at, f"%r{loop}.mask", loops)
 
     def _prefetch_cursor(self, access: Access) -> None:
         """Fetch what a later cursor reads of a large buffer, as much as cursors read on average."""
@@ -130,12 +127,15 @@ class Cursors(Prefetch):
 
     def _mask(self, r: str) -> list[str]:
         """Which terms of a vector the cursor has."""
-        lanes, steps = self.v.lanes, ", ".join(f"i64 {k}" for k in range(self.v.lanes))
+        v, kind = self.v, f"i{8 * self.v.dtype.itemsize}"  # as wide as what the mask is for
+        steps = ", ".join(f"{kind} {k}" for k in range(v.lanes))
+        narrow = "add i64 {}, 0" if kind == "i64" else f"trunc i64 {{}} to {kind}"
         return [
             f"  %{r}.left = sub i64 %{r}.length, %{r}.j",
-            f"  %{r}.one = insertelement <{lanes} x i64> poison, i64 %{r}.left, i64 0",
-            f"  %{r}.all = shufflevector <{lanes} x i64> %{r}.one, <{lanes} x i64> poison, {zeros(lanes)}",
-            f"  %{r}.mask = icmp slt <{lanes} x i64> <{steps}>, %{r}.all",
+            f"  %{r}.narrow = {narrow.format(f'%{r}.left')}",
+            f"  %{r}.one = insertelement <{v.lanes} x {kind}> poison, {kind} %{r}.narrow, i64 0",
+            f"  %{r}.all = shufflevector <{v.lanes} x {kind}> %{r}.one, <{v.lanes} x {kind}> poison, {zeros(v.lanes)}",
+            f"  %{r}.mask = icmp slt <{v.lanes} x {kind}> <{steps}>, %{r}.all",
         ]
 
     def _buffer(self, loop: int) -> int:

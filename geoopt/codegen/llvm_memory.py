@@ -24,6 +24,7 @@ class Vectors:
 
     lanes : members per vector;  scalar : LLVM's element type;  math : symbols of vector functions that are there
     reads_what_it_writes : whether the processor reads lines that it then writes as a whole
+    permutes : whether instructions of AVX2, not of AVX-512, bring neighbours to the members of a run
     """
 
     lanes: int
@@ -32,6 +33,7 @@ class Vectors:
     math: frozenset[str] = frozenset()
     prefetches: bool = True
     reads_what_it_writes: bool = False
+    permutes: bool = False
 
     @property
     def scalar(self) -> str:
@@ -74,8 +76,7 @@ class Memory:
     """Statements that read one vector of members; ``outer`` collects them.
 
     ``member`` is that of the first lane. Inside a loop over terms (``loop``), what varies there goes to ``inner``
-    instead, and ``start`` is the entry of the first lane in the loop's columns, or of the run, whose members
-    ``run_mask`` tells.
+    instead, and ``start`` is the entry of the first lane in the loop's columns, or of the run.
     """
 
     def __init__(self, plan: Plan, kernel: PlannedKernel, vectors: Vectors, declarations: dict[str, None], prefix: str):
@@ -86,7 +87,7 @@ class Memory:
         self.inner: list[str] | None = None
         self.loop: int | None = None
         self.member = "%i"
-        self.start = self.run_mask = ""
+        self.start = ""
         self.values: dict[tuple, str] = {}
         tables = enumerate(plan.tables, plan.workspace + 1)
         self.index_types = {i: (f"i{8 * t.itemsize}", "zext" if t.dtype.kind == "u" else "sext") for i, t in tables}
@@ -139,8 +140,6 @@ class Memory:
     def leaf(self, number: int) -> str:
         access = self.kernel.reads[number]
         loops = loop_of(access)
-        if access.loop is not None and self.kernel.loops[access.loop].masks is not None:
-            return self._of_run(access, loops)
         if access.table is None and access.stride == 0:
             return self._uniform(access)
         if access.table is None and access.stride == 1:
@@ -160,17 +159,6 @@ class Memory:
         first = self.let(f"insertelement {v.vector} poison, {v.scalar} {scalar}, i64 0", loops)
         return self.let(f"shufflevector {v.vector} {first}, {v.vector} poison, {zeros(v.lanes)}", loops)
 
-    def _of_run(self, access: Access, loops: frozenset[int]) -> str:
-        """One value for all terms of a run, or neighbours, expanded to where its mask has terms."""
-        v = self.v
-        at = self._address(access, self._entry(access, self.start, loops), access.offset, loops)
-        if not access.stride:
-            return self._splat(self.let(f"load {v.scalar}, ptr {at}", loops), loops)
-        name = f"@llvm.masked.expandload.{v.suffix}"
-        self.declare(f"{v.vector} {name}(ptr, {v.mask}, {v.vector})")
-        call = f"{name}(ptr align {v.dtype.itemsize} {at}, {v.mask} {self.run_mask}, {v.vector} zeroinitializer)"
-        return self.let(f"call {v.vector} {call}", loops)
-
     def _first(self, access: Access) -> str:
         """The entry of the first lane, in the loop's columns or among the members."""
         return self.member if access.column_loop is None else self.start
@@ -178,14 +166,17 @@ class Memory:
     def _sequential(self, access: Access, loops: frozenset[int]) -> str:
         v = self.v
         at = self._address(access, self._first(access), access.offset, loops)
-        size = v.dtype.itemsize
         if self.is_full:
-            return self.let(f"load {v.vector}, ptr {at}, align {size}", loops)
-        self.declare(f"{v.vector} @llvm.masked.load.{v.suffix}.p0(ptr, <{v.lanes} x i1>, {v.vector})")
-        call = (
-            f"@llvm.masked.load.{v.suffix}.p0(ptr align {size} {at}, <{v.lanes} x i1> %tm, {v.vector} zeroinitializer)"
-        )
-        return self.let(f"call {v.vector} {call}", loops)
+            return self.let(f"load {v.vector}, ptr {at}, align {v.dtype.itemsize}", loops)
+        return self.masked_load(at, "%tm", loops)
+
+    def masked_load(self, at: str, mask: str, loops: frozenset[int]) -> str:
+        """Neighbours from an address on, zeros where the mask has none."""
+        v = self.v
+        name = f"@llvm.masked.load.{v.suffix}.p0"
+        self.declare(f"{v.vector} {name}(ptr, {v.mask}, {v.vector})")
+        arguments = f"ptr align {v.dtype.itemsize} {at}, {v.mask} {mask}, {v.vector} zeroinitializer"
+        return self.let(f"call {v.vector} {name}({arguments})", loops)
 
     def _address(self, access: Access, index: str, offset: int, loops: frozenset[int]) -> str:
         """Entry ``index + offset`` of the access's buffer, counted from the task's base or block where there is one."""

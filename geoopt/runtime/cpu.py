@@ -62,13 +62,14 @@ def vectors(options: Options, dtype: np.dtype) -> Vectors:
     # are written without being read
     is_zen = name.startswith("znver")
     is_hardware = {"auto": "+avx512f" in flags and not is_zen, "scalar": False, "hardware": True}[options.gathers]
-    return Vectors(lanes, dtype, is_hardware, vector_math(), options.has("memory"), not is_zen)
+    permutes = "+avx2" in flags and lanes * dtype.itemsize == 32
+    return Vectors(lanes, dtype, is_hardware, vector_math(), options.has("memory"), not is_zen, permutes)
 
 
 def expanded_lanes(options: Options, dtype: np.dtype) -> int:
-    """The lanes of a vector where expanding loads are one instruction, and wanted; else 0."""
+    """The lanes of a vector where masks tell what is read of it, and expand it, and are wanted; else 0."""
     v = vectors(options, dtype)
-    return v.lanes if v.is_avx512 and options.has("memory") else 0
+    return v.lanes if (v.is_avx512 or v.permutes) and options.has("memory") else 0
 
 
 class CpuMachine(HostMachine):
