@@ -74,7 +74,10 @@ def lengths_of(offsets: np.ndarray) -> np.ndarray:
     else:
         longest = max(divided(len(offsets) - 1, lambda begin, end: _longest(offsets[begin : end + 1])))
     out = np.empty(len(offsets) - 1, np.min_scalar_type(-2 * longest - 1))
-    return np.subtract(offsets[1:], offsets[:-1], out=out, casting="unsafe")
+    if len(offsets) < FEW:
+        return np.subtract(offsets[1:], offsets[:-1], out=out, casting="unsafe")
+    divided(len(out), lambda begin, end: _subtract(offsets[begin : end + 1], out[begin:end]))
+    return out
 
 
 def has_repeats(places: np.ndarray) -> bool:
@@ -118,6 +121,12 @@ def _longest(offsets):
     for k in range(len(offsets) - 1):
         longest = max(longest, offsets[k + 1] - offsets[k])
     return longest
+
+
+@numba.njit(cache=True, nogil=True)
+def _subtract(offsets, out):
+    for k in range(len(out)):
+        out[k] = offsets[k + 1] - offsets[k]
 
 
 @numba.njit(cache=True, nogil=True)

@@ -33,6 +33,7 @@ FAR = 1 << 15  # entries; what `compress` can address from the middle of its spa
 NEAR = 64  # places by which members may be out of order: in their own order, they write to addresses by arithmetic
 POOR = 1 / 16  # an input is in poor order if members read rows farther apart than this share of it
 FEW = 0.1  # ... and if more members than this share do
+SAMPLE = 1 << 14  # members by which that is judged
 MANY = 16  # reads of each row of an input, from which on no better order is looked for
 
 TIMES = 1 << 16  # all times are below; members of one time keep their order
@@ -102,22 +103,43 @@ class Times:
 
         Reverse Cuthill–McKee numbers the rows such that those read together are near each other.
         """
-        read: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
+        read: dict[int, list[tuple[Address, np.ndarray]]] = {}
         for leaf in _one_per_column(kernel):
             found = address(leaf.ids)  # type: ignore[arg-type]
             buffer = found.buffer
             if found.column.base is not None and self.is_input(buffer) and buffer not in self.reordered:
                 offsets = np.arange(kernel.size + 1) if leaf.loop is None else kernel.loops[leaf.loop].offsets
-                read.setdefault(buffer, []).append((found.entries() // self._lanes(buffer), offsets))
+                read.setdefault(buffer, []).append((found, offsets))
         for buffer, columns in read.items():
             count = self.variables[buffer][0]
-            low, high = np.full(kernel.size, count), np.zeros(kernel.size, np.int64)
-            for rows, offsets in columns:
-                _widen(low, high, rows, offsets)
-            is_poor = np.mean(high - low > POOR * count) > FEW
-            if is_poor and sum(len(rows) for rows, _ in columns) <= MANY * count:
-                self.reordered.add(buffer)
-                self._inputs[buffer] = np.repeat(_cuthill_mckee(columns, low, count), self._lanes(buffer))
+            if sum(found.column.size for found, _ in columns) > MANY * count or not self._is_poor(columns, kernel.size):
+                continue
+            self.reordered.add(buffer)
+            low, _, rows = self._rows_read(columns, np.arange(kernel.size))
+            order = _cuthill_mckee(rows, low, count)
+            self._inputs[buffer] = np.repeat(order, self._lanes(buffer))
+
+    def _is_poor(self, columns: list[tuple[Address, np.ndarray]], size: int) -> bool:
+        """Whether members read rows of one input far apart, as some tell."""
+        some = np.unique(np.linspace(0, size - 1, min(size, SAMPLE)).astype(np.int64))
+        low, high, _ = self._rows_read(columns, some)
+        return bool(np.mean(high - low > POOR * self.variables[columns[0][0].buffer][0]) > FEW)
+
+    def _rows_read(
+        self, columns: list[tuple[Address, np.ndarray]], members: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+        """The lowest and the highest row of an input that members read; the rows of each column, and the offsets of
+        each member's. columns : with the offsets of each member's terms"""
+        buffer = columns[0][0].buffer
+        low, high = np.full(len(members), self.variables[buffer][0]), np.zeros(len(members), np.int64)
+        found = []
+        for address, offsets in columns:
+            counts = offsets[members + 1] - offsets[members]
+            terms = Ids.explicit(ranges(offsets[members], counts))
+            rows = address.moved(address.column.compose(terms).to_array()) // self._lanes(buffer)
+            found.append((rows, np.append(0, np.cumsum(counts))))
+            _widen(low, high, *found[-1])
+        return low, high, found
 
 
 def _cuthill_mckee(columns: list[tuple[np.ndarray, np.ndarray]], low: np.ndarray, count: int) -> np.ndarray:

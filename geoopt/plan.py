@@ -284,8 +284,9 @@ class Plan:
         np.add.at(done, self.tasks[:, 0], self.tasks[:, 2] - self.tasks[:, 1])
         if any(done[i] != k.size for i, k in enumerate(self.kernels)):
             raise InternalError("place", "tasks do not cover the members of every kernel once")
-        level = np.repeat(np.arange(len(self.levels) - 1), np.diff(self.levels))
-        if any(self.kernels[k].level != row for k, row in zip(self.tasks[:, 0], level + 1, strict=True)):
+        level = np.repeat(np.arange(1, len(self.levels)), np.diff(self.levels))
+        of_kernels = np.array([k.level for k in self.kernels], np.int64)
+        if not np.array_equal(of_kernels[self.tasks[:, KERNEL]], level):
             raise InternalError("place", "a task is scheduled in another level than its kernel's")
 
     def __str__(self) -> str:
