@@ -70,12 +70,10 @@ def copies_of(numbers: np.ndarray | None, fewest: int, most: int, counts: np.nda
 def lengths_of(offsets: np.ndarray) -> np.ndarray:
     """The lengths of segments with some offsets (k + 1,) -> (k,), in so few bytes that twice the longest fits."""
     if len(offsets) < FEW:
-        longest = int(np.diff(offsets).max(initial=0))
-    else:
-        longest = max(divided(len(offsets) - 1, lambda begin, end: _longest(offsets[begin : end + 1])))
+        lengths = np.diff(offsets)
+        return lengths.astype(np.min_scalar_type(-2 * int(lengths.max(initial=0)) - 1))
+    longest = max(divided(len(offsets) - 1, lambda begin, end: _longest(offsets[begin : end + 1])))
     out = np.empty(len(offsets) - 1, np.min_scalar_type(-2 * longest - 1))
-    if len(offsets) < FEW:
-        return np.subtract(offsets[1:], offsets[:-1], out=out, casting="unsafe")
     divided(len(out), lambda begin, end: _subtract(offsets[begin : end + 1], out[begin:end]))
     return out
 

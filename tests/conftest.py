@@ -61,10 +61,12 @@ def on_avx512(monkeypatch):
     """Programs are compiled as for processors with AVX-512, so that their kernels can be pinned; they may not run."""
     if platform.machine() not in ("x86_64", "AMD64"):
         pytest.skip(f"kernels are pinned for x86, not {platform.machine()}")
+    monkeypatch.setattr(cpu, "vector_math", frozenset)  # which keeps what it found
     monkeypatch.setattr(cpu, "host", lambda: ("skylake-avx512", "+avx512f,+avx512vl,+avx512bw,+avx512dq,+avx2,+fma"))
 
 
 needs_cuda_on_host = needs(chosen("cuda-on-host").describe)
+needs_avx2 = pytest.mark.skipif("+avx2" not in cpu.host()[1].split(","), reason="permutes by instructions of AVX2")
 
 
 def two_triangles():

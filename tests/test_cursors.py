@@ -16,6 +16,7 @@ from geoopt.meshes import torus
 from geoopt.parts import Part, Split
 from geoopt.plan import KERNEL, STRIP, whole_strips
 
+from .conftest import needs_avx2
 from .test_runs import WIDE, fetches_in, laplacian, loops, products, square
 from .test_stages import check_all_stages, records
 
@@ -106,7 +107,15 @@ def test_products_of_meshes_keep_their_runs():
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize(("dtype", "lanes"), [(np.float64, 8), (np.float32, 16)])
+@pytest.mark.parametrize(
+    ("dtype", "lanes"),
+    [
+        (np.float64, 8),
+        (np.float32, 16),
+        pytest.param(np.float64, 4, marks=needs_avx2),
+        pytest.param(np.float32, 8, marks=needs_avx2),
+    ],
+)
 @pytest.mark.parametrize("n", [9, 40, 3000])
 def test_products_equal_scipys(n, threads, dtype, lanes):
     A = random_matrix(n, 12, dtype=dtype)

@@ -19,13 +19,12 @@ from geoopt.expansion import runs_of
 from geoopt.meshes import bumpy, torus
 from geoopt.operators import cotan_laplacian
 from geoopt.patterns import Pattern, product
-from geoopt.runtime import cpu
 from geoopt.sparse import from_triplets
 
+from .conftest import needs_avx2
 from .test_stages import check_all_stages, records
 
 WIDE = {"lanes": 8}  # vectors of 512 bits on any host
-needs_avx2 = pytest.mark.skipif("+avx2" not in cpu.host()[1].split(","), reason="permutes by instructions of AVX2")
 
 
 def laplacian(mesh, dtype=np.float64):
