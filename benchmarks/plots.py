@@ -41,7 +41,8 @@ def _bars(axes, groups: Sequence[str], series: dict[tuple[str, str], list[float]
         at = place + (k - (len(series) - 1) / 2) * width
         axes.bar(at, values, width, label=f"{name}{after}", color=f"C{names.index(name)}", alpha=shade)
         seen.add(name)
-    axes.set_xticks(place, groups, fontsize=8, rotation=20 if len(groups) > 4 else 0)
+    many = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if len(groups) > 4 else {}
+    axes.set_xticks(place, groups, fontsize=8 if len(groups) < 9 else 7, **many)
     axes.set_yscale("log")
     axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
 
@@ -58,7 +59,8 @@ def _label(entry: Entry) -> tuple[str, str]:
 
 
 def _where(line: Line) -> str:
-    return f"{line['work']}\n{_short(line['vertices'])}, {line['dtype']}"
+    lanes = f", {line['lanes']} lanes" if line["lanes"] else ""
+    return f"{line['work']}\n{_short(line['vertices'])}, {line['dtype']}{lanes}"
 
 
 def _short(vertices: int) -> str:
