@@ -104,6 +104,8 @@ FEW = {
     "ablation": ("cotan",),
     "limits": ("cotan",),
     "scaling": ("cotan", "L²"),
+    "sparse_random": ("(A + B)(A B + C)",),
+    "sparse_powers": ("A²", "L M Lᵀ + K"),
 }  # enough here
 FRESH = {
     "stages": {"trace": 0.5, "place": 0.25, "assemble": 0.25}, "seconds": 1.0, "first_call_seconds": 1.0,

@@ -12,7 +12,7 @@ from geoopt import devices
 from geoopt.meshes import bumpy
 
 from .conftest import with_unreferenced
-from .test_cli import geoopt
+from .test_cli import geoopt, refusal
 
 
 @pytest.fixture
@@ -85,12 +85,11 @@ ERRORS = [
 
 
 @pytest.mark.parametrize("command", ERRORS, ids=lambda command: " ".join(map(str, command[:-1])))
-def test_errors_are_one_line_and_write_nothing(folder, command):
+def test_errors_are_one_line_and_write_nothing(folder, command, monkeypatch, capfd):
     *command, message = command
     before = sorted(folder.rglob("*"))
-    run = geoopt(*command, "--headless", "--frames", 1, cwd=folder)
-    assert run.returncode == 2, run.stderr
-    assert message in run.stderr and len(run.stderr.strip().splitlines()) == 1
+    error = refusal(monkeypatch, capfd, folder, *command, "--headless", "--frames", 1)
+    assert message in error and len(error.strip().splitlines()) == 1
     assert sorted(folder.rglob("*")) == before
 
 

@@ -32,7 +32,7 @@ needs_nvrtc = needs(nvrtc.library)
 
 def grid_of(function, *arguments, **options) -> Grid:
     found = {}
-    narrow = geoopt.Options(**{"lanes": 4} | options)  # as on GPUs, nothing is read by runs
+    narrow = geoopt.Options(**{"lanes": 2} | options)  # as on GPUs, nothing is read by runs
     geoopt.compile(function, *arguments, options=narrow, watch=found.__setitem__)
     return spread(found["place"])
 
