@@ -31,9 +31,9 @@ def program(V, F, h):
 
 SETTINGS = [
     {"without": frozenset(off), "blocks": blocks, "lanes": lanes, "threads": threads}
-    for off, blocks, lanes, threads in itertools.product(
+    for off, blocks, (lanes, threads) in itertools.product(
         [*(c for k in range(4) for c in itertools.combinations(SWITCHES, k)), FAMILIES, (*FAMILIES, *SWITCHES)],
-        (True, False), (0, 1), (1, 3),
+        (True, False), ((0, 3), (1, 1)),
     )
 ]  # fmt: skip
 
