@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from .records import Entry, Line
+from .tables import fewer_lanes
 
 DPI = 100
 
@@ -59,8 +60,7 @@ def _label(entry: Entry) -> tuple[str, str]:
 
 
 def _where(line: Line) -> str:
-    lanes = f", {line['lanes']} lanes" if line["lanes"] else ""
-    return f"{line['work']}\n{_short(line['vertices'])}, {line['dtype']}{lanes}"
+    return f"{line['work']}\n{_short(line['vertices'])}, {line['dtype']}{fewer_lanes(line)}"
 
 
 def _short(vertices: int) -> str:

@@ -113,8 +113,7 @@ def _beside_the_paper(found: dict[str, list[Line]]) -> str:
                 continue
             theirs = paper.speedup(name, line["work"], line["dtype"], line["vertices"])
             known = f"{theirs:.1f}" if theirs else ""
-            lanes = f", {line['lanes']} lanes" if line["lanes"] else ""
-            where = f"{name}, {line['work']}{lanes} | {line['vertices']:,} | {line['dtype']}"
+            where = f"{name}, {line['work']}{tables.fewer_lanes(line)} | {line['vertices']:,} | {line['dtype']}"
             rows.append(f"| {where} | {reference['ratio'][1]:.1f} | {known} |")
     if len(rows) == 2:
         rows = ["No result has the reference: it needs a C++ compiler and Eigen."]

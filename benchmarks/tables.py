@@ -54,12 +54,16 @@ def columns(benchmark: Benchmark) -> tuple[Column, ...]:
     return benchmark.columns or COMPARED
 
 
+def fewer_lanes(line: Line) -> str:
+    """What to say of vectors that are narrower than the host's; empty where they are not."""
+    return f", {line['lanes']} lanes" if line["lanes"] else ""
+
+
 def title(line: Line) -> str:
     """What was measured, in a line."""
     where = f"{line['mesh']}, {line['vertices']:,} vertices, {line['elements']:,} elements, {line['dtype']}"
     device = "" if line["device"] == "cpu" else f", {line['device']}"
-    lanes = f", {line['lanes']} lanes" if line["lanes"] else ""
-    return f"{line['work']}: {where}{device}{lanes}"
+    return f"{line['work']}: {where}{device}{fewer_lanes(line)}"
 
 
 def show(line: Line, benchmark: Benchmark) -> None:

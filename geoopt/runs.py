@@ -61,7 +61,7 @@ class _Run:
         lists = Lists.of(columns, self.counts, lanes, plan.table(self.planned.starts))
         some = lists.some_runs()
         self.runs, self.cursors = None, None
-        if _may_have_cursors(kernel, number) and self._are_short(lists, some):
+        if _may_have_cursors(kernel, number) and _are_short(lists, some):
             ends = tasks[:, FIRST_STRIP] + whole_strips(tasks[:, END] - tasks[:, BEGIN])
             self.cursors = cursors_of(lists, some.steps, np.append(tasks[:1, FIRST_STRIP], ends))
         if self.cursors is None:
@@ -69,14 +69,6 @@ class _Run:
         found = self.cursors or self.runs
         assert found is not None
         self.firsts, self.steps = found.firsts, found.steps
-
-    @staticmethod
-    def _are_short(lists: Lists, some: Runs) -> bool:
-        """Whether cursors are better than runs, as a sample of these tells."""
-        per_run = np.bitwise_count(some.masks).sum() / max(len(some.masks), 1)
-        places = np.maximum.reduceat(lists.counts, np.arange(0, len(lists.counts), WIDEST)).sum(dtype=np.int64) * WIDEST
-        padding = places / max(len(lists.columns[0]), 1)
-        return bool(per_run <= SHORT and per_run * padding <= PADDED)
 
     def loop(self, tables: Tables) -> PlannedLoop:
         if self.cursors is not None:
@@ -108,6 +100,14 @@ def _may_have_cursors(kernel: PlannedKernel, number: int) -> bool:
     in_columns = (a.loop == number and a.table is not None for a in reads)
     uniform = (a.loop is None and a.table is None and a.stride == 0 for a in reads)
     return len(reads) == len(leaves) and all(map(operator.or_, in_columns, uniform))
+
+
+def _are_short(lists: Lists, some: Runs) -> bool:
+    """Whether cursors are better than runs, as a sample of these tells."""
+    per_run = np.bitwise_count(some.masks).sum() / max(len(some.masks), 1)
+    places = np.maximum.reduceat(lists.counts, np.arange(0, len(lists.counts), WIDEST)).sum(dtype=np.int64) * WIDEST
+    padding = places / max(len(lists.columns[0]), 1)
+    return bool(per_run <= SHORT and per_run * padding <= PADDED)
 
 
 def _by_run(found: dict[int, _Run], tables: Tables) -> Callable[[Access], Access | None]:
