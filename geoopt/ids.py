@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from .cores import divided
 from .gathers import listed, taken
 from .hashing import content
 from .indexing import normalised, wrapped
@@ -122,7 +123,8 @@ class Ids:
         low = self.offset + sum(r for r in reach if r < 0)
         high = self.offset + sum(r for r in reach if r > 0)
         if self.base is not None and self.base.size:
-            low, high = low + int(self.base.min()), high + int(self.base.max())
+            least, most = zip(*_bounds_of_parts(self.base), strict=True)
+            low, high = low + int(min(least)), high + int(max(most))
         return low, high
 
     @property
@@ -362,6 +364,12 @@ class Ids:
             return self
         step = _even_step(self.base)
         return self if step is None else Ids(self.shape, self.offset + int(self.base[0]), (self.strides[0] + step,))
+
+
+def _bounds_of_parts(ids: np.ndarray) -> list[tuple[np.integer, np.integer]]:
+    """The least and the greatest id of each part of an array that is not empty."""
+    flat = ids.reshape(-1) if ids.flags.c_contiguous else ids  # a view
+    return divided(len(flat), lambda begin, end: (flat[begin:end].min(), flat[begin:end].max()), ids.size)
 
 
 def _even_step(ids: np.ndarray) -> int | None:

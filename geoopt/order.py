@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numba
 import numpy as np
@@ -32,7 +32,7 @@ from .plan import ROW_TERMS, STRIP
 FAR = 1 << 15  # entries; what `compress` can address from the middle of its span
 NEAR = 64  # places by which members may be out of order: in their own order, they write to addresses by arithmetic
 POOR = 1 / 16  # an input is in poor order if members read rows farther apart than this share of it
-FEW = 0.1  # ... and if more members than this share do
+FEW = 0.1  # ... and if more members than this share do; those that read a smaller share of it tell nothing
 SAMPLE = 1 << 14  # members by which that is judged
 MANY = 16  # reads of each row of an input, from which on no better order is looked for
 
@@ -103,39 +103,40 @@ class Times:
 
         Reverse Cuthill–McKee numbers the rows such that those read together are near each other.
         """
-        read: dict[int, list[tuple[Address, np.ndarray]]] = {}
+        read: dict[int, list[tuple[Address, np.ndarray | None]]] = {}
         for leaf in _one_per_column(kernel):
             found = address(leaf.ids)  # type: ignore[arg-type]
             buffer = found.buffer
             if found.column.base is not None and self.is_input(buffer) and buffer not in self.reordered:
-                offsets = np.arange(kernel.size + 1) if leaf.loop is None else kernel.loops[leaf.loop].offsets
+                offsets = None if leaf.loop is None else kernel.loops[leaf.loop].offsets
                 read.setdefault(buffer, []).append((found, offsets))
         for buffer, columns in read.items():
-            count = self.variables[buffer][0]
-            if sum(found.column.size for found, _ in columns) > MANY * count or not self._is_poor(columns, kernel.size):
+            count, reads = self.variables[buffer][0], sum(found.column.size for found, _ in columns)
+            if not FEW * count <= reads <= MANY * count or not self._is_poor(columns, kernel.size):
                 continue
             self.reordered.add(buffer)
             low, _, rows = self._rows_read(columns, np.arange(kernel.size))
             order = _cuthill_mckee(rows, low, count)
             self._inputs[buffer] = np.repeat(order, self._lanes(buffer))
 
-    def _is_poor(self, columns: list[tuple[Address, np.ndarray]], size: int) -> bool:
+    def _is_poor(self, columns: list[tuple[Address, np.ndarray | None]], size: int) -> bool:
         """Whether members read rows of one input far apart, as some tell."""
         some = np.unique(np.linspace(0, size - 1, min(size, SAMPLE)).astype(np.int64))
         low, high, _ = self._rows_read(columns, some)
         return bool(np.mean(high - low > POOR * self.variables[columns[0][0].buffer][0]) > FEW)
 
     def _rows_read(
-        self, columns: list[tuple[Address, np.ndarray]], members: np.ndarray
+        self, columns: list[tuple[Address, np.ndarray | None]], members: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
         """The lowest and the highest row of an input that members read; the rows of each column, and the offsets of
-        each member's. columns : with the offsets of each member's terms"""
+        each member's. columns : with the offsets of each member's terms, unless each reads one"""
         buffer = columns[0][0].buffer
         low, high = np.full(len(members), self.variables[buffer][0]), np.zeros(len(members), np.int64)
         found = []
         for address, offsets in columns:
-            counts = offsets[members + 1] - offsets[members]
-            terms = Ids.explicit(ranges(offsets[members], counts))
+            firsts = members if offsets is None else offsets[members]
+            counts = np.ones_like(members) if offsets is None else offsets[members + 1] - firsts
+            terms = Ids.explicit(members if offsets is None else ranges(firsts, counts))
             rows = address.moved(address.column.compose(terms).to_array()) // self._lanes(buffer)
             found.append((rows, np.append(0, np.cumsum(counts))))
             _widen(low, high, *found[-1])
@@ -206,25 +207,35 @@ def _keys(kernel: Kernel, timed: tuple[np.ndarray, np.ndarray] | None, buckets: 
 
 def _reads(kernel: Kernel, times: Times, address: AddressOf) -> tuple[np.ndarray, np.ndarray]:
     """Per member its time, and whether its reads of one input are far apart."""
-    reached = np.zeros(kernel.size, np.uint16)
-    low: dict[int, np.ndarray] = {}
-    high: dict[int, np.ndarray] = {}
+    reached, is_far = np.zeros(kernel.size, np.uint16), np.zeros(kernel.size, bool)
+    single = []
     for leaf in _one_per_column(kernel):
         found = address(leaf.ids)  # type: ignore[arg-type]
-        buffer = found.buffer
-        if leaf.loop is not None:
+        if leaf.loop is None:
+            single.append(found)
+        else:
             times.advance(reached, found, kernel.loops[leaf.loop].offsets)
-            continue
+    for first in range(0, kernel.size, PART):  # the entries of all members are never listed at once
+        some = slice(first, first + PART)
+        parts = [replace(found, column=found.column[some]) for found in single]
+        _read_once(parts, times, reached[some], is_far[some])
+    is_far |= _far_writes(kernel)
+    return reached, is_far & (is_far.mean() <= FEW if kernel.size else False)
+
+
+def _read_once(columns: list[Address], times: Times, reached: np.ndarray, is_far: np.ndarray) -> None:
+    """Make some members' times those of what they read, if later, and mark those that read one input far apart."""
+    low: dict[int, np.ndarray] = {}
+    high: dict[int, np.ndarray] = {}
+    for found in columns:
+        buffer = found.buffer
         np.maximum(reached, times.of(found), out=reached)
         if times.is_input(buffer) and found.column.base is not None:
             entries = found.entries()
             low[buffer] = np.minimum(low.get(buffer, entries), entries)
             high[buffer] = np.maximum(high.get(buffer, entries), entries)
-    is_far = np.zeros(kernel.size, bool)
     for buffer, least in low.items():
         is_far |= high[buffer] - least > FAR
-    is_far |= _far_writes(kernel)
-    return reached, is_far & (is_far.mean() <= FEW if kernel.size else False)
 
 
 def _far_writes(kernel: Kernel) -> np.ndarray:

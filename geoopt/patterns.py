@@ -17,8 +17,10 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 from .cores import divided
 from .gathers import count_into
 from .ids import id_dtype
+from .instructions import fetch, popcount
 
 SAMPLE = 1000  # rows from which the size of a product is estimated
+LINE = 16  # numbers that a cache holds side by side
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +187,7 @@ def product(left: Pattern, right: Pattern) -> tuple[Pattern, np.ndarray, np.ndar
     indices, offsets = np.empty(indptr[-1], dtype), np.empty(indptr[-1] + 1, dtype)
     from_left, from_right = np.empty(count, dtype), np.empty(count, dtype)
     found = indptr, indices, offsets, from_left, from_right
-    divided(rows, lambda begin, end: _fill_product(*operands, begin, end, done[begin], *found), count)
+    divided(rows, lambda begin, end: _fill_product(*operands, begin, end, done, *found), count)
     offsets[-1] = count
     return Pattern(shape, indptr, indices), from_left, from_right, offsets
 
@@ -210,14 +212,17 @@ def row_length(chain: tuple[Pattern, ...]) -> float:
 @numba.njit(cache=True, nogil=True)
 def _count_product(left_ptr, left_ind, right_ptr, right_ind, columns, begin, end, counts):
     """How many entries some rows of a product have: counts[i + 1] of row i."""
-    seen = np.full(columns, -1, np.int32)
+    bits, row_of = np.zeros((columns >> 6) + 1, np.uint64), np.full((columns >> 6) + 1, -1, np.int32)
     for i in range(begin, end):
+        _fetch_rows(left_ptr, left_ind, right_ptr, right_ind, i)
         found = 0
         for a in range(left_ptr[i], left_ptr[i + 1]):
             for b in range(right_ptr[left_ind[a]], right_ptr[left_ind[a] + 1]):
-                if seen[right_ind[b]] != i:
-                    seen[right_ind[b]] = i
-                    found += 1
+                word, bit = _place_of(right_ind[b])
+                if row_of[word] != i:
+                    row_of[word], bits[word] = i, 0
+                found += bits[word] & bit == 0
+                bits[word] |= bit
         counts[i + 1] = found
 
 
@@ -227,43 +232,77 @@ def _fill_product(
 ):
     """Row by row: the columns that occur, sorted, how often each does, and then every multiplication in its place.
 
-    begin, end : the rows;  done : how many multiplications there are before them
+    begin, end : the rows;  done : how many multiplications there are before each row
+
+    What a row looks up is little: a bit for each column, and which of the row's entries the first of 64 is.
     """
-    count = np.zeros(columns, indices.dtype)
     bits, words = np.zeros((columns >> 6) + 1, np.uint64), np.zeros((columns >> 12) + 1, np.uint64)
+    first, longest = np.empty(len(bits), indices.dtype), 0
     for i in range(begin, end):
-        low, high = len(words), -1
+        longest = max(longest, done[i + 1] - done[i])
+    entry, place = np.empty(longest, indices.dtype), np.empty(longest + 1, done.dtype)
+    for i in range(begin, end):
+        _fetch_rows(left_ptr, left_ind, right_ptr, right_ind, i)
+        found = indices[indptr[i] : indptr[i + 1]]
+        _list_columns(left_ind[left_ptr[i] : left_ptr[i + 1]], right_ptr, right_ind, bits, words, found, first)
+        place[: len(found) + 1], k = 0, 0
         for a in range(left_ptr[i], left_ptr[i + 1]):
             for b in range(right_ptr[left_ind[a]], right_ptr[left_ind[a] + 1]):
-                j = right_ind[b]
-                if count[j] == 0:
-                    bits[j >> 6] |= np.uint64(1) << np.uint64(j & 63)
-                    words[j >> 12] |= np.uint64(1) << np.uint64(j >> 6 & 63)
-                    low, high = min(low, j >> 12), max(high, j >> 12)
-                count[j] += 1
-        at = _take(bits, words, low, high, indices, indptr[i])
-        for t in range(indptr[i], at):
-            offsets[t] = done
-            done, count[indices[t]] = done + count[indices[t]], done
+                word, bit = _place_of(right_ind[b])
+                entry[k] = first[word] + np.int64(popcount(bits[word] & (bit - np.uint64(1))))
+                place[entry[k] + 1] += 1
+                k += 1
+        place[0], k = done[i], 0
+        for t in range(len(found)):
+            place[t + 1] += place[t]
+            offsets[indptr[i] + t] = place[t]
+            bits[found[t] >> 6] = 0
         for a in range(left_ptr[i], left_ptr[i + 1]):
             for b in range(right_ptr[left_ind[a]], right_ptr[left_ind[a] + 1]):
-                place = count[right_ind[b]]
-                from_left[place], from_right[place] = a, b
-                count[right_ind[b]] = place + 1
-        for t in range(indptr[i], at):
-            count[indices[t]] = 0
+                at = place[entry[k]]
+                from_left[at], from_right[at] = a, b
+                place[entry[k]], k = at + 1, k + 1
 
 
 @numba.njit(cache=True, nogil=True)
-def _take(bits, words, low, high, out, at):
-    """Move the numbers of a set out of it, in order, and tell where they end in ``out``. bits : one for each number;
-    words : one for each word of ``bits`` that is not zero;  low, high : where the words of ``words`` are not zero"""
+def _list_columns(rows, right_ptr, right_ind, bits, words, out, first):
+    """The columns of a product's row, in order, as bits as well; and for each word of these that is not zero which
+    of the columns is its first.
+
+    rows : of the right matrix;  bits : zeros, one for each column
+    words : zeros, one for each word of ``bits``; none is set afterwards
+    """
+    low, high, at = len(words), -1, 0
+    for row in rows:
+        for b in range(right_ptr[row], right_ptr[row + 1]):
+            word, bit = _place_of(right_ind[b])
+            if not bits[word]:
+                words[word >> 6] |= np.uint64(1) << np.uint64(word & 63)
+                low, high = min(low, word >> 6), max(high, word >> 6)
+            bits[word] |= bit
     for top in range(low, high + 1):
         while words[top]:
             word = (top << 6) + trailing_zeros(words[top])  # pyright: ignore[reportCallIssue]
             words[top] &= words[top] - np.uint64(1)
-            while bits[word]:
-                out[at] = (word << 6) + trailing_zeros(bits[word])  # pyright: ignore[reportCallIssue]
-                bits[word] &= bits[word] - np.uint64(1)
+            rest, first[word] = bits[word], at
+            while rest:
+                out[at] = (word << 6) + trailing_zeros(rest)  # pyright: ignore[reportCallIssue]
+                rest &= rest - np.uint64(1)
                 at += 1
-    return at
+
+
+@numba.njit(cache=True, nogil=True)
+def _place_of(column):
+    """Where the bit of a column is: the word, and the bit there."""
+    return column >> 6, np.uint64(1) << np.uint64(column & 63)
+
+
+@numba.njit(cache=True, nogil=True)
+def _fetch_rows(left_ptr, left_ind, right_ptr, right_ind, i):
+    """Fetch what the next row of a product reads: rows of the right matrix, which may be anywhere."""
+    rows = len(left_ptr) - 1
+    for a in range(left_ptr[min(i + 4, rows)], left_ptr[min(i + 5, rows)]):
+        fetch(right_ptr, np.int64(left_ind[a]))
+    for a in range(left_ptr[min(i + 1, rows)], left_ptr[min(i + 2, rows)]):
+        for b in range(right_ptr[left_ind[a]], right_ptr[left_ind[a] + 1], LINE):
+            fetch(right_ind, np.int64(b))

@@ -66,7 +66,7 @@ LAYERS = (
     ("hashing",),
     ("ops", "block_ops", "errors", "owners", "timing"),
     ("gathers", "indexing"),
-    ("cores",),
+    ("cores", "instructions"),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}
 
