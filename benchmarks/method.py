@@ -25,6 +25,8 @@ from typing import Any
 import numpy as np
 
 from geoopt.apps.timing import alternate
+from geoopt.options import Options
+from geoopt.runtime import cpu
 
 OUTPUT = (":!benchmarks/results", ":!benchmarks/plots", ":!*.md")  # what measuring and reporting change
 ROOT = Path(__file__).parents[1]
@@ -106,9 +108,11 @@ def fresh(module: str, *words: str) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """What numbers depend on: processor, cores, caches, memory, versions, the commit."""
+    """What numbers depend on: processor, width of its vectors, cores, caches, memory, versions, the commit."""
+    double = np.dtype(np.float64)
     return {
         "processor": processor(),
+        "vector_bits": 8 * double.itemsize * cpu.vectors(Options(), double).lanes,
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "caches": _caches(),
         "memory_bytes": _memory(),

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from .records import Entry, Line
-from .tables import fewer_lanes
+from .tables import narrower
 
 DPI = 100
 
@@ -60,7 +60,7 @@ def _label(entry: Entry) -> tuple[str, str]:
 
 
 def _where(line: Line) -> str:
-    return f"{line['work']}\n{_short(line['vertices'])}, {line['dtype']}{fewer_lanes(line)}"
+    return f"{line['work']}\n{_short(line['vertices'])}, {line['dtype']}{narrower(line)}"
 
 
 def _short(vertices: int) -> str:
@@ -83,7 +83,7 @@ def _preparation(axes, lines: list[Line]) -> None:
     entries = [line["entries"][0] for line in lines]
     theirs = [e["paper"]["seconds"] if e["paper"] else np.nan for e in entries]
     ours = [e["seconds"] + e["first_call_seconds"] for e in entries]
-    places = [f"{line['work']}\n{_short(line['vertices'])}" for line in lines]
+    places = [f"{line['work']}\n{_short(line['vertices'])}{narrower(line)}" for line in lines]
     _bars(axes, places, {("geoopt", ""): ours, ("the paper", ""): theirs})
     axes.set_ylabel("prepared, s")
     axes.tick_params(axis="x", rotation=60)
@@ -92,9 +92,10 @@ def _preparation(axes, lines: list[Line]) -> None:
 def _scaling(axes, lines: list[Line]) -> None:
     for number, line in enumerate(lines):
         n, entries, color = [e["vertices"] for e in line["entries"]], line["entries"], f"C{number}"
-        axes.loglog(n, [e["seconds"][1] for e in entries], "o-", color=color, label=f"{line['work']}: run")
+        work = f"{line['work']}{narrower(line)}"
+        axes.loglog(n, [e["seconds"][1] for e in entries], "o-", color=color, label=f"{work}: run")
         prepared = [e["fresh"]["seconds"] for e in entries]
-        axes.loglog(n, prepared, "s--", color=color, label=f"{line['work']}: preparation")
+        axes.loglog(n, prepared, "s--", color=color, label=f"{work}: preparation")
     axes.set_xlabel("vertices")
     axes.set_ylabel("s")
     axes.legend(fontsize=7)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from string import ascii_uppercase
 
 from geoopt.display import size
 from geoopt.errors import ArgumentError
@@ -18,9 +19,10 @@ HEAD = """# Benchmarks
 Written by `python -m benchmarks report`; every table says which command made it. How things are measured is said in
 `benchmarks/method.py`: candidates take turns, numbers are medians of rounds with their quartiles, ratios are formed
 within a round, each library is held to a number of threads by its own switch. All peers did the same work on the same
-data and agreed before they were timed. *Ratio* is how many times the time of the table's first row a row takes;
-*fresh process* is what preparing and a first call take there, with nothing cached, and its peak memory. What of that is
-*of the system* is mostly first touches of memory: a virtual machine may wait for its host for seconds per GB.
+data and agreed before they were timed, on one of the machines below, whose letter each table has. *Ratio* is how many
+times the time of the table's first row a row takes; *fresh process* is what preparing and a first call take there,
+with nothing cached, and its peak memory. What of that is *of the system* is mostly first touches of memory: a virtual
+machine may wait for its host for seconds per GB.
 """
 REFERENCE = """## Speedups on one thread over the same reference
 
@@ -37,28 +39,35 @@ def write(results: Path, out: Path) -> None:
     if not found:
         raise ArgumentError(f"{results}: there are no results; run python -m benchmarks all, or one benchmark")
     out.parent.mkdir(parents=True, exist_ok=True)
-    parts = [HEAD, *_machines(found), _lost(found), _beside_the_paper(found)]
+    names = _names(found)
+    parts = [HEAD, *_machines(found, names), _lost(found, names), _beside_the_paper(found, names)]
     for name in BENCHMARKS:
         if found[name]:
-            parts += _section(name, found[name], out)
+            parts += _section(name, found[name], names, out)
     out.write_text("\n".join(part.rstrip() + "\n" for part in parts))
 
 
 def latest(results: Path) -> dict[str, list[Line]]:
-    """By benchmark, the last line of each work on each mesh, in the order in which they were first measured."""
+    """By benchmark, the last line of each work on each mesh with each width of vectors, in the order in which they were
+    first measured."""
     found: dict[str, dict[tuple, Line]] = defaultdict(dict)
     for line in tables.lines(results):
         key = tuple(line[k] for k in ("work", "mesh", "vertices", "dtype", "device", "lanes"))
-        found[line["benchmark"]][key] = line
+        found[line["benchmark"]][*key, tables.vector_bits(line)] = line
     return defaultdict(list, {name: list(lines.values()) for name, lines in found.items()})
 
 
-def _machines(found: dict[str, list[Line]]) -> Iterator[str]:
+def _names(found: dict[str, list[Line]]) -> dict[str, str]:
+    """A letter for each machine, by its description."""
+    described = sorted({_described(line) for lines in found.values() for line in lines})
+    return dict(zip(described, ascii_uppercase, strict=False))
+
+
+def _machines(found: dict[str, list[Line]], names: dict[str, str]) -> Iterator[str]:
     """What the numbers were measured on, and whether it was idle."""
     lines = [line for some in found.values() for line in some]
-    described = {_described(line["machine"]) for line in lines}
     commits = sorted({line["machine"]["commit"] or "unknown" for line in lines})
-    yield "\n".join(f"- {text}" for text in sorted(described)) + f"\n- commits: {', '.join(commits)}"
+    yield "\n".join(f"- {letter}: {text}" for text, letter in names.items()) + f"\n- commits: {', '.join(commits)}"
     busy = [line for line in lines if (line["others"] or 0) > BUSY]
     if busy:
         yield (
@@ -67,25 +76,29 @@ def _machines(found: dict[str, list[Line]]) -> Iterator[str]:
         )
 
 
-def _described(machine: dict) -> str:
+def _described(line: Line) -> str:
+    """The machine that a line was measured on."""
+    machine = line["machine"]
     caches = " ".join(f"{level} {size}" for level, size in machine["caches"].items())
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     memory = size(machine["memory_bytes"]) if machine["memory_bytes"] else "unknown"
-    where = f"{machine['processor']}, {machine['cores']} cores, {caches}, {memory} of memory, {machine['system']}"
+    processor = f"{machine['processor']}, vectors of {tables.vector_bits(line)} bits, {machine['cores']} cores"
+    where = f"{processor}, {caches}, {memory} of memory, {machine['system']}"
     return f"{where}; {versions}"
 
 
 # -- what comes first -----------------------------------------------------------------------------------
 
 
-def _lost(found: dict[str, list[Line]]) -> str:
+def _lost(found: dict[str, list[Line]], names: dict[str, str]) -> str:
     """Where a peer is faster than geoopt on as many threads."""
     rows = []
     for name, lines in found.items():
         for line in lines:
             ours = {e["threads"]: e for e in line["entries"] if e.get("peer") == "geoopt" and e["name"] == "geoopt"}
             rows += [
-                f"- {name}, {tables.title(line)}: **{e['name']}** on {_threads(e)} takes "
+                f"- {name}, {tables.title(line)}, machine {names[_described(line)]}: "
+                f"**{e['name']}** on {_threads(e)} takes "
                 f"{e['seconds'][1] / ours[e['threads']]['seconds'][1]:.2f} of geoopt's time "
                 f"({_ms(e)} against {_ms(ours[e['threads']])} ms)"
                 for e in line["entries"]
@@ -103,9 +116,9 @@ def _ms(entry: Entry) -> str:
     return tables.milliseconds(entry["seconds"][1])
 
 
-def _beside_the_paper(found: dict[str, list[Line]]) -> str:
+def _beside_the_paper(found: dict[str, list[Line]], names: dict[str, str]) -> str:
     """Speedups on one thread over the same kind of reference."""
-    rows = ["| | vertices | type | over C++ with Eigen | the paper's |", "|---|--:|---|--:|--:|"]
+    rows = ["| | vertices | type | machine | over C++ with Eigen | the paper's |", "|---|--:|---|---|--:|--:|"]
     for name, lines in found.items():
         for line in lines:
             reference = next((e for e in line["entries"] if e.get("peer") == benchmark_of(name).reference), None)
@@ -113,7 +126,8 @@ def _beside_the_paper(found: dict[str, list[Line]]) -> str:
                 continue
             theirs = paper.speedup(name, line["work"], line["dtype"], line["vertices"])
             known = f"{theirs:.1f}" if theirs else ""
-            where = f"{name}, {line['work']}{tables.fewer_lanes(line)} | {line['vertices']:,} | {line['dtype']}"
+            work = f"{name}, {line['work']}{tables.narrower(line)}"
+            where = f"{work} | {line['vertices']:,} | {line['dtype']} | {names[_described(line)]}"
             rows.append(f"| {where} | {reference['ratio'][1]:.1f} | {known} |")
     if len(rows) == 2:
         rows = ["No result has the reference: it needs a C++ compiler and Eigen."]
@@ -123,7 +137,7 @@ def _beside_the_paper(found: dict[str, list[Line]]) -> str:
 # -- one benchmark ----------------------------------------------------------------------------------------
 
 
-def _section(name: str, lines: list[Line], out: Path) -> Iterator[str]:
+def _section(name: str, lines: list[Line], names: dict[str, str], out: Path) -> Iterator[str]:
     from .plots import plot
 
     benchmark = benchmark_of(name)
@@ -132,11 +146,16 @@ def _section(name: str, lines: list[Line], out: Path) -> Iterator[str]:
     if plot(name, lines, picture):
         yield f"![{benchmark.title}]({picture.relative_to(out.parent).as_posix()})\n"
     for line in lines:
-        yield _table(line, benchmark)
+        yield _table(line, benchmark, names[_described(line)])
 
 
-def _table(line: Line, benchmark: Benchmark) -> str:
+def _table(line: Line, benchmark: Benchmark, machine: str) -> str:
     remarks = [*line.get("remarks", []), *line.get("left_out", {}).values()]
     under = "\n".join(f"- {remark}" for remark in remarks)
-    parts = f"**{tables.title(line)}**", tables.markdown(line, benchmark), f"`{line['command']}`", under
+    parts = (
+        f"**{tables.title(line)}; machine {machine}**",
+        tables.markdown(line, benchmark),
+        f"`{line['command']}`",
+        under,
+    )
     return "\n\n".join(filter(None, parts)) + "\n"

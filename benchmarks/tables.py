@@ -14,6 +14,7 @@ from geoopt.display import size
 from .records import Benchmark, Column, Entry, Line
 
 WIDTH = 110  # of tables, at least: narrower terminals wrap
+WIDEST = 512  # bits of a vector
 
 
 def milliseconds(seconds: float) -> str:
@@ -54,16 +55,23 @@ def columns(benchmark: Benchmark) -> tuple[Column, ...]:
     return benchmark.columns or COMPARED
 
 
-def fewer_lanes(line: Line) -> str:
-    """What to say of vectors that are narrower than the host's; empty where they are not."""
-    return f", {line['lanes']} lanes" if line["lanes"] else ""
+def narrower(line: Line) -> str:
+    """What to say of vectors that are narrower than most lines' are; empty where they are not."""
+    if line["lanes"]:
+        return f", {line['lanes']} lanes"
+    return f", vectors of {vector_bits(line)} bits" if vector_bits(line) < WIDEST else ""
+
+
+def vector_bits(line: Line) -> int:
+    """The width of the vectors of the machine that a line was measured on; lines that do not say it have the widest."""
+    return line["machine"].get("vector_bits", WIDEST)
 
 
 def title(line: Line) -> str:
     """What was measured, in a line."""
     where = f"{line['mesh']}, {line['vertices']:,} vertices, {line['elements']:,} elements, {line['dtype']}"
     device = "" if line["device"] == "cpu" else f", {line['device']}"
-    return f"{line['work']}: {where}{device}{fewer_lanes(line)}"
+    return f"{line['work']}: {where}{device}{narrower(line)}"
 
 
 def show(line: Line, benchmark: Benchmark) -> None:

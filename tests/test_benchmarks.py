@@ -93,7 +93,12 @@ def test_the_work_of_others_is_what_all_cores_do_without_us(monkeypatch):
 
 def test_the_machine_is_described():
     found = method.machine()
-    assert found["processor"] and found["cores"] >= 1 and "numpy" in found["versions"]
+    assert (
+        found["processor"]
+        and found["cores"] >= 1
+        and found["vector_bits"] in (128, 256, 512)
+        and "numpy" in found["versions"]
+    )
 
 
 # -- every benchmark, every peer ----------------------------------------------------------------------------
@@ -260,7 +265,7 @@ def results(tmp_path):
     setting = Setting(vertices=200, command="python -m benchmarks cotan --vertices 200")
     benchmark = benchmark_of("cotan")
     line = run.about("cotan", "L and M", benchmark, run.mesh_of(benchmark, setting), setting, method.Watch())
-    line["others"] = 0.0
+    line["others"], line["machine"]["vector_bits"] = 0.0, 512
     for numba in (3e-3, 1e-3):
         entries = [
             entry("geoopt", "geoopt", 1, 4e-3, 4e-3),
@@ -280,10 +285,20 @@ def test_the_report_says_first_where_peers_win(results):
     assert text.count("L and M: bumpy, 200,000 vertices") == 2  # where peers win, and the table
     assert "**Numba by hand** on 2 threads takes 0.50 of geoopt's time (1 against 2 ms)" in text
     assert text.index("Where peers are faster") < text.index("## Cotan Laplacian")
-    assert "| cotan, L and M | 200,000 | float64 | 7.5 | 7.3 |" in text  # ours and the paper's speedup
+    assert "| cotan, L and M | 200,000 | float64 | A | 7.5 | 7.3 |" in text  # ours and the paper's speedup
     assert "`python -m benchmarks cotan --vertices 200`" in text and "- why" in text and "other processes" not in text
     for picture in re.findall(r"\]\((.*?)\)", text):
         assert (out.parent / picture).stat().st_size > 1000
+
+
+def test_narrower_vectors_have_results_of_their_own(results):
+    last = list(tables.lines(results))[-1]
+    narrow = {**last, "machine": {**last["machine"], "vector_bits": 256}}
+    run.append([narrow, narrow], results / "cotan.jsonl")
+    write(results, results / "REPORT.md")
+    text = (results / "REPORT.md").read_text()
+    assert text.count("\n- A: ") == text.count("\n- B: ") == 1 and "vectors of 256 bits, " in text
+    assert text.count("float64; machine B**") == text.count("float64, vectors of 256 bits; machine A**") == 1
 
 
 def test_the_report_of_committed_results_renders(tmp_path):
