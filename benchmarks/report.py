@@ -27,7 +27,7 @@ machine may wait for its host for seconds per GB.
 REFERENCE = """## Speedups on one thread over the same reference
 
 The reference assembles with Eigen, as research code does. The paper's ran on the paper's machines with AVX2 (powers of
-matrices on eight threads), ours on those above; four lanes are what AVX2 has.
+matrices on eight threads), ours on those above; AVX2 has vectors of 256 bits.
 
 """
 BUSY = 0.1  # cores used by others from which on a machine was not idle
@@ -52,7 +52,7 @@ def latest(results: Path) -> dict[str, list[Line]]:
     first measured."""
     found: dict[str, dict[tuple, Line]] = defaultdict(dict)
     for line in tables.lines(results):
-        key = tuple(line[k] for k in ("work", "mesh", "vertices", "dtype", "device", "lanes"))
+        key = tuple(line[k] for k in ("work", "mesh", "vertices", "dtype", "device"))
         found[line["benchmark"]][*key, tables.vector_bits(line)] = line
     return defaultdict(list, {name: list(lines.values()) for name, lines in found.items()})
 
@@ -82,8 +82,8 @@ def _described(line: Line) -> str:
     caches = " ".join(f"{level} {size}" for level, size in machine["caches"].items())
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     memory = size(machine["memory_bytes"]) if machine["memory_bytes"] else "unknown"
-    processor = f"{machine['processor']}, vectors of {tables.vector_bits(line)} bits, {machine['cores']} cores"
-    where = f"{processor}, {caches}, {memory} of memory, {machine['system']}"
+    processor = f"{machine['processor']}, vectors of {machine.get('vector_bits', tables.WIDEST)} bits"
+    where = f"{processor}, {machine['cores']} cores, {caches}, {memory} of memory, {machine['system']}"
     return f"{where}; {versions}"
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -57,14 +58,13 @@ def columns(benchmark: Benchmark) -> tuple[Column, ...]:
 
 def narrower(line: Line) -> str:
     """What to say of vectors that are narrower than most lines' are; empty where they are not."""
-    if line["lanes"]:
-        return f", {line['lanes']} lanes"
     return f", vectors of {vector_bits(line)} bits" if vector_bits(line) < WIDEST else ""
 
 
 def vector_bits(line: Line) -> int:
-    """The width of the vectors of the machine that a line was measured on; lines that do not say it have the widest."""
-    return line["machine"].get("vector_bits", WIDEST)
+    """The width of geoopt's vectors: as asked for, else the machine's; lines that do not tell it have the widest."""
+    asked = 8 * np.dtype(line["dtype"]).itemsize * line["lanes"]
+    return asked or line["machine"].get("vector_bits", WIDEST)
 
 
 def title(line: Line) -> str:

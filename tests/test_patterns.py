@@ -1,0 +1,40 @@
+"""Patterns of products, against SciPy's matrices and NumPy's products of their entries."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from geoopt.patterns import Pattern, product
+
+
+def _pattern(M: sp.csr_array) -> Pattern:
+    return Pattern(M.shape, M.indptr, M.indices)
+
+
+@pytest.mark.parametrize("columns", [1, 63, 64, 65, 4096, 4097, 9000])
+@pytest.mark.parametrize("density", [0.0, 0.02, 0.6])
+def test_products_list_every_multiplication_once(columns, density):
+    generator = np.random.default_rng(columns)
+    A = sp.random_array((70, 40), density=density, format="csr", rng=generator)
+    B = sp.random_array((40, columns), density=min(20 / columns + 0.001, 1), format="csr", rng=generator)
+    B.sort_indices()
+    A.data[:], B.data[:] = (generator.integers(1, 9, M.nnz) for M in (A, B))
+    pattern, from_left, from_right, offsets = product(_pattern(A), _pattern(B))
+    want = A @ B
+    want.sort_indices()
+    np.testing.assert_array_equal(pattern.indptr, want.indptr)
+    np.testing.assert_array_equal(pattern.indices, want.indices)
+    assert offsets[0] == 0 and offsets[-1] == len(from_left) and (np.diff(offsets) > 0).all()
+    np.testing.assert_array_equal(len(from_left), np.diff(B.indptr)[A.indices].sum())
+    entry = np.repeat(np.arange(pattern.nnz), np.diff(offsets))
+    sums = np.bincount(entry, A.data[from_left] * B.data[from_right], pattern.nnz)
+    np.testing.assert_array_equal(sums, want.data)
+    np.testing.assert_array_equal(A.indices[from_left], _pattern(B).rows[from_right])
+    in_order = (np.diff(from_left) > 0) | (np.diff(entry) > 0)
+    assert in_order.all()  # the terms of an entry come in the order of the left matrix
+
+
+def test_a_product_without_rows_is_empty():
+    A, B = sp.csr_array((0, 5)), sp.csr_array((5, 7))
+    pattern, *rest = product(_pattern(A), _pattern(B))
+    assert pattern.shape == (0, 7) and pattern.nnz == 0 and [list(r) for r in rest] == [[], [], [0]]
