@@ -27,7 +27,7 @@ machine may wait for its host for seconds per GB.
 REFERENCE = """## Speedups on one thread over the same reference
 
 The reference assembles with Eigen, as research code does. The paper's ran on the paper's machines with AVX2 (powers of
-matrices on eight threads), ours on those above; AVX2 has vectors of 256 bits.
+matrices on eight threads), ours on those above; AVX2 has 256-bit vectors.
 
 """
 BUSY = 0.1  # cores used by others from which on a machine was not idle
@@ -82,7 +82,7 @@ def _described(line: Line) -> str:
     caches = " ".join(f"{level} {size}" for level, size in machine["caches"].items())
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     memory = size(machine["memory_bytes"]) if machine["memory_bytes"] else "unknown"
-    processor = f"{machine['processor']}, vectors of {machine.get('vector_bits', tables.WIDEST)} bits"
+    processor = f"{machine['processor']}, {machine.get('vector_bits', tables.WIDEST)}-bit vectors"
     where = f"{processor}, {machine['cores']} cores, {caches}, {memory} of memory, {machine['system']}"
     return f"{where}; {versions}"
 

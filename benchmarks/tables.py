@@ -58,7 +58,7 @@ def columns(benchmark: Benchmark) -> tuple[Column, ...]:
 
 def narrower(line: Line) -> str:
     """What to say of vectors that are narrower than most lines' are; empty where they are not."""
-    return f", vectors of {vector_bits(line)} bits" if vector_bits(line) < WIDEST else ""
+    return f", {vector_bits(line)}-bit vectors" if vector_bits(line) < WIDEST else ""
 
 
 def vector_bits(line: Line) -> int:

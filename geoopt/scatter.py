@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
+import numba
 import numpy as np
 
-from .gathers import taken
+from .gathers import count_into, taken
 from .graph import Graph, Node, Traced
 from .mirrors import align
 from .patterns import ranges, sorting
@@ -212,10 +213,14 @@ class _Sums:
             return None
         terms = node.operands[0].to_array()
         segments, found = node.segments, {}
-        for element in self.targets_of[node.index].values():
-            at = element.places_in(terms)
-            which, goes = flow.of(taken(segments, at))
-            scalars = (taken(terms, at) - terms.dtype.type(element.first))[which]
+        elements = self.targets_of[node.index].values()
+        for element in elements:
+            mine, of = terms, segments
+            if len(elements) > 1:
+                at = element.places_in(terms)
+                mine, of = taken(terms, at), taken(segments, at)
+            which, goes = flow.of(of)
+            scalars = (mine - terms.dtype.type(element.first))[which]
             columns = _columns(element, scalars, taken(flow.entries, goes))
             if columns is None:
                 return None
@@ -228,13 +233,20 @@ class _Sums:
 def _columns(element: Node, scalars: np.ndarray, entries: np.ndarray) -> np.ndarray | None:
     """The entries of each scalar of a node, one below another, and -1 where there are no more; None where the
     scalars of one lane have different numbers of them."""
-    order, offsets = sorting(scalars, element.size)
-    counts = np.diff(offsets).reshape(-1, element.lanes)
-    if not counts.size or (counts != counts[:1]).any():
+    counts = np.zeros(element.size, np.int32)
+    count_into(scalars, counts)
+    of_lanes = counts.reshape(-1, element.lanes)
+    if not counts.size or (of_lanes != of_lanes[:1]).any():
         return None
-    columns = np.full((int(counts.max()), element.size), -1, np.int32)
-    for k, column in enumerate(columns):
-        lanes = np.flatnonzero(counts[0] > k)
-        at = offsets[:-1].reshape(counts.shape)[:, lanes] + offsets.dtype.type(k)
-        column.reshape(counts.shape)[:, lanes] = taken(entries, taken(order, at))
+    columns = np.full((int(of_lanes[0].max()), element.size), -1, np.int32)
+    counts[:] = 0
+    _fill(scalars, entries, counts, columns)
     return columns
+
+
+@numba.njit(cache=True, nogil=True)
+def _fill(scalars, entries, done, columns):
+    """Put the entries of each scalar one below another. done : zeros, how many of each scalar's are there"""
+    for t in range(len(scalars)):
+        columns[done[scalars[t]], scalars[t]] = entries[t]
+        done[scalars[t]] += 1

@@ -297,8 +297,8 @@ def test_narrower_vectors_have_results_of_their_own(results):
     run.append([{**last, "lanes": 4}, narrow], results / "cotan.jsonl")  # the second replaces the first
     write(results, results / "REPORT.md")
     text = (results / "REPORT.md").read_text()
-    assert text.count("\n- A: ") == text.count("\n- B: ") == 1 and "vectors of 256 bits, " in text
-    assert text.count("float64; machine B**") == text.count("float64, vectors of 256 bits; machine A**") == 1
+    assert text.count("\n- A: ") == text.count("\n- B: ") == 1 and "256-bit vectors, " in text
+    assert text.count("float64; machine B**") == text.count("float64, 256-bit vectors; machine A**") == 1
 
 
 def test_the_report_of_committed_results_renders(tmp_path):

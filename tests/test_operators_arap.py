@@ -130,7 +130,7 @@ def test_compiled_it_is_the_same(mesh, rims):
     record, P = arap_mesh(V, F), bent(V) + 0.01 * np.random.default_rng(3).normal(size=V.shape)
 
     def both(P):
-        return arap_rhs(P, record, 6, rims), arap_energy(P, record, 6, rims)
+        return arap_rhs(P, record, 2, rims), arap_energy(P, record, 2, rims)
 
     for got, want in zip(geoopt.compile(both, V)(P), both(P), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-10 * np.abs(want).max())
