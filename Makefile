@@ -26,10 +26,10 @@ demo: $(VENV)/.run  ## set everything up and run the main job on a generated mes
 	$(PY) -m geoopt demo --force --out out/curvature.png
 
 test: $(VENV)/.dev  ## set everything up and run all tests
-	$(PY) -m pytest -n auto
+	$(PY) -m pytest -n auto --dist worksteal
 
 fast: $(VENV)/.dev  ## the tests without real meshes, the command line and random programs
-	$(PY) -m pytest -n auto --ignore tests/test_cli.py --ignore tests/test_random_programs.py -k "not real"
+	$(PY) -m pytest -n auto --dist worksteal --ignore tests/test_cli.py --ignore tests/test_random_programs.py -k "not real"
 
 array-api: $(VENV)/.dev  ## run the array API standard's own tests: make array-api SUITE=path/to/array-api-tests
 	@test -d "$(SUITE)/array_api_tests" || { echo "SUITE must be a clone of data-apis/array-api-tests, with its submodule"; exit 1; }

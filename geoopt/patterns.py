@@ -20,7 +20,7 @@ from .ids import id_dtype
 from .instructions import fetch, popcount
 
 SAMPLE = 1000  # rows from which the size of a product is estimated
-LINE = 16  # numbers that a cache holds side by side
+LINE = 16  # numbers that a cache fetches together
 
 
 @dataclass(frozen=True, eq=False)
