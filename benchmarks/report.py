@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain, product
 from pathlib import Path
 from string import ascii_uppercase
 
@@ -58,9 +59,10 @@ def latest(results: Path) -> dict[str, list[Line]]:
 
 
 def _names(found: dict[str, list[Line]]) -> dict[str, str]:
-    """A letter for each machine, by its description."""
+    """A letter for each machine, or two where there are many, by its description."""
     described = sorted({_described(line) for lines in found.values() for line in lines})
-    return dict(zip(described, ascii_uppercase, strict=False))
+    letters = map("".join, chain(product(ascii_uppercase), product(ascii_uppercase, repeat=2)))
+    return dict(zip(described, letters, strict=False))
 
 
 def _machines(found: dict[str, list[Line]], names: dict[str, str]) -> Iterator[str]:
@@ -82,7 +84,7 @@ def _described(line: Line) -> str:
     caches = " ".join(f"{level} {size}" for level, size in machine["caches"].items())
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     memory = size(machine["memory_bytes"]) if machine["memory_bytes"] else "unknown"
-    processor = f"{machine['processor']}, {machine.get('vector_bits', tables.WIDEST)}-bit vectors"
+    processor = f"{machine['processor']}, {tables.machine_bits(line)}-bit vectors"
     where = f"{processor}, {machine['cores']} cores, {caches}, {memory} of memory, {machine['system']}"
     return f"{where}; {versions}"
 

@@ -64,7 +64,12 @@ def narrower(line: Line) -> str:
 def vector_bits(line: Line) -> int:
     """The width of geoopt's vectors: as asked for, else the machine's; lines that do not tell it have the widest."""
     asked = 8 * np.dtype(line["dtype"]).itemsize * line["lanes"]
-    return asked or line["machine"].get("vector_bits", WIDEST)
+    return asked or machine_bits(line)
+
+
+def machine_bits(line: Line) -> int:
+    """The width of the vectors of the machine that a line was measured on."""
+    return line["machine"].get("vector_bits", WIDEST)
 
 
 def title(line: Line) -> str:

@@ -134,10 +134,11 @@ class Times:
         low, high = np.full(len(members), self.variables[buffer][0]), np.zeros(len(members), np.int64)
         found = []
         for address, offsets in columns:
-            firsts = members if offsets is None else offsets[members]
-            counts = np.ones_like(members) if offsets is None else offsets[members + 1] - firsts
-            terms = Ids.explicit(members if offsets is None else ranges(firsts, counts))
-            rows = address.moved(address.column.compose(terms).to_array()) // self._lanes(buffer)
+            terms, counts = members, np.ones_like(members)
+            if offsets is not None:
+                counts = offsets[members + 1] - offsets[members]
+                terms = ranges(offsets[members], counts)
+            rows = address.moved(address.column.compose(Ids.explicit(terms)).to_array()) // self._lanes(buffer)
             found.append((rows, np.append(0, np.cumsum(counts))))
             _widen(low, high, *found[-1])
         return low, high, found

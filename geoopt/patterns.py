@@ -299,7 +299,8 @@ def _place_of(column):
 
 @numba.njit(cache=True, nogil=True)
 def _fetch_rows(left_ptr, left_ind, right_ptr, right_ind, i):
-    """Fetch what the next row of a product reads: rows of the right matrix, which may be anywhere."""
+    """Fetch what the next row of a product reads, rows of the right matrix, which may be anywhere, and where those of
+    a later one begin."""
     rows = len(left_ptr) - 1
     for a in range(left_ptr[min(i + 4, rows)], left_ptr[min(i + 5, rows)]):
         fetch(right_ptr, np.int64(left_ind[a]))

@@ -91,8 +91,8 @@ def _put_longer_first(squares: list, columns: list, turned: list, i: int, j: int
     """Swap columns where the later is longer; one of them changes its sign, so that determinants stay."""
     is_wrong = squares[i] < squares[j]
     squares[i], squares[j] = np.where(is_wrong, squares[j], squares[i]), np.where(is_wrong, squares[i], squares[j])
+    wrong = is_wrong[..., None]
     for c in (columns, turned):
-        wrong = is_wrong[..., None]
         c[i], c[j] = np.where(wrong, c[j], c[i]), np.where(wrong, -c[i], c[j])
 
 

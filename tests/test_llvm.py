@@ -79,7 +79,7 @@ def test_only_long_chains_of_operations_are_cut():
 @pytest.mark.parametrize(
     "count, lanes, dtype",
     [
-        *((count, 0, DOUBLE) for count in (1, 64, 171, 2500)),
+        *((count, 0, DOUBLE) for count in (1, 7, 64, 65, 171, 2500)),
         *((count, 0, SINGLE) for count in (1, 171)),
         *((count, lanes, DOUBLE) for count in (1, 171) for lanes in (2, 4)),
     ],
