@@ -15,6 +15,7 @@ from .graph import Graph, Node, Traced
 from .ids import Ids
 from .rebuild import Rebuild
 from .references import jump_counts, reachable, references
+from .segments import Segments
 
 
 def with_combined_sums(traced: Traced) -> Traced:
@@ -40,7 +41,7 @@ class _Linear:
     """A linear combination of sums over the same segments that has not become nodes yet."""
 
     terms: tuple[_Term, ...]
-    offsets: np.ndarray
+    segments: Segments
 
 
 class _Combined(Rebuild):
@@ -75,15 +76,15 @@ class _Combined(Rebuild):
 
     def _linear(self, node: Node) -> _Linear | None:
         if node.op == "segment_sum":
-            return _Linear((_Term(self.moved(node.operands[0]), 1, ()),), node.offsets)
+            return _Linear((_Term(self.moved(node.operands[0]), 1, ()),), node.segments)
         if node.op == "negative":
             inner = self._whole(node.operands[0])
             return inner and _scaled(inner, -1, None)
         if node.op in ("add", "subtract"):
             left, right = (self._whole(o) for o in node.operands)
-            if left and right and np.array_equal(left.offsets, right.offsets):
+            if left and right and left.segments.key == right.segments.key:
                 right = _scaled(right, 1 if node.op == "add" else -1, None)
-                return _Linear((*left.terms, *right.terms), left.offsets)
+                return _Linear((*left.terms, *right.terms), left.segments)
         if node.op in ("multiply", "divide"):
             for sums, factor in (node.operands, node.operands[::-1]) if node.op == "multiply" else (node.operands,):
                 inner = self._whole(sums)
@@ -105,10 +106,10 @@ class _Combined(Rebuild):
         if len(linear.terms) > 1:
             summands = self._together(linear.terms)
             if summands is not None:
-                return self.graph.segment_sum(summands, linear.offsets)
+                return self.graph.segment_sum(summands, linear.segments)
         total = None
         for term in linear.terms:
-            value = self._times(self.graph.segment_sum(term.summands, linear.offsets).ids, term)
+            value = self._times(self.graph.segment_sum(term.summands, linear.segments).ids, term)
             total = self._plus(total, value, term.sign)
         assert total is not None
         return self.graph.node_of(total.offset)

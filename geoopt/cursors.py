@@ -15,8 +15,10 @@ import numba
 import numpy as np
 
 from .cores import divided
-from .expansion import WIDEST, Lists, lists_of
+from .expansion import Lists, lists_of
 from .graph import Graph, Node
+from .ids import id_dtype
+from .segments import STRIP
 
 STRETCH = 1024  # members, as many as tasks have
 ROOM = 4096  # the most terms of a task, which are on the stack
@@ -72,7 +74,7 @@ def has_cursors(graph: Graph, node: Node, stored: Collection[int], width: int) -
     lists = lists_of(graph, node, stored, (begin[:, None] + np.arange(size)).ravel(), width)
     if lists is None:
         return False
-    tasks = np.arange(len(begin) + 1) * size // WIDEST if size == STRETCH else np.array([0, -(-size // WIDEST)])
+    tasks = np.arange(len(begin) + 1) * size // STRIP if size == STRETCH else np.array([0, -(-size // STRIP)])
     return cursors_of(lists, lists.some_runs().steps, tasks) is not None
 
 
@@ -82,23 +84,17 @@ def _found(lists: Lists, steps: tuple[int, ...], begin: np.ndarray, end: np.ndar
     room = int((lists.starts[end] - lists.starts[begin]).max(initial=0))
     if room == 0 or room > ROOM:
         return None
-    sizes, starts = np.zeros(len(begin) + 1, np.int64), np.zeros(strips[-1] + 1, np.int64)
-    of_tasks = (lists.counts, lists.starts, begin, end)
-    divided(
-        len(begin),
-        lambda i, j: _extents(columns[key], *of_tasks, strips, i, j, sizes[1:], starts[1:]),
-        len(columns[key]),
-    )
-    np.cumsum(sizes, out=sizes)
-    np.cumsum(starts, out=starts)
-    firsts = np.empty((len(columns), sizes[-1]), columns[key].dtype)
-    lengths, positions = np.zeros(sizes[-1], np.uint16), np.zeros(starts[-1], np.uint16)
-    how = (np.array(steps), key, sizes, starts, firsts, lengths, positions)
-    fits = divided(len(begin), lambda i, j: _fill(columns, *of_tasks, strips, i, j, *how), len(columns[key]))
-    if not all(fits):
-        return None
-    first = np.append(np.repeat(sizes[:-1], end - begin), sizes[-1])
-    return Cursors(first, list(firsts), steps, lengths, starts, positions, room)
+    cursors, places = np.zeros(len(begin) + 1, np.int64), np.zeros(len(begin) + 1, np.int64)  # before each task
+    of_tasks, terms = (lists.counts, lists.starts, begin, end), len(columns[key])
+    divided(len(begin), lambda i, j: _extents(columns[key], *of_tasks, i, j, cursors[1:], places[1:]), terms)
+    np.cumsum(cursors, out=cursors)
+    np.cumsum(places, out=places)
+    firsts, lengths = np.empty((len(columns), cursors[-1]), columns[key].dtype), np.zeros(cursors[-1], np.uint16)
+    first, starts = (np.empty(strips[-1] + 1, id_dtype(int(most[-1]))) for most in (cursors, places))
+    first[-1], starts[-1], positions = cursors[-1], places[-1], np.zeros(places[-1], np.uint16)
+    how = (np.array(steps, columns[key].dtype), key, cursors, places, first, firsts, lengths, starts, positions)
+    fits = divided(len(begin), lambda i, j: _fill(columns, *of_tasks, strips, i, j, *how), terms)
+    return Cursors(first, list(firsts), steps, lengths, starts, positions, room) if all(fits) else None
 
 
 @numba.njit(cache=True, nogil=True)
@@ -126,53 +122,84 @@ def _numbered(key, first, last, numbers, known, slots):
 
 
 @numba.njit(cache=True, nogil=True)
-def _extents(key, counts, term_starts, begin, end, strips, i, j, sizes, places):
+def _extents(key, counts, term_starts, begin, end, i, j, cursors, places):
     """How many cursors tasks i to j have, and how many places the terms of their strips."""
     numbers, known, slots = np.empty(ROOM, np.int32), np.empty(ROOM, np.int64), np.empty(2 * ROOM, np.int32)
     for task in range(i, j):
         first, last = term_starts[begin[task]], term_starts[end[task]]
         if last > first:
-            sizes[task] = _numbered(key, first, last, numbers, known, slots)
+            cursors[task] = _numbered(key, first, last, numbers, known, slots)
         for strip in range(begin[task], end[task]):
-            longest = 0
-            for member in range(strip * WIDEST, min((strip + 1) * WIDEST, len(counts))):
-                longest = max(longest, np.int64(counts[member]))
-            places[strips[task] + strip - begin[task]] = longest * WIDEST
+            places[task] += _longest(counts, strip) * STRIP
+
+
+@numba.njit(cache=True, nogil=True)
+def _longest(counts, strip):
+    """The most terms that a member of a strip has."""
+    longest = 0
+    for member in range(strip * STRIP, min((strip + 1) * STRIP, len(counts))):
+        longest = max(longest, np.int64(counts[member]))
+    return longest
 
 
 @numba.njit(cache=True, nogil=True)
 def _fill(
     columns, counts, term_starts, begin, end, strips, i, j,
-    steps, key, cursors, starts, firsts, lengths, positions,
+    steps, key, cursors, places, first_cursors, firsts, lengths, starts, positions,
 ):  # fmt: skip
     """Where the cursors of tasks i to j begin, their lengths, and the terms; gives whether all terms follow cursors."""
-    at, done = np.empty(ROOM + 1, np.int64), np.empty(ROOM, np.int64)
+    at, found = np.empty(ROOM + 1, np.uint16), np.empty(ROOM, np.uint16)
     numbers, known, slots = np.empty(ROOM, np.int32), np.empty(ROOM, np.int64), np.empty(2 * ROOM, np.int32)
     for task in range(i, j):
         first, last = term_starts[begin[task]], term_starts[end[task]]
-        if last == first:
-            continue
-        base, size = cursors[task], _numbered(columns[key], first, last, numbers, known, slots)
+        base, size = cursors[task], cursors[task + 1] - cursors[task]
+        own, of_strips = lengths[base : base + size], slice(strips[task], strips[task + 1])
+        first_cursors[of_strips] = base
+        if last > first:
+            _numbered(columns[key], first, last, numbers, known, slots)
         for term in range(last - first):
-            lengths[base + numbers[term]] += 1
-        at[0], done[:size] = 0, 0
+            found[term] = own[numbers[term]]
+            own[numbers[term]] += 1
+        for c in range(len(columns)):
+            if not _follows(columns[c][first:last], steps[c], numbers, found, firsts[c, base : base + size]):
+                return False
+        at[0] = 0
         for cursor in range(size):
-            at[cursor + 1] = at[cursor] + lengths[base + cursor]
-            for c in range(len(columns)):
-                firsts[c, base + cursor] = columns[c][first]  # what has no terms is read, too
-        term = first
-        for strip in range(begin[task], end[task]):
-            for lane in range(min(WIDEST, len(counts) - strip * WIDEST)):
-                place = starts[strips[task] + strip - begin[task]] + lane
-                for _ in range(counts[strip * WIDEST + lane]):
-                    cursor = numbers[term - first]
-                    for c in range(len(columns)):
-                        if done[cursor] == 0:
-                            firsts[c, base + cursor] = columns[c][term]
-                        elif columns[c][term] != firsts[c, base + cursor] + steps[c] * done[cursor]:
-                            return False
-                    positions[place] = at[cursor] + done[cursor]
-                    done[cursor] += 1
-                    place += WIDEST
-                    term += 1
+            at[cursor + 1] = at[cursor] + own[cursor]
+        for term in range(last - first):
+            found[term] += at[numbers[term]]
+        _lay_out(found, counts, begin[task], places[task], starts[of_strips], positions)
     return True
+
+
+@numba.njit(cache=True, nogil=True)
+def _follows(column, step, numbers, ranks, firsts):
+    """Where the cursors of a task begin in one column; gives whether all terms follow them.
+
+    numbers, ranks : the cursor of each term, and how many terms are before it there
+    """
+    firsts[:], wrong = column[0] if len(column) else 0, column.dtype.type(0)  # what has no terms is read, too
+    for term in range(len(column)):
+        if ranks[term] == 0:
+            firsts[numbers[term]] = column[term]
+    for term in range(len(column)):
+        wrong |= column[term] ^ (firsts[numbers[term]] + step * column.dtype.type(ranks[term]))
+    return wrong == 0
+
+
+@numba.njit(cache=True, nogil=True)
+def _lay_out(found, counts, begin, place, starts, positions):
+    """Where a task's terms are, put where the kernel reads them: from ``place`` on. begin : the task's first strip"""
+    term = 0
+    for strip in range(len(starts)):
+        starts[strip], own = place, counts[(begin + strip) * STRIP : (begin + strip + 1) * STRIP]
+        longest = _longest(own, 0)
+        if longest == 1 and len(own) == STRIP and own.all():
+            positions[place : place + STRIP] = found[term : term + STRIP]
+            term += STRIP
+        else:
+            for lane in range(len(own)):
+                for t in range(own[lane]):
+                    positions[place + lane + t * STRIP] = found[term]
+                    term += 1
+        place += longest * STRIP

@@ -146,7 +146,7 @@ def finds_blocks(options: Options) -> bool:
 
 def _longest(node: Node) -> int:
     """The number of terms of the longest sum of a node."""
-    return int(node.lengths.max(initial=0)) if node.op == "segment_sum" else 0
+    return int(node.segments.lengths.max(initial=0)) if node.op == "segment_sum" else 0
 
 
 def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> dict[int, float]:
@@ -338,7 +338,7 @@ def _equal_scalars(graph: Graph, node: Node) -> np.ndarray | None:
         return None
     keys = np.zeros(node.size, np.uint64)
     if node.op == "segment_sum":
-        add_segment_hashes(keys, node.operands[0].to_array(), node.offsets)
+        add_segment_hashes(keys, node.operands[0].to_array(), node.segments.lengths)
     else:
         for position, operand in enumerate(node.operands):
             add_hashes(keys, operand.to_array(), 0 if OPS[node.op].is_commutative else position)

@@ -52,7 +52,7 @@ def _memory(traced: Traced, inputs: list[np.ndarray]) -> np.ndarray:
 
 def _apply(node: Node, operands: list[np.ndarray]) -> np.ndarray:
     if node.op == "segment_sum":
-        return np.bincount(node.segments, operands[0], node.size)
+        return np.bincount(node.segments.of_entries, operands[0], node.size)
     if node.op == "join":
         return operands[0]
     if node.op in BLOCK_OPS:
@@ -207,10 +207,11 @@ def _kernel_values(kernel: Kernel, memory: np.ndarray) -> list[np.ndarray]:
     def leaves(number: int, loop: int | None) -> np.ndarray:
         leaf = kernel.leaves[number]
         values = leaf.constants if leaf.ids is None else memory[leaf.ids.to_array()]
-        return np.repeat(values, kernel.loops[loop].counts) if leaf.loop is None and loop is not None else values  # type: ignore[arg-type]
+        is_by_member = leaf.loop is None and loop is not None
+        return np.repeat(values, kernel.loops[loop].segments.lengths) if is_by_member else values  # type: ignore[arg-type]
 
     def sums(loop: int, values: np.ndarray) -> np.ndarray:
-        member = np.repeat(np.arange(kernel.size), kernel.loops[loop].counts)
+        member = np.repeat(np.arange(kernel.size), kernel.loops[loop].segments.lengths)
         return np.bincount(member, np.broadcast_to(values, member.shape), kernel.size)
 
     with np.errstate(all="ignore"):

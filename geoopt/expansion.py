@@ -20,10 +20,9 @@ from .cores import in_parts
 from .graph import Graph, Node
 from .ids import Ids
 from .ops import OPS
-from .patterns import ranges
+from .segments import STRIP, Segments, first_of
 
 GROUPS = 64  # how many vectors of members a sum is judged by
-WIDEST = 16  # members of a group
 WORTH = 1.5  # terms per run from which on runs beat a load for each term
 MADE_UP = 1.2  # times as many runs: from then on fewer are read at once
 MOST_COLUMNS, DEEP = 4, 16  # leaves of a term, and operations between them and the sum: more are not looked at
@@ -72,15 +71,9 @@ def _choices(columns: int) -> list[tuple[int, ...]]:
     return [c for c in itertools.product((0, 1), repeat=columns) if 0 in c and 1 in c] or [(1,)]
 
 
-def _starts(counts: np.ndarray) -> np.ndarray:
-    """The first term of every `WIDEST` members, and where the last end."""
-    first = np.arange(0, len(counts), WIDEST)
-    return np.append(0, np.cumsum(np.add.reduceat(counts, first, dtype=np.int64) if len(first) else first))
-
-
 class Lists(NamedTuple):
     """The terms of all members, of which ``width`` are a group. counts : of members
-    starts : the first term of every `WIDEST` members, and where the last end"""
+    starts : the first term of every `STRIP` members, and where the last end"""
 
     columns: tuple[np.ndarray, ...]
     counts: np.ndarray
@@ -89,7 +82,7 @@ class Lists(NamedTuple):
 
     @classmethod
     def of(cls, columns: list[np.ndarray], counts: np.ndarray, width: int, starts: np.ndarray | None = None) -> Lists:
-        dtype, starts = np.result_type(*columns), _starts(counts) if starts is None else starts
+        dtype, starts = np.result_type(*columns), Segments.of_lengths(counts).starts if starts is None else starts
         return cls(tuple(c.astype(dtype, copy=False) for c in columns), counts, starts, width)
 
     def some_runs(self) -> Runs:
@@ -103,7 +96,7 @@ class Lists(NamedTuple):
 
     @property
     def groups(self) -> int:
-        return -(-len(self.counts) // WIDEST) * (WIDEST // self.width)  # as if the last strip was full
+        return -(-len(self.counts) // STRIP) * (STRIP // self.width)  # as if the last strip was full
 
     def runs(self, steps: tuple[int, ...], groups: np.ndarray, multiple: int) -> Runs:
         """Those of some groups."""
@@ -118,7 +111,7 @@ class Lists(NamedTuple):
 
     def _room(self, groups: np.ndarray, multiple: int) -> tuple[np.ndarray, np.ndarray]:
         """For as many masks and firsts as some groups may have: memory that is not used is not there."""
-        at = groups * self.width // WIDEST
+        at = groups * self.width // STRIP
         most = int((self.starts[at + 1] - self.starts[at]).sum()) + (multiple - 1) * len(groups)
         mask = np.uint8 if self.width <= 8 else np.uint16
         return np.empty(most, mask), np.empty((len(self.columns), most), self.columns[0].dtype)
@@ -135,9 +128,9 @@ class Lists(NamedTuple):
 def _least(heads, none):
     """A bit for each member that has the least number; no bits where that is ``none``."""
     least, bits = none, 0
-    for lane in range(WIDEST):
+    for lane in range(STRIP):
         least = min(least, heads[lane])
-    for lane in range(WIDEST):
+    for lane in range(STRIP):
         bits |= np.int32(heads[lane] == least) << lane
     return bits if least < none else 0
 
@@ -145,10 +138,7 @@ def _least(heads, none):
 @numba.njit(cache=True, nogil=True)
 def _begin(counts, starts, first, width, at, end):
     """Where the terms of some members begin and end."""
-    strip = first // WIDEST
-    term = starts[strip]
-    for before in range(strip * WIDEST, first):
-        term += counts[before]
+    term = first_of(counts, starts, first)
     for lane in range(width):
         at[lane] = term
         if first + lane < len(counts):
@@ -161,8 +151,8 @@ def _find(columns, counts, starts, width, steps, key, groups, multiple, ends, ma
     """Merge the lists of terms of the members of each group, in the order of the column ``key``; gives how many runs
     there are."""
     of_key = columns[key]
-    at, end = np.empty(WIDEST, np.int64), np.empty(WIDEST, np.int64)  # each member's next term, and behind its last
-    heads = np.full(WIDEST, np.iinfo(of_key.dtype).max, of_key.dtype)  # what it has there
+    at, end = np.empty(STRIP, np.int64), np.empty(STRIP, np.int64)  # each member's next term, and behind its last
+    heads = np.full(STRIP, np.iinfo(of_key.dtype).max, of_key.dtype)  # what it has there
     none, run = heads[0], 0
     for number, group in enumerate(groups):
         _begin(counts, starts, group * width, width, at, end)
@@ -214,8 +204,7 @@ def has_runs(graph: Graph, node: Node, stored: Collection[int], width: int) -> b
 
 def lists_of(graph: Graph, node: Node, stored: Collection[int], members: np.ndarray, width: int) -> Lists | None:
     """The terms of some members of a sum; None where they read too little or too much, or are not alike."""
-    lengths = node.offsets[members + 1] - node.offsets[members]
-    terms = ranges(node.offsets[members], lengths)
+    lengths, terms = node.segments.lengths[members], node.segments.entries(members)
     columns = _leaves(graph, node.operands[0].compose(Ids.explicit(terms)).to_array(), stored)
     return None if columns is None or len(columns) < 2 else Lists.of(columns, lengths, width)
 

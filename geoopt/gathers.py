@@ -67,17 +67,6 @@ def copies_of(numbers: np.ndarray | None, fewest: int, most: int, counts: np.nda
     return out
 
 
-def lengths_of(offsets: np.ndarray) -> np.ndarray:
-    """The lengths of segments with some offsets (k + 1,) -> (k,), in so few bytes that twice the longest fits."""
-    if len(offsets) < FEW:
-        lengths = np.diff(offsets)
-        return lengths.astype(np.min_scalar_type(-2 * int(lengths.max(initial=0)) - 1))
-    longest = max(divided(len(offsets) - 1, lambda begin, end: _longest(offsets[begin : end + 1])))
-    out = np.empty(len(offsets) - 1, np.min_scalar_type(-2 * longest - 1))
-    divided(len(out), lambda begin, end: _subtract(offsets[begin : end + 1], out[begin:end]))
-    return out
-
-
 def has_repeats(places: np.ndarray) -> bool:
     """Whether a number is among some integers (k,) twice; fast where they are dense."""
     if places.size < FEW:
@@ -111,20 +100,6 @@ def _find_copies(fewest, most, counts, among, slots, seen, out):
                 column = slots[number] if len(slots) else number
                 for copy in range(counts[number], most):
                     out[copy, column] = out[counts[number] - 1, column]
-
-
-@numba.njit(cache=True, nogil=True)
-def _longest(offsets):
-    longest = 0
-    for k in range(len(offsets) - 1):
-        longest = max(longest, offsets[k + 1] - offsets[k])
-    return longest
-
-
-@numba.njit(cache=True, nogil=True)
-def _subtract(offsets, out):
-    for k in range(len(out)):
-        out[k] = offsets[k + 1] - offsets[k]
 
 
 @numba.njit(cache=True, nogil=True)

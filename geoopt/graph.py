@@ -1,8 +1,8 @@
 """The expression graph: long nodes, each a run of scalars made by one operation.
 
 Besides the rows of `ops.OPS` and `block_ops.BLOCK_OPS` five operations exist only here: ``variable`` (an argument of
-the program), ``constant`` (numbers known while tracing), ``segment_sum`` (sums of consecutive operands, with CSR
-offsets), ``join`` (its operand, which comes from several nodes) and, until `lift` has run, ``scalars`` (a tape of
+the program), ``constant`` (numbers known while tracing), ``segment_sum`` (sums of consecutive
+operands), ``join`` (its operand, which comes from several nodes) and, until `lift` has run, ``scalars`` (a tape of
 numbers made one by one).
 """
 
@@ -11,18 +11,17 @@ from __future__ import annotations
 import bisect
 from array import array
 from dataclasses import dataclass, field
-from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from .block_ops import BLOCK_OPS
 from .errors import InternalError
-from .gathers import lengths_of
 from .hashing import content
 from .ids import Ids
 from .ops import OPS
 from .owners import owner_counts, owners
+from .segments import Segments
 from .tape import Tape
 
 _NOTHING = np.zeros(0, np.int32)
@@ -38,8 +37,7 @@ class Node:
     shape: tuple[int, ...]
     first: int
     values: np.ndarray = field(default_factory=lambda: _NOTHING)  # of a constant
-    # of a segment sum: segment s reads operands[0][offsets[s]:offsets[s+1]]
-    offsets: np.ndarray = field(default_factory=lambda: _NOTHING)
+    segments: Segments = field(default_factory=lambda: Segments(_NOTHING, _NOTHING))  # of a segment sum's operand
     name: str = ""  # of a variable
     tape: Tape | None = None  # of scalars made one by one
 
@@ -67,16 +65,6 @@ class Node:
     @property
     def ids(self) -> Ids:
         return Ids.contiguous(self.first, self.shape)
-
-    @property
-    def segments(self) -> np.ndarray:
-        """Of a segment sum, the segment of each of its operand's entries."""
-        return np.repeat(np.arange(self.size, dtype=self.offsets.dtype), self.lengths)
-
-    @cached_property
-    def lengths(self) -> np.ndarray:
-        """Of a segment sum, the number of terms of each segment, in few bytes."""
-        return lengths_of(self.offsets)
 
     def places_in(self, ids: np.ndarray) -> np.ndarray:
         """Where some ids (k,) are scalars of this node."""
@@ -157,10 +145,9 @@ class Graph:
         """An operation of `BLOCK_OPS` on elements of which each lane is a column (m,): a node (m, lanes)."""
         return self._append((op, *(o.key for o in lanes)), op, lanes, (*lanes[0].shape, len(lanes)))
 
-    def segment_sum(self, summands: Ids, offsets: np.ndarray) -> Node:
-        offsets = offsets.astype(np.int32 if summands.size < 2**31 else np.int64, copy=False)
-        key = ("segment_sum", summands.key, content(offsets))
-        return self._append(key, "segment_sum", (summands,), (len(offsets) - 1,), offsets=offsets)
+    def segment_sum(self, summands: Ids, segments: Segments) -> Node:
+        key = ("segment_sum", summands.key, segments.key)
+        return self._append(key, "segment_sum", (summands,), (len(segments),), segments=segments)
 
     def join(self, view: Ids) -> Node:
         return self._append(("join", view.key), "join", (view,), view.shape)

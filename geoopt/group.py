@@ -352,5 +352,5 @@ def _terms(cut: Cut, node: Node) -> set[Shared]:
     """Equal for sums of the same elements of a node, term by term: they share what these read."""
     terms = node.operands[0].to_array()
     of_node = [(t, terms[t.places_in(terms)]) for t in cut.graph.nodes_of(node.operands[0])]
-    offsets = content(node.offsets)
-    return {("terms", t.index, offsets, content((ids - t.first) // t.lanes)) for t, ids in of_node}
+    where = node.segments.key
+    return {("terms", t.index, where, content((ids - t.first) // t.lanes)) for t, ids in of_node}

@@ -26,6 +26,7 @@ from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf, Loop
 from .layout import Place
 from .ops import OPS
+from .segments import Segments, first_of
 from .template import Expression, Template
 
 # a visit asks for the expressions of other columns and is sent them, so that depth costs no recursion
@@ -211,10 +212,10 @@ class _Walk:
             total = self.template.make("add", (total, p))
         return total
 
-    def _looped(self, node: Node, starts: np.ndarray, positions: Ids, loop: int | None) -> Visit:
+    def _looped(self, node: Node, segments: Segments, positions: Ids, loop: int | None) -> Visit:
         if loop is not None:
             raise InternalError("harvest", "a loop inside a loop; decompose should have stored the inner sum")
-        number = self._loop(Loop(starts, node.index in self.groups.cut.runs))
+        number = self._loop(Loop(segments, node.index in self.groups.cut.runs))
         body = yield node.operands[0].compose(positions), number
         self._stream(node, body, positions, number)
         return self.template.make("sum", (body,), number)
@@ -222,7 +223,7 @@ class _Walk:
     def _loop(self, new: Loop) -> int:
         """The number of a loop; sums with equally many terms in every member are one loop, and share what they read."""
         for number, loop in enumerate(self.loops):
-            if loop.has_runs == new.has_runs and np.array_equal(loop.offsets, new.offsets):
+            if loop.has_runs == new.has_runs and np.array_equal(loop.segments.lengths, new.segments.lengths):
                 return number
         self.loops.append(new)
         return len(self.loops) - 1
@@ -251,23 +252,23 @@ class _Terms:
     chosen: np.ndarray | None
     counts: np.ndarray
 
-    def listed(self) -> tuple[np.ndarray, Ids]:
-        """Where each member's terms start, and the positions of all."""
-        offsets = self.node.offsets
+    def listed(self) -> tuple[Segments, Ids]:
+        """Each member's terms, and the positions of all."""
+        own = self.node.segments
         if self.chosen is None and self.local.size == self.node.size and self.local.is_contiguous():
-            return offsets, Ids.contiguous(0, (int(offsets[-1]),))
-        segments = self.local.to_array()
-        starts = np.zeros(len(segments) + 1, offsets.dtype)
-        np.cumsum(taken(self.counts, segments), dtype=starts.dtype, out=starts[1:])
-        positions = np.empty(starts[-1], offsets.dtype)
-        chosen = np.ones(1, bool) if self.chosen is None else self.chosen
-        divided(len(segments), lambda i, j: _list(offsets, segments, chosen, starts, i, j, positions), len(positions))
-        return starts, Ids.explicit(positions).canonical()
+            return own, Ids.contiguous(0, (own.total,))
+        sums = self.local.to_array()
+        found = Segments.of_lengths(taken(self.counts, sums))
+        if self.chosen is None:
+            return found, Ids.explicit(own.entries(sums)).canonical()
+        positions, parts = np.empty(found.total, own.starts.dtype), (own.lengths, own.starts, sums, self.chosen)
+        divided(len(sums), lambda i, j: _list(*parts, found.offsets(i, j), i, j, positions), len(positions))
+        return found, Ids.explicit(positions).canonical()
 
     def unrolled(self, count: int) -> list[Ids]:
         """A column for each of ``count`` terms, which every member has."""
         if self.chosen is None:
-            first = taken(self.node.offsets, self.local.to_array())
+            first = self.node.segments.firsts(self.local.to_array())
             return [Ids.explicit(first + first.dtype.type(t)).canonical() for t in range(count)]
         _, positions = self.listed()
         each = positions.to_array().reshape(-1, count)
@@ -275,11 +276,11 @@ class _Terms:
 
 
 @numba.njit(cache=True, nogil=True)
-def _list(offsets, segments, chosen, starts, begin, end, out):
-    """The chosen terms of some members' sums. chosen : of one entry if all are alike"""
+def _list(lengths, starts, sums, chosen, places, begin, end, out):
+    """The chosen terms of the sums of members begin to end - 1. places : where those of each go"""
     for member in range(begin, end):
-        at = starts[member]
-        for term in range(offsets[segments[member]], offsets[segments[member] + 1]):
-            if chosen[term if len(chosen) > 1 else 0]:
+        at, first = places[member - begin], first_of(lengths, starts, sums[member])
+        for term in range(first, first + lengths[sums[member]]):
+            if chosen[term]:
                 out[at] = term
                 at += 1

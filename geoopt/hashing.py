@@ -132,11 +132,13 @@ def add_hashes(keys, ids, salt):
 
 
 @numba.njit(cache=True, nogil=True)
-def add_segment_hashes(keys, ids, offsets):
-    """keys[s] += the sum of hash(ids[j]) over segment s."""
-    for s in range(len(offsets) - 1):
-        for j in range(offsets[s], offsets[s + 1]):
+def add_segment_hashes(keys, ids, lengths):
+    """keys[s] += the sum of hash(ids[j]) over segment s; one follows another."""
+    j = 0
+    for s in range(len(lengths)):
+        for _ in range(lengths[s]):
             keys[s] += scrambled(np.uint64(ids[j]) + np.uint64(1))
+            j += 1
 
 
 @numba.njit(cache=True, nogil=True)

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from .gathers import lengths_of
 from .ids import Ids
 from .layout import Layout, Place
 from .options import Options
+from .segments import Segments
 from .template import Expression, Template, listing
 
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A sum inside a template. ``offsets`` (size + 1,): the terms of member i are offsets[i]..offsets[i+1].
+    """A sum inside a template.
 
+    segments : the terms of each member
     has_runs : whether terms of neighbouring members are worth reading together, see `expansion`
     """
 
-    offsets: np.ndarray
+    segments: Segments
     has_runs: bool = False
-
-    @cached_property
-    def counts(self) -> np.ndarray:
-        """The number of terms of each member, in few bytes."""
-        return lengths_of(self.offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +79,7 @@ class Kernels:
         """Every leaf has one entry per member or per term."""
         for k in self.kernels:
             for leaf in k.leaves:
-                expected = k.size if leaf.loop is None else int(k.loops[leaf.loop].offsets[-1])
+                expected = k.size if leaf.loop is None else k.loops[leaf.loop].segments.total
                 entries = leaf.ids.size if leaf.ids is not None else leaf.constants.size  # type: ignore[union-attr]
                 if entries != expected:
                     from .errors import InternalError

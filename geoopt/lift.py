@@ -22,6 +22,7 @@ from .lift_tape import Joined
 from .ops import OPS
 from .rebuild import Rebuild
 from .references import reachable
+from .segments import Segments
 
 
 def lift(traced: Traced) -> Traced:
@@ -87,7 +88,7 @@ class _Lifted(Rebuild):
             members = np.arange(lane, len(run.members), shape[1])
             offsets = np.append(0, np.cumsum(lengths[members]))
             picked = np.repeat(run.starts[members] - offsets[:-1], lengths[members]) + np.arange(offsets[-1])
-            node = self.graph.segment_sum(Ids.spaced(terms[picked]), offsets)
+            node = self.graph.segment_sum(Ids.spaced(terms[picked]), Segments.of_lengths(lengths[members]))
             if is_negative:
                 node = self.graph.apply("negative", (node.ids,))
             self.of_tape[run.members[members]] = node.first + np.arange(len(members))

@@ -18,6 +18,7 @@ from .ids import Ids
 from .patterns import sorting
 from .rebuild import Rebuild
 from .references import reachable
+from .segments import Segments
 from .terms import expanded
 
 SAMPLE = 64  # sums that are looked at before all are
@@ -62,14 +63,14 @@ class _Flat(Rebuild):
         low, high = np.sort(pairs, axis=0)
         _, first = np.unique(low * self.old.size + high, return_index=True)
         distinct = {s.index: s for s in sums}.values()
-        counts = [np.diff(s.offsets)[ids - s.first] for s, ids in zip(sums, pairs, strict=True)]
+        counts = [s.segments.lengths[ids - s.first] for s, ids in zip(sums, pairs, strict=True)]
         if sum(int(c[first].sum()) for c in counts) > sum(s.operands[0].size for s in distinct):
             return None  # terms would be added up several times
         ids, segments = pairs.T.ravel(), np.repeat(np.arange(node.size), 2)
         for inner in distinct:
             ids, segments = expanded(inner, ids, segments)
         order, offsets = sorting(segments, node.size)
-        return self.graph.segment_sum(Ids.spaced(self.moved_ids(ids[order])), offsets)
+        return self.graph.segment_sum(Ids.spaced(self.moved_ids(ids[order])), Segments.between(offsets))
 
 
 class _Local(Rebuild):
@@ -84,7 +85,7 @@ class _Local(Rebuild):
             return None
         targets = self.old.nodes_of(node.operands[0])
         element, lane = _elements(targets, node.operands[0].to_array())
-        segment = node.segments
+        segment = node.segments.of_entries
         order, _ = sorting(element, targets[0].shape[0])
         order = order[sorting(segment[order], node.size)[0]]
         starts = _starts(element[order], segment)
@@ -96,7 +97,7 @@ class _Local(Rebuild):
         firsts, steps = np.array([v.offset for v in values]), np.array([v.strides[0] for v in values])
         ids = firsts[kind_of] + steps[kind_of] * element[order[starts]]
         offsets = np.searchsorted(segment[starts], np.arange(node.size + 1))
-        return self.graph.segment_sum(Ids.spaced(ids), offsets)
+        return self.graph.segment_sum(Ids.spaced(ids), Segments.between(offsets))
 
     def _total(self, targets: list[Node], lanes: np.ndarray) -> Ids:
         """The sum of some lanes, for all elements."""
@@ -116,9 +117,10 @@ def _is_repeated(traced: Traced, node: Node) -> bool:
     is_plain = all(t.shape and not t.is_leaf and t.op not in ("segment_sum", "join") for t in targets)
     if not is_plain or len({t.shape[0] for t in targets}) != 1:
         return False
-    some = int(node.offsets[: SAMPLE + 1][-1])
+    offsets = node.segments.offsets(0, SAMPLE)
+    some = int(offsets[-1])
     element, _ = _elements(targets, node.operands[0][:some].to_array())
-    segment = np.searchsorted(node.offsets[: SAMPLE + 1], np.arange(some), side="right")
+    segment = np.searchsorted(offsets, np.arange(some), side="right")
     return np.unique(np.stack([segment, element]), axis=1).shape[1] < some
 
 

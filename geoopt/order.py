@@ -26,8 +26,8 @@ from .gathers import histogram, taken
 from .ids import Ids, id_dtype
 from .kernel import Kernel, Leaf, Loop
 from .layout import Address, Layout
-from .patterns import ranges
 from .plan import ROW_TERMS, STRIP
+from .segments import Segments, ranges
 
 FAR = 1 << 15  # entries; what `compress` can address from the middle of its span
 NEAR = 64  # places by which members may be out of order: in their own order, they write to addresses by arithmetic
@@ -69,11 +69,11 @@ class Times:
             return np.broadcast_to(times[column.offset], column.shape)
         return taken(times, address.entries())
 
-    def advance(self, reached: np.ndarray, address: Address, offsets: np.ndarray) -> None:
-        """Make members' times those of their latest terms, if later. offsets : of each member's terms"""
+    def advance(self, reached: np.ndarray, address: Address, segments: Segments) -> None:
+        """Make members' times those of their latest terms, if later. segments : each member's terms"""
         times, listed = self._table(address.buffer), address.column.to_array()
         for first in range(0, len(reached), PART):  # the entries of all terms are never listed at once
-            some, own = reached[first : first + PART], offsets[first : first + PART + 1]
+            some, own = reached[first : first + PART], segments.offsets(first, first + PART)
             entries, own = address.moved(listed[own[0] : own[-1]]), own - own[0]
             divided(len(some), _advancing(some, times, entries, own), len(entries))
 
@@ -87,7 +87,7 @@ class Times:
 
     def record(self, buffer: int, column: Ids, times: np.ndarray, loop: Loop | None) -> None:
         """Members with these times write these entries, one or as many as they have terms in a loop."""
-        listed = times if loop is None else np.repeat(times, loop.counts)
+        listed = times if loop is None else np.repeat(times, loop.segments.lengths)
         entries = slice(column.offset, column.offset + column.size) if column.is_contiguous() else column.to_array()
         self.stored[buffer - len(self.variables)][entries] = listed
 
@@ -103,13 +103,13 @@ class Times:
 
         Reverse Cuthill–McKee numbers the rows such that those read together are near each other.
         """
-        read: dict[int, list[tuple[Address, np.ndarray | None]]] = {}
+        read: dict[int, list[tuple[Address, Segments | None]]] = {}
         for leaf in _one_per_column(kernel):
             found = address(leaf.ids)  # type: ignore[arg-type]
             buffer = found.buffer
             if found.column.base is not None and self.is_input(buffer) and buffer not in self.reordered:
-                offsets = None if leaf.loop is None else kernel.loops[leaf.loop].offsets
-                read.setdefault(buffer, []).append((found, offsets))
+                segments = None if leaf.loop is None else kernel.loops[leaf.loop].segments
+                read.setdefault(buffer, []).append((found, segments))
         for buffer, columns in read.items():
             count, reads = self.variables[buffer][0], sum(found.column.size for found, _ in columns)
             if not FEW * count <= reads <= MANY * count or not self._is_poor(columns, kernel.size):
@@ -119,27 +119,26 @@ class Times:
             order = _cuthill_mckee(rows, low, count)
             self._inputs[buffer] = np.repeat(order, self._lanes(buffer))
 
-    def _is_poor(self, columns: list[tuple[Address, np.ndarray | None]], size: int) -> bool:
+    def _is_poor(self, columns: list[tuple[Address, Segments | None]], size: int) -> bool:
         """Whether members read rows of one input far apart, as some tell."""
         some = np.unique(np.linspace(0, size - 1, min(size, SAMPLE)).astype(np.int64))
         low, high, _ = self._rows_read(columns, some)
         return bool(np.mean(high - low > POOR * self.variables[columns[0][0].buffer][0]) > FEW)
 
     def _rows_read(
-        self, columns: list[tuple[Address, np.ndarray | None]], members: np.ndarray
+        self, columns: list[tuple[Address, Segments | None]], members: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
         """The lowest and the highest row of an input that members read; the rows of each column, and the offsets of
-        each member's. columns : with the offsets of each member's terms, unless each reads one"""
+        each member's. columns : with each member's terms, unless each reads one"""
         buffer = columns[0][0].buffer
         low, high = np.full(len(members), self.variables[buffer][0]), np.zeros(len(members), np.int64)
         found = []
-        for address, offsets in columns:
+        for address, segments in columns:
             terms, counts = members, np.ones_like(members)
-            if offsets is not None:
-                counts = offsets[members + 1] - offsets[members]
-                terms = ranges(offsets[members], counts)
+            if segments is not None:
+                terms, counts = segments.entries(members), segments.lengths[members]
             rows = address.moved(address.column.compose(Ids.explicit(terms)).to_array()) // self._lanes(buffer)
-            found.append((rows, np.append(0, np.cumsum(counts))))
+            found.append((rows, np.append(0, np.cumsum(counts, dtype=np.int64))))
             _widen(low, high, *found[-1])
         return low, high, found
 
@@ -215,7 +214,7 @@ def _reads(kernel: Kernel, times: Times, address: AddressOf) -> tuple[np.ndarray
         if leaf.loop is None:
             single.append(found)
         else:
-            times.advance(reached, found, kernel.loops[leaf.loop].offsets)
+            times.advance(reached, found, kernel.loops[leaf.loop].segments)
     for first in range(0, kernel.size, PART):  # the entries of all members are never listed at once
         some = slice(first, first + PART)
         parts = [replace(found, column=found.column[some]) for found in single]
@@ -253,7 +252,7 @@ def _has_long_row(kernel: Kernel) -> np.ndarray:
     """Whether a member writes more terms of a loop than a row may have; such members get tasks of their own."""
     is_long = np.zeros(kernel.size, bool)
     for loop in {w.loop for places in kernel.writes for w in places if w.loop is not None}:
-        is_long |= kernel.loops[loop].counts >= ROW_TERMS
+        is_long |= kernel.loops[loop].segments.lengths >= ROW_TERMS
     return is_long
 
 
@@ -274,7 +273,7 @@ def _count_classes(kernel: Kernel) -> np.ndarray:
     """A small number per member, equal where all its loops have equal numbers of terms."""
     classes: np.ndarray | None = None
     for loop in kernel.loops:
-        one = _ranks(loop.counts)
+        one = _ranks(loop.segments.lengths)
         classes = one if classes is None else _ranks(classes.astype(np.int32) * (int(one.max(initial=0)) + 1) + one)
     return np.zeros(kernel.size, np.uint8) if classes is None else classes
 

@@ -18,6 +18,7 @@ from .cores import divided
 from .gathers import count_into
 from .ids import id_dtype
 from .instructions import fetch, popcount
+from .segments import STRIP, Segments, in_few_bytes, length_dtype
 
 SAMPLE = 1000  # rows from which the size of a product is estimated
 LINE = 16  # numbers that a cache fetches together
@@ -43,24 +44,6 @@ class Pattern:
     def tagged(self, tag: np.ndarray) -> Any:
         """A matrix with this pattern and one number per entry."""
         return sp.csr_array((tag, self.indices, self.indptr), shape=self.shape)
-
-
-def ranges(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The integers from each of ``firsts`` on, so many of them, one range after another."""
-    ends = np.cumsum(counts, dtype=id_dtype(int(counts.sum(dtype=np.int64))))
-    out = np.empty(ends[-1] if len(ends) else 0, firsts.dtype)
-    divided(len(ends), lambda begin, end: _fill_ranges(firsts, ends, begin, end, out), len(out))
-    return out
-
-
-@numba.njit(cache=True, nogil=True)
-def _fill_ranges(firsts, ends, begin, end, out):
-    at = ends[begin - 1] if begin else 0
-    for r in range(begin, end):
-        shift = firsts[r] - at
-        for k in range(at, ends[r]):
-            out[k] = k + shift
-        at = ends[r]
 
 
 def sorting(keys: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
@@ -173,9 +156,9 @@ def _fill_union(left_ptr, left_ind, right_ptr, right_ind, begin, end, indptr, in
             a, b = a + has_left, b + has_right
 
 
-def product(left: Pattern, right: Pattern) -> tuple[Pattern, np.ndarray, np.ndarray, np.ndarray]:
+def product(left: Pattern, right: Pattern) -> tuple[Pattern, np.ndarray, np.ndarray, Segments]:
     """The pattern of a product; for each multiplication the positions in both matrices, those of one entry
-    together; and the offsets of the entries."""
+    together; and the multiplications of each entry."""
     shape = (left.shape[0], right.shape[1])
     done = np.append(0, np.cumsum(np.diff(right.indptr)[left.indices], dtype=np.int64))[left.indptr]
     count = int(done[-1])
@@ -184,12 +167,13 @@ def product(left: Pattern, right: Pattern) -> tuple[Pattern, np.ndarray, np.ndar
     indptr = np.zeros(rows + 1, dtype)
     divided(rows, lambda begin, end: _count_product(*operands, begin, end, indptr), count)
     np.cumsum(indptr, out=indptr)
-    indices, offsets = np.empty(indptr[-1], dtype), np.empty(indptr[-1] + 1, dtype)
+    most = int(np.diff(left.indptr).max(initial=0))  # multiplications of an entry
+    indices, lengths = np.empty(indptr[-1], dtype), np.empty(indptr[-1], length_dtype(most))
+    starts = np.full(-(-len(lengths) // STRIP) + 1, count, dtype)
     from_left, from_right = np.empty(count, dtype), np.empty(count, dtype)
-    found = indptr, indices, offsets, from_left, from_right
+    found = indptr, indices, lengths, starts, from_left, from_right
     divided(rows, lambda begin, end: _fill_product(*operands, begin, end, done, *found), count)
-    offsets[-1] = count
-    return Pattern(shape, indptr, indices), from_left, from_right, offsets
+    return Pattern(shape, indptr, indices), from_left, from_right, Segments(in_few_bytes(lengths), starts)
 
 
 def multiplications(left: Pattern, right: Pattern) -> int:
@@ -228,8 +212,9 @@ def _count_product(left_ptr, left_ind, right_ptr, right_ind, columns, begin, end
 
 @numba.njit(cache=True, nogil=True)
 def _fill_product(
-    left_ptr, left_ind, right_ptr, right_ind, columns, begin, end, done, indptr, indices, offsets, from_left, from_right
-):
+    left_ptr, left_ind, right_ptr, right_ind, columns, begin, end,
+    done, indptr, indices, lengths, starts, from_left, from_right,
+):  # fmt: skip
     """Row by row: the columns that occur, sorted, how often each does, and then every multiplication in its place.
 
     begin, end : the rows;  done : how many multiplications there are before each row
@@ -254,9 +239,11 @@ def _fill_product(
                 k += 1
         place[0], k = done[i], 0
         for t in range(len(found)):
+            lengths[indptr[i] + t] = place[t + 1]
             place[t + 1] += place[t]
-            offsets[indptr[i] + t] = place[t]
             bits[found[t] >> 6] = 0
+        for first_of_strip in range(-(-indptr[i] // STRIP) * STRIP, indptr[i + 1], STRIP):
+            starts[first_of_strip // STRIP] = place[first_of_strip - indptr[i]]
         for a in range(left_ptr[i], left_ptr[i + 1]):
             for b in range(right_ptr[left_ind[a]], right_ptr[left_ind[a] + 1]):
                 at = place[entry[k]]

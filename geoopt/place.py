@@ -19,8 +19,8 @@ from .ids import Ids
 from .kernel import Kernel, Kernels, Leaf
 from .layout import Address, Place
 from .order import AddressOf, Order, Times, member_order
-from .plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, STRIP, Access, Plan, PlannedKernel, PlannedLoop, whole_strips
-from .strips import Strips, unsigned
+from .plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, Access, Plan, PlannedKernel, PlannedLoop, whole_strips
+from .strips import Strips
 from .tables import Tables
 
 TASK_MEMBERS = 1024  # the most members of one task: what they read and write fits the cache
@@ -96,15 +96,14 @@ class _PlacedKernel:
         """Lays out the terms of a sum."""
         loop = self.kernel.loops[number]
         if loop.has_runs:
-            starts, counts = np.append(loop.offsets[:-1:STRIP], loop.offsets[-1:]), unsigned(loop.counts)
-            tables = self.tables.number(starts), self.tables.number(counts)
-            return PlannedLoop(*tables, int(loop.offsets[-1]), is_by_member=True)
+            tables = self.tables.number(loop.segments.starts), self.tables.number(loop.segments.counts)
+            return PlannedLoop(*tables, loop.segments.total, is_by_member=True)
         strips = self._strips[number] = Strips(loop, self.order)
         differ = None
         if strips.differ:
             members = self.order.members
             differ = self.tables.number(strips.counts if members is None else taken(strips.counts, members))
-        return PlannedLoop(self.tables.number(strips.starts), differ, int(loop.offsets[-1]))
+        return PlannedLoop(self.tables.number(strips.starts), differ, loop.segments.total)
 
     def _read(self, leaf: Leaf) -> Access:
         if leaf.ids is None:
@@ -156,4 +155,4 @@ def _constants_of_sums(kernel: Kernel) -> list[tuple[int, int]]:
     if writes_terms or kernel.has_runs:
         return []
     read = [(leaf.constants, kernel.loops[leaf.loop]) for leaf in kernel.leaves if leaf.loop is not None]
-    return [(content(constants), content(loop.offsets)) for constants, loop in read if constants is not None]
+    return [(content(constants), loop.segments.key) for constants, loop in read if constants is not None]

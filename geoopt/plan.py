@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .segments import STRIP
 from .template import Expression, bottom_up, evaluate_template, listing
 
 KERNEL, BEGIN, END, COLUMN, FIRST_STRIP, SHIFT, APART, FIELDS = range(8)  # columns of the table of tasks
-STRIP = 16  # members whose terms lie together in the columns of a loop: no vector is wider
 ROW_TERMS = 8  # the most entries of a row
 WRITES = {0: "=", 1: "+=", -1: "-="}  # by how often a write adds its value
 JOINT_SUMS = 12  # the most sums of one loop, so that their totals stay in registers

@@ -37,7 +37,7 @@ class Rebuild:
             return
         operands = tuple(self.moved(o) for o in node.operands)
         if node.op == "segment_sum":
-            self.keep(node, self.graph.segment_sum(operands[0], node.offsets))
+            self.keep(node, self.graph.segment_sum(operands[0], node.segments))
         elif node.op == "join":
             self.keep(node, self.graph.join(operands[0]))
         elif node.op in BLOCK_OPS:

@@ -18,11 +18,12 @@ from dataclasses import replace
 import numpy as np
 
 from .cursors import cursors_of
-from .expansion import WIDEST, Lists, Runs
+from .expansion import Lists, Runs
 from .ids import id_dtype
 from .parts import Part, Split
 from .plan import BEGIN, END, FIRST_STRIP, Access, Plan, PlannedCursors, PlannedKernel, PlannedLoop, whole_strips
 from .schedule import Schedule
+from .segments import STRIP
 from .tables import Tables
 from .template import bottom_up
 
@@ -105,7 +106,7 @@ def _may_have_cursors(kernel: PlannedKernel, number: int) -> bool:
 def _are_short(lists: Lists, some: Runs) -> bool:
     """Whether cursors are better than runs, as a sample of these tells."""
     per_run = np.bitwise_count(some.masks).sum() / max(len(some.masks), 1)
-    places = np.maximum.reduceat(lists.counts, np.arange(0, len(lists.counts), WIDEST)).sum(dtype=np.int64) * WIDEST
+    places = np.maximum.reduceat(lists.counts, np.arange(0, len(lists.counts), STRIP)).sum(dtype=np.int64) * STRIP
     padding = places / max(len(lists.columns[0]), 1)
     return bool(per_run <= SHORT and per_run * padding <= PADDED)
 

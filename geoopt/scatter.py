@@ -16,8 +16,9 @@ import numpy as np
 from .gathers import count_into, taken
 from .graph import Graph, Node, Traced
 from .mirrors import align
-from .patterns import ranges, sorting
+from .patterns import sorting
 from .references import Reference, reachable
+from .segments import ranges
 
 LINEAR = {"add": (1, 1), "subtract": (1, -1), "negative": (-1,)}  # signs of the operands
 
@@ -212,7 +213,7 @@ class _Sums:
         if (flow.signs != flow.signs[0]).any():
             return None
         terms = node.operands[0].to_array()
-        segments, found = node.segments, {}
+        segments, found = node.segments.of_entries, {}
         elements = self.targets_of[node.index].values()
         for element in elements:
             mine, of = terms, segments

@@ -24,6 +24,7 @@ from functools import cached_property
 import numba
 import numpy as np
 
+from .cores import divided
 from .errors import InternalError
 from .plan import KERNEL, STRIP, Plan, PlannedKernel
 from .writers import Writers, entries
@@ -135,17 +136,16 @@ class _Sweep:
         written = [a for a in kernel.reads if len(self.plan.variable_sizes) <= a.buffer <= self.plan.workspace]
         sources = {access: writers.sources(access, mine) for access in dict.fromkeys([*written, *kernel.added])}
         self.needs += [s for a, s in sources.items() if a.buffer == self.plan.workspace]
-        late = [s for s in sources.values() if not (self.phase[s[2]] == PRELUDE).all()]
+        found = [(busy, *self._extents(start, writer)) for busy, start, writer in sources.values()]
+        late = [(busy, *extents) for busy, *extents in found if extents[2].max(initial=PRELUDE) > PRELUDE]
         if not late and kernel.size <= STRIP and not any(a.buffer in self.added_to for a in kernel.accesses()):
             self.phase[mine] = PRELUDE
             return
         when = self.when[mine]
         self.first[mine], self.last[mine] = (1.0, 0.0) if late else (when, when)
         step, waits = np.full(len(self.phase), kernel.level), np.zeros(len(self.phase), bool)
-        for busy, start, writer in late:
-            self.last[busy] = np.maximum(self.last[busy], np.maximum.reduceat(self.last[writer], start))
-            self.first[busy] = np.minimum(self.first[busy], np.minimum.reduceat(self.first[writer], start))
-            after = np.maximum.reduceat(self.phase[writer], start)
+        for busy, first, last, after in late:
+            self.first[busy], self.last[busy] = np.minimum(self.first[busy], first), np.maximum(self.last[busy], last)
             waits[busy] |= after > LOCAL
             step[busy] = np.maximum(step[busy], np.where(after > LOCAL, (after - LATER) // TURNS + 1, 0))
         self.last[mine] = np.maximum(self.first[mine], self.last[mine])
@@ -153,6 +153,18 @@ class _Sweep:
             self.first[mine], self.last[mine] = (times[mine] for times in self._meetings)
             waits[mine] = True  # for all that writes
         self._place(kernel, mine, step[mine], waits[mine])
+
+    def _extents(self, start: np.ndarray, writer: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of groups of tasks, none of them empty: the first and the last time, and the latest phase. start : of each
+        group in ``writer``"""
+        ends, found = np.append(start[1:], len(writer)), (np.empty(len(start)), np.empty(len(start)))
+        phase, of_tasks = np.empty(len(start), self.phase.dtype), (self.first, self.last, self.phase)
+        divided(
+            len(start),
+            lambda i, j: _bound(start[i:j], ends[i:j], writer, *of_tasks, *(out[i:j] for out in (*found, phase))),
+            len(writer),
+        )
+        return *found, phase
 
     @property
     def ready(self) -> np.ndarray:
@@ -257,6 +269,19 @@ def _even(work: np.ndarray, chain: np.ndarray, workers: int) -> np.ndarray:
     total = np.concatenate([[0.0], np.cumsum(work)])
     inner = np.searchsorted(total[starts], total[-1] * np.arange(1, workers) / workers)
     return np.concatenate([[0], np.append(starts, len(work))[inner], [len(work)]])
+
+
+@numba.njit(cache=True, nogil=True)
+def _bound(begin, end, tasks, first, last, phase, lowest, highest, latest):
+    """The lowest ``first``, the highest ``last`` and the latest ``phase`` of each group of tasks."""
+    for group in range(len(begin)):
+        task = tasks[begin[group]]
+        lowest[group], highest[group], latest[group] = first[task], last[task], phase[task]
+        for k in range(begin[group] + 1, end[group]):
+            task = tasks[k]
+            lowest[group] = min(lowest[group], first[task])
+            highest[group] = max(highest[group], last[task])
+            latest[group] = max(latest[group], phase[task])
 
 
 @numba.njit(cache=True, nogil=True)

@@ -242,9 +242,9 @@ def multiplied(factors: tuple[SparseMatrix, ...]) -> SparseMatrix:
         return factors[0]
     cut = _best_cut([f.pattern for f in factors]) if len(factors) > 2 else 1
     left, right = multiplied(factors[:cut]), multiplied(factors[cut:])
-    pattern, from_left, from_right, offsets = product(left.pattern, right.pattern)
+    pattern, from_left, from_right, segments = product(left.pattern, right.pattern)
     terms = left.data.listed(from_left) * right.data.listed(from_right)
-    return SparseMatrix(pattern, segment_sum(terms, offsets) if pattern.nnz < len(from_left) else terms)
+    return SparseMatrix(pattern, segment_sum(terms, segments) if pattern.nnz < len(from_left) else terms)
 
 
 def _best_cut(patterns: list[Pattern]) -> int:

@@ -67,7 +67,7 @@ def with_terms_in_order(traced: Traced, found: dict[int, Stream]) -> tuple[Trace
     nodes = list(graph.nodes)
     for index, stream in found.items():
         node = nodes[index]
-        order = np.lexsort((stream.entries, node.segments))
+        order = np.lexsort((stream.entries, node.segments.of_entries))
         if (order[1:] < order[:-1]).any():
             terms = node.operands[0].to_array()[order]
             nodes[index] = replace(node, operands=(Ids.spaced(terms),))

@@ -14,6 +14,7 @@ from .ids import Ids, id_dtype
 from .kernel import Loop
 from .order import Order
 from .plan import STRIP, whole_strips
+from .segments import first_of
 
 
 class Strips:
@@ -21,12 +22,12 @@ class Strips:
     differ : whether members of one strip differ"""
 
     def __init__(self, loop: Loop, order: Order):
-        self.counts = unsigned(loop.counts)
+        self.counts = loop.segments.counts
         lengths = order.end - order.begin
         padded = int(whole_strips(lengths).sum()) * STRIP
-        self._first, self._counts = np.empty(padded, loop.offsets.dtype), np.empty(padded, self.counts.dtype)
-        members = np.zeros(0, np.int32) if order.members is None else order.members
-        _pad(members, order.begin, lengths, loop.offsets, self._first, self._counts)
+        starts, members = loop.segments.starts, np.zeros(0, np.int32) if order.members is None else order.members
+        self._first, self._counts = np.empty(padded, starts.dtype), np.empty(padded, self.counts.dtype)
+        _pad(members, order.begin, lengths, self.counts, starts, self._first, self._counts)
         by_strip = self._counts.reshape(-1, STRIP)
         longest = by_strip.max(axis=1, initial=0)
         self.starts = np.concatenate([[0], np.cumsum(longest, dtype=np.int64) * STRIP])
@@ -52,16 +53,11 @@ class Strips:
         return out
 
 
-def unsigned(counts: np.ndarray) -> np.ndarray:
-    """The same numbers, none of them negative, as kernels read them."""
-    return counts.view(f"u{counts.itemsize}")
-
-
 @numba.njit(cache=True, nogil=True)
-def _pad(members, begin, lengths, offsets, first, counts):
+def _pad(members, begin, lengths, of_members, starts, first, counts):
     """The first terms and the counts of the members of every task, its last strip filled up with its last member.
 
-    members : empty if they come in their own order
+    members : empty if they come in their own order;  of_members, starts : see `Segments`
     """
     at = 0
     for task in range(len(begin)):
@@ -69,7 +65,7 @@ def _pad(members, begin, lengths, offsets, first, counts):
             member = begin[task] + min(k, lengths[task] - 1)
             if len(members):
                 member = members[member]
-            first[at], counts[at] = offsets[member], offsets[member + 1] - offsets[member]
+            first[at], counts[at] = first_of(of_members, starts, member), of_members[member]
             at += 1
 
 

@@ -129,9 +129,9 @@ class Structure:
         """The distinct structures among a sum's terms, and how many of each every segment has."""
         if terms.size <= 1:
             kinds = terms.reshape(-1) if terms.size else np.array([digest("load")])
-            return kinds, [node.lengths]
+            return kinds, [node.segments.lengths]
         kinds, kind_of = np.unique(terms, return_inverse=True)
-        segment = node.segments
+        segment = node.segments.of_entries
         counts = [np.bincount(segment[kind_of == k], minlength=node.size) for k in range(len(kinds))]
         return kinds, counts
 

@@ -7,20 +7,23 @@ import numpy as np
 from .arithmetic import apply, as_symbolic, reject_comparison
 from .graph import Node
 from .ids import Ids
+from .segments import Segments
 from .symbolic import Symbolic
 
 UNROLLED_SUM = 16  # sums over at most this many entries of a fixed axis become chains of additions
 LANES_OF_LONG_SUM = 1024  # partial sums of a reduction over many elements; fixed, so that its bits are too
 
 
-def segment_sum(values: Symbolic, offsets: np.ndarray) -> Symbolic:
+def segment_sum(values: Symbolic, segments: np.ndarray | Segments) -> Symbolic:
     """Sums of consecutive entries: ``out[s] = values[offsets[s]:offsets[s + 1]].sum()``.
 
-    values : (k,);  offsets : (n + 1,) integers, non-decreasing, from 0 to k.
+    values : (k,);  segments : or their offsets (n + 1,), integers, non-decreasing, from 0 to k.
     Returns (n,). An empty segment is 0.
     """
     reject_comparison(values, "a sum")
-    node: Node = values.graph.segment_sum(values.ids, np.asarray(offsets))
+    if not isinstance(segments, Segments):
+        segments = Segments.between(np.asarray(segments))
+    node: Node = values.graph.segment_sum(values.ids, segments)
     return Symbolic(values.graph, node.ids)
 
 

@@ -7,7 +7,6 @@ import numpy as np
 from .coordinates import is_sorted
 from .graph import Graph, Node
 from .ids import Ids
-from .patterns import ranges
 
 
 def flat_terms(graph: Graph, node: Node) -> tuple[Ids, np.ndarray]:
@@ -16,7 +15,7 @@ def flat_terms(graph: Graph, node: Node) -> tuple[Ids, np.ndarray]:
     A sum over a mesh is made in two levels, in a fixed order. A derivative does not care, and sees one sum.
     """
     view = node.operands[0]
-    segments = node.segments
+    segments = node.segments.of_entries
     inner = _sums(graph, view)
     if not inner:
         return view, segments
@@ -37,11 +36,10 @@ def _sums(graph: Graph, view: Ids) -> list[Node]:
 
 def expanded(inner: Node, ids: np.ndarray, segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Terms with those that belong to one sum replaced by its terms."""
-    terms, offsets = inner.operands[0], inner.offsets
+    terms, own = inner.operands[0], inner.segments
     if len(ids) == inner.size and np.array_equal(ids, np.arange(inner.first, inner.end)):  # all of them, as they come
-        return terms.to_array(np.int64).ravel(), np.repeat(segments, np.diff(offsets))
+        return terms.to_array(np.int64).ravel(), np.repeat(segments, own.lengths)
     hit = (ids >= inner.first) & (ids < inner.end)
     at = ids[hit] - inner.first
-    lengths = np.diff(offsets)[at]
-    listed = terms.to_array(np.int64).ravel()[ranges(offsets[at], lengths)]
-    return np.concatenate([ids[~hit], listed]), np.concatenate([segments[~hit], np.repeat(segments[hit], lengths)])
+    listed, of_listed = terms.to_array(np.int64).ravel()[own.entries(at)], np.repeat(segments[hit], own.lengths[at])
+    return np.concatenate([ids[~hit], listed]), np.concatenate([segments[~hit], of_listed])

@@ -131,8 +131,7 @@ def _entries(layout: Layout, leaf: Leaf, kernel: Kernel) -> list[str]:
         if leaf.loop is None:
             at = np.array([member])
         else:
-            offsets = kernel.loops[leaf.loop].offsets
-            at = np.arange(offsets[member], offsets[member + 1])
+            at = np.arange(*kernel.loops[leaf.loop].segments.offsets(member, member + 1))
         if leaf.ids is None:
             assert leaf.constants is not None
             texts = [f"{v:g}" for v in leaf.constants[at[:MEMBERS]]]

@@ -8,6 +8,8 @@ import numpy as np
 from .cores import divided
 from .plan import Access, Plan
 
+FEW = 1 << 14  # tasks for which there is room at first
+
 
 class Writers:
     """Filled kernel by kernel, in the order of levels. Tasks are rows of ``plan.tasks``."""
@@ -46,10 +48,12 @@ def _writers(task_of, tasks, table, offset, stride, begin, end):
 
     table : of the places, to which ``offset`` is added, or empty: place k is ``offset + stride * k``
     """
-    counts, found, count = np.zeros(len(begin), np.int64), np.empty((end - begin).sum(), np.int32), 0
+    counts, found, count = np.zeros(len(begin), np.int64), np.empty(FEW, np.int32), 0
     seen = np.full(tasks, -1, np.int32)
     for run in range(len(begin)):
-        before = count
+        before, room = count, count + end[run] - begin[run]
+        if room > len(found):
+            found = np.append(found, np.empty(room, np.int32))
         for k in range(begin[run], end[run]):
             writer = task_of[offset + (table[k] if len(table) else stride * k)]
             if seen[writer] != run:

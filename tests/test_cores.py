@@ -81,12 +81,12 @@ def test_patterns_do_not_depend_on_it(number):
     generator = np.random.default_rng(4)
     A, B = (sp.random_array((301, 301), density=0.03, format="csr", rng=generator) for _ in range(2))
     left, right = (Pattern(M.shape, M.indptr, M.indices) for M in (A, B))
-    pattern, from_left, from_right, offsets = product(left, right)
+    pattern, from_left, from_right, segments = product(left, right)
     C = A @ B
     C.sort_indices()
     np.testing.assert_array_equal(pattern.indptr, C.indptr)
     np.testing.assert_array_equal(pattern.indices, C.indices)
-    np.testing.assert_allclose(np.add.reduceat(A.data[from_left] * B.data[from_right], offsets[:-1]), C.data)
+    np.testing.assert_allclose(np.add.reduceat(A.data[from_left] * B.data[from_right], segments.offsets()[:-1]), C.data)
 
     rows, cols = generator.integers(0, 50, (2, 3000))
     found = from_coordinates(rows, cols, (50, 50))
@@ -105,9 +105,9 @@ def test_patterns_do_not_depend_on_it(number):
 def test_runs_do_not_depend_on_it(number):
     generator = np.random.default_rng(5)
     A, B = (sp.random_array((320, 320), density=0.05, format="csr", rng=generator) for _ in range(2))
-    _, left, right, offsets = product(*(Pattern(M.shape, M.indptr, M.indices) for M in (A, B)))
-    members = (len(offsets) - 1) // 16 * 16
-    offsets = offsets[: members + 1]
+    _, left, right, segments = product(*(Pattern(M.shape, M.indptr, M.indices) for M in (A, B)))
+    members = len(segments) // 16 * 16
+    offsets = segments.offsets(0, members)
     columns = [left[: offsets[-1]], right[: offsets[-1]]]
     all_at_once = runs_of(columns, np.diff(offsets), 16, (4,))
     halves = offsets[: members // 32 * 16 + 1], offsets[members // 32 * 16 :]

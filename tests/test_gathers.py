@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geoopt.gathers import FEW, SPARSE, copies_of, has_repeats, lengths_of, listed, taken
+from geoopt.gathers import FEW, SPARSE, copies_of, has_repeats, listed, taken
 from geoopt.owners import owner_counts, owners, shifted
 
 COUNTS = (0, 1, 50, FEW, 3 * FEW)
@@ -57,16 +57,6 @@ def test_owners_are_those_of_a_search(seed, runs, many):
     np.testing.assert_array_equal(owner_counts(firsts, ids), np.bincount(want, minlength=runs))
     shifts = generator.integers(0, 1000, runs)
     np.testing.assert_array_equal(shifted(firsts, shifts, ids, np.int32), ids + shifts[want])
-
-
-@pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize(("longest", "dtype"), [(63, np.int8), (64, np.int16), (40_000, np.int32)])
-def test_lengths_take_few_bytes(count, longest, dtype):
-    lengths = np.random.default_rng(count).integers(0, longest + 1, count)
-    lengths[:1] = longest
-    got = lengths_of(np.append(0, np.cumsum(lengths)).astype(np.int32))
-    assert got.dtype == (dtype if count else np.int8) and (2 * got >= got).all()
-    np.testing.assert_array_equal(got, lengths)
 
 
 @given(st.lists(st.integers(0, 20), min_size=1), st.integers(1, 3), st.integers(0, 3))

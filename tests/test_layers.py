@@ -61,7 +61,7 @@ LAYERS = (
     ("vertex_blocks",),
     ("coordinates", "layout"),
     ("graph", "numeric", "options", "patterns"),
-    ("tape", "solvers"),
+    ("tape", "solvers", "segments"),
     ("ids",),
     ("hashing",),
     ("ops", "block_ops", "errors", "owners", "timing"),

@@ -11,6 +11,7 @@ from geoopt.meshes import bumpy, cloth
 from geoopt.operators import arap_mesh, arap_rhs, cotan_laplacian
 from geoopt.order import Order
 from geoopt.plan import BEGIN, COLUMN, END, KERNEL, STRIP
+from geoopt.segments import Segments
 from geoopt.strips import Strips
 
 from .test_stages import records
@@ -77,8 +78,7 @@ def test_sums_that_read_the_same_constants_share_one_table():
 
 def test_ids_beyond_32_bits_stay_what_they_are():
     base, counts = np.arange(60, dtype=np.int32)[::-1].copy(), np.arange(40) % 4
-    offsets = np.append(0, np.cumsum(counts)).astype(np.int32)
-    strips = Strips(Loop(offsets), Order(np.arange(40)[::-1].copy(), np.array([0]), np.array([40])))
+    strips = Strips(Loop(Segments.of_lengths(counts)), Order(np.arange(40)[::-1].copy(), np.array([0]), np.array([40])))
     near, far = (strips.column(Ids((60,), offset, (0,), base)) for offset in (0, 2**33))
     np.testing.assert_array_equal(far, near.astype(np.int64) + 2**33)
     np.testing.assert_array_equal(near, base[strips.column(Ids.contiguous(0, (60,)))])

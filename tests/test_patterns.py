@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from geoopt.patterns import Pattern, product
+from geoopt.segments import Segments
 
 
 def _pattern(M: sp.csr_array) -> Pattern:
@@ -19,14 +20,15 @@ def test_products_list_every_multiplication_once(columns, density):
     B = sp.random_array((40, columns), density=min(20 / columns + 0.001, 1), format="csr", rng=generator)
     B.sort_indices()
     A.data[:], B.data[:] = (generator.integers(1, 9, M.nnz) for M in (A, B))
-    pattern, from_left, from_right, offsets = product(_pattern(A), _pattern(B))
+    pattern, from_left, from_right, segments = product(_pattern(A), _pattern(B))
     want = A @ B
     want.sort_indices()
     np.testing.assert_array_equal(pattern.indptr, want.indptr)
     np.testing.assert_array_equal(pattern.indices, want.indices)
-    assert offsets[0] == 0 and offsets[-1] == len(from_left) and (np.diff(offsets) > 0).all()
+    assert segments.total == len(from_left) and (segments.lengths > 0).all()
+    np.testing.assert_array_equal(segments.starts, Segments.of_lengths(segments.lengths).starts)
     np.testing.assert_array_equal(len(from_left), np.diff(B.indptr)[A.indices].sum())
-    entry = np.repeat(np.arange(pattern.nnz), np.diff(offsets))
+    entry = segments.of_entries
     sums = np.bincount(entry, A.data[from_left] * B.data[from_right], pattern.nnz)
     np.testing.assert_array_equal(sums, want.data)
     np.testing.assert_array_equal(A.indices[from_left], _pattern(B).rows[from_right])
@@ -36,5 +38,6 @@ def test_products_list_every_multiplication_once(columns, density):
 
 def test_a_product_without_rows_is_empty():
     A, B = sp.csr_array((0, 5)), sp.csr_array((5, 7))
-    pattern, *rest = product(_pattern(A), _pattern(B))
-    assert pattern.shape == (0, 7) and pattern.nnz == 0 and [list(r) for r in rest] == [[], [], [0]]
+    pattern, from_left, from_right, segments = product(_pattern(A), _pattern(B))
+    assert pattern.shape == (0, 7) and pattern.nnz == 0
+    assert not len(from_left) and not len(from_right) and not len(segments) and not segments.total

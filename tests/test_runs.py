@@ -229,8 +229,8 @@ def test_every_stage_means_the_same(unrolled):
 def products(A):
     """Where the factors of each multiplication of A A are, and where each entry's multiplications start."""
     pattern = Pattern(A.shape, A.indptr, A.indices)
-    _, left, right, offsets = product(pattern, pattern)
-    return left, right, offsets[:-1]
+    _, left, right, segments = product(pattern, pattern)
+    return left, right, segments.offsets()[:-1]
 
 
 @pytest.mark.parametrize("term", [lambda a, b: a * b / a, lambda a, b: (a * b) / (a * b)], ids=["one", "none"])

@@ -121,9 +121,9 @@ def test_a_chain_is_associated_by_cost():
 @pytest.mark.parametrize("first, second", [(A, R), (random(9, 300, 0.1), random(300, 100_000, 0.003))])
 def test_multiplications_of_one_entry_are_together(first, second):
     left, right = (Pattern(m.shape, m.indptr, m.indices) for m in (first, second))
-    pattern, from_left, from_right, offsets = product(left, right)
-    assert len(from_left) == multiplications(left, right) == offsets[-1]
-    values = np.add.reduceat(first.data[from_left] * second.data[from_right], offsets[:-1])
+    pattern, from_left, from_right, segments = product(left, right)
+    assert len(from_left) == multiplications(left, right) == segments.total
+    values = np.add.reduceat(first.data[from_left] * second.data[from_right], segments.offsets()[:-1])
     want = sp.csr_array(first @ second)
     want.sort_indices()
     np.testing.assert_allclose(values, want.data, rtol=1e-13)

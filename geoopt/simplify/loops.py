@@ -68,28 +68,31 @@ def read_fixed_leaves_once(kernel: Kernel) -> Kernel:
 
 def _fixed(leaf: Leaf, loop: Loop) -> Leaf | None:
     """The leaf of a member, if it does not vary among its terms."""
-    counts, first = loop.counts, loop.offsets[:-1]
-    if not counts.all():
+    segments = loop.segments
+    if not segments.lengths.all():
         return None
-    some = first[counts > 1][:SAMPLE]
-    if (_values(leaf, some) != _values(leaf, some + first.dtype.type(1))).any():
+    some = segments.firsts(np.flatnonzero(segments.lengths > 1)[:SAMPLE])
+    if (_values(leaf, some) != _values(leaf, some + some.dtype.type(1))).any():
         return None
     values = leaf.constants if leaf.ids is None else leaf.ids.to_array()
     assert values is not None
-    if _varies(values, loop.offsets):
+    if _varies(values, segments.lengths):
         return None
+    first = segments.offsets()[:-1]
     if leaf.ids is None:
         return Leaf(None, values[first], None)
     return Leaf(leaf.ids.compose(Ids.explicit(first)).canonical(), None, None)
 
 
 @numba.njit(cache=True, nogil=True)
-def _varies(values, offsets):
+def _varies(values, lengths):
     """Whether terms of any member have different values; NaN differs from all."""
-    for i in range(len(offsets) - 1):
-        for term in range(offsets[i], offsets[i + 1]):
-            if values[term] != values[offsets[i]]:
+    first = 0
+    for length in lengths:
+        for term in range(first, first + length):
+            if values[term] != values[first]:
                 return True
+        first += length
     return False
 
 

@@ -1,0 +1,158 @@
+"""Segments: a list cut into consecutive parts, such as the terms of sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numba
+import numpy as np
+from numba.extending import register_jitable
+
+from .cores import divided
+from .gathers import FEW
+from .hashing import content
+from .ids import id_dtype
+
+STRIP = 16  # segments, of which only the first one's place is kept
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """As many numbers per segment as their lengths, which mostly are bytes: there may be more segments than anything
+    else.
+
+    lengths : (k,) signed integers, in so few bytes that twice the longest fits
+    starts : (ceil(k / 16) + 1,) where every 16th segment begins, and where the last ends
+    """
+
+    lengths: np.ndarray
+    starts: np.ndarray
+
+    @staticmethod
+    def between(offsets: np.ndarray) -> Segments:
+        """Segment s goes from offsets[s] to offsets[s + 1]. offsets : (k + 1,)"""
+        starts = np.append(offsets[:-1:STRIP], offsets[-1:]).astype(id_dtype(int(offsets[-1])), copy=False)
+        if len(offsets) < FEW:
+            return Segments(in_few_bytes(np.diff(offsets)), starts)
+        longest = max(divided(len(offsets) - 1, lambda i, j: _longest(offsets[i : j + 1])))
+        lengths = np.empty(len(offsets) - 1, length_dtype(longest))
+        divided(len(lengths), lambda i, j: _subtract(offsets[i : j + 1], lengths[i:j]))
+        return Segments(lengths, starts)
+
+    @staticmethod
+    def of_lengths(lengths: np.ndarray) -> Segments:
+        """One segment after another. lengths : (k,) integers"""
+        lengths = in_few_bytes(lengths)
+        first = np.arange(0, len(lengths), STRIP)
+        of_strips = np.add.reduceat(lengths, first, dtype=np.int64) if len(first) else first
+        starts = np.append(0, np.cumsum(of_strips))
+        return Segments(lengths, starts.astype(id_dtype(int(starts[-1])), copy=False))
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def total(self) -> int:
+        """The length of the list."""
+        return int(self.starts[-1])
+
+    @cached_property
+    def key(self) -> int:
+        """A hash of where the segments are."""
+        return content(self.lengths)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """The lengths, none of them negative, as kernels read them."""
+        return self.lengths.view(f"u{self.lengths.itemsize}")
+
+    @property
+    def of_entries(self) -> np.ndarray:
+        """The segment of each entry of the list."""
+        return np.repeat(np.arange(len(self), dtype=self.starts.dtype), self.lengths)
+
+    def offsets(self, begin: int = 0, end: int | None = None) -> np.ndarray:
+        """Where segments begin to end - 1 begin, and where the last of them ends."""
+        end = len(self) if end is None else min(end, len(self))
+        if len(self) < FEW:
+            return np.cumsum(np.append(self.starts[:1], self.lengths), dtype=self.starts.dtype)[begin : end + 1]
+        out = np.empty(end - begin + 1, self.starts.dtype)
+        divided(end - begin, lambda i, j: _list_range(self.lengths, self.starts, begin + i, out[i : j + 1]))
+        return out
+
+    def firsts(self, segments: np.ndarray) -> np.ndarray:
+        """Where some segments (n,) begin."""
+        if len(self) < FEW:
+            return self.offsets()[segments]
+        out = np.empty(len(segments), self.starts.dtype)
+        divided(len(out), lambda i, j: _list_firsts(self.lengths, self.starts, segments[i:j], out[i:j]))
+        return out
+
+    def entries(self, segments: np.ndarray) -> np.ndarray:
+        """The places in the list of all entries of some segments (n,), one segment after another."""
+        return ranges(self.firsts(segments), self.lengths[segments])
+
+
+def ranges(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The integers from each of ``firsts`` on, so many of them, one range after another."""
+    ends = np.cumsum(counts, dtype=id_dtype(int(counts.sum(dtype=np.int64))))
+    out = np.empty(ends[-1] if len(ends) else 0, firsts.dtype)
+    divided(len(ends), lambda begin, end: _fill_ranges(firsts, ends, begin, end, out), len(out))
+    return out
+
+
+def in_few_bytes(lengths: np.ndarray) -> np.ndarray:
+    return lengths.astype(length_dtype(int(lengths.max(initial=0))), copy=False)
+
+
+def length_dtype(longest: int) -> np.dtype:
+    """Of few bytes, with a sign, for twice the longest."""
+    return np.min_scalar_type(-2 * longest - 1)
+
+
+@register_jitable
+def first_of(lengths, starts, segment):
+    """Where a segment begins."""
+    first = starts[segment // STRIP]
+    for before in range(segment - segment % STRIP, segment):
+        first += lengths[before]
+    return first
+
+
+@numba.njit(cache=True, nogil=True)
+def _fill_ranges(firsts, ends, begin, end, out):
+    at = ends[begin - 1] if begin else 0
+    for r in range(begin, end):
+        shift = firsts[r] - at
+        for k in range(at, ends[r]):
+            out[k] = k + shift
+        at = ends[r]
+
+
+@numba.njit(cache=True, nogil=True)
+def _longest(offsets):
+    longest = 0
+    for k in range(len(offsets) - 1):
+        longest = max(longest, offsets[k + 1] - offsets[k])
+    return longest
+
+
+@numba.njit(cache=True, nogil=True)
+def _subtract(offsets, out):
+    for k in range(len(out)):
+        out[k] = offsets[k + 1] - offsets[k]
+
+
+@numba.njit(cache=True, nogil=True)
+def _list_range(lengths, starts, begin, out):
+    """Where the segments from ``begin`` on begin, and where the last ends. out : one more than there are segments"""
+    out[0] = first_of(lengths, starts, begin) if len(lengths) else 0
+    for k in range(len(out) - 1):
+        out[k + 1] = out[k] + lengths[begin + k]
+
+
+@numba.njit(cache=True, nogil=True)
+def _list_firsts(lengths, starts, segments, out):
+    for k in range(len(segments)):
+        out[k] = first_of(lengths, starts, segments[k])
