@@ -1,4 +1,4 @@
-"""Two instructions that Numba does not offer: counting bits, and fetching memory before it is read."""
+"""What Numba does not offer: the instruction that fetches memory before it is read."""
 
 from __future__ import annotations
 
@@ -8,15 +8,6 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
-
-
-def _popcount(typing, word):
-    """popcount(word): how many bits of a uint64 are set."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
 
 
 def _fetch(typing, array, at):
@@ -37,5 +28,4 @@ def _fetch(typing, array, at):
     return types.void(array, types.int64), generate
 
 
-popcount: Any = intrinsic(_popcount)
 fetch: Any = intrinsic(_fetch)

@@ -12,16 +12,16 @@ from typing import Any
 import numba
 import numpy as np
 import scipy.sparse as sp
-from numba.cpython.unsafe.numbers import trailing_zeros
 
 from .cores import divided
 from .gathers import count_into
 from .ids import id_dtype
-from .instructions import fetch, popcount
-from .segments import STRIP, Segments, in_few_bytes, length_dtype
+from .instructions import fetch
+from .segments import Segments, length_dtype
 
 SAMPLE = 1000  # rows from which the size of a product is estimated
 LINE = 16  # numbers that a cache fetches together
+LEAST_BITS, MOST_BITS = 4, 10  # of digits by which the columns of a row are sorted: it has as many terms or more
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,21 +159,26 @@ def _fill_union(left_ptr, left_ind, right_ptr, right_ind, begin, end, indptr, in
 def product(left: Pattern, right: Pattern) -> tuple[Pattern, np.ndarray, np.ndarray, Segments]:
     """The pattern of a product; for each multiplication the positions in both matrices, those of one entry
     together; and the multiplications of each entry."""
-    shape = (left.shape[0], right.shape[1])
+    rows, columns = left.shape[0], right.shape[1]
     done = np.append(0, np.cumsum(np.diff(right.indptr)[left.indices], dtype=np.int64))[left.indptr]
-    count = int(done[-1])
-    dtype = np.int32 if max(count, *shape) < 2**31 else np.int64
-    operands, rows = (left.indptr, left.indices, right.indptr, right.indices, shape[1]), shape[0]
-    indptr = np.zeros(rows + 1, dtype)
-    divided(rows, lambda begin, end: _count_product(*operands, begin, end, indptr), count)
+    count, most = int(done[-1]), int(np.diff(left.indptr).max(initial=0))
+    dtype = np.int32 if max(count, rows, columns) < 2**31 else np.int64
+    from_left, from_right, indices = (np.empty(count, dtype) for _ in range(3))
+    indptr, lengths = np.zeros(rows + 1, dtype), np.empty(count, length_dtype(most))
+    operands, found = (left.indptr, left.indices, right.indptr, right.indices), (from_left, from_right)
+    parts = divided(rows, lambda i, j: _multiply(*operands, i, j, done, indptr[1:], indices, lengths, *found), count)
     np.cumsum(indptr, out=indptr)
-    most = int(np.diff(left.indptr).max(initial=0))  # multiplications of an entry
-    indices, lengths = np.empty(indptr[-1], dtype), np.empty(indptr[-1], length_dtype(most))
-    starts = np.full(-(-len(lengths) // STRIP) + 1, count, dtype)
-    from_left, from_right = np.empty(count, dtype), np.empty(count, dtype)
-    found = indptr, indices, lengths, starts, from_left, from_right
-    divided(rows, lambda begin, end: _fill_product(*operands, begin, end, done, *found), count)
-    return Pattern(shape, indptr, indices), from_left, from_right, Segments(in_few_bytes(lengths), starts)
+    indices, lengths = (_closed_up(entries, parts) for entries in (indices, lengths))
+    return Pattern((rows, columns), indptr, indices), *found, Segments.of_lengths(lengths)
+
+
+def _closed_up(entries: np.ndarray, parts: list[tuple[int, int]]) -> np.ndarray:
+    """Parts of an array, where each begins and ends, moved to its front; memory that is not used is not there."""
+    at = 0
+    for begin, end in parts:
+        entries[at : at + end - begin] = entries[begin:end]
+        at += end - begin
+    return entries[:at] if 2 * at > len(entries) else entries[:at].copy()
 
 
 def multiplications(left: Pattern, right: Pattern) -> int:
@@ -194,94 +199,72 @@ def row_length(chain: tuple[Pattern, ...]) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def _count_product(left_ptr, left_ind, right_ptr, right_ind, columns, begin, end, counts):
-    """How many entries some rows of a product have: counts[i + 1] of row i."""
-    bits, row_of = np.zeros((columns >> 6) + 1, np.uint64), np.full((columns >> 6) + 1, -1, np.int32)
-    for i in range(begin, end):
-        _fetch_rows(left_ptr, left_ind, right_ptr, right_ind, i)
-        found = 0
-        for a in range(left_ptr[i], left_ptr[i + 1]):
-            for b in range(right_ptr[left_ind[a]], right_ptr[left_ind[a] + 1]):
-                word, bit = _place_of(right_ind[b])
-                if row_of[word] != i:
-                    row_of[word], bits[word] = i, 0
-                found += bits[word] & bit == 0
-                bits[word] |= bit
-        counts[i + 1] = found
+def _multiply(
+    left_ptr, left_ind, right_ptr, right_ind, begin, end, done, sizes, indices, lengths, from_left, from_right
+):
+    """Rows begin to end of a product, one after another from ``done[begin]`` on; gives where their entries begin and
+    end. A row's multiplications are listed, and sorted by column.
 
-
-@numba.njit(cache=True, nogil=True)
-def _fill_product(
-    left_ptr, left_ind, right_ptr, right_ind, columns, begin, end,
-    done, indptr, indices, lengths, starts, from_left, from_right,
-):  # fmt: skip
-    """Row by row: the columns that occur, sorted, how often each does, and then every multiplication in its place.
-
-    begin, end : the rows;  done : how many multiplications there are before each row
-
-    What a row looks up is little: a bit for each column, and which of the row's entries the first of 64 is.
+    done : how many multiplications there are before each row;  sizes : gets the entries of each row
     """
-    bits, words = np.zeros((columns >> 6) + 1, np.uint64), np.zeros((columns >> 12) + 1, np.uint64)
-    first, longest = np.empty(len(bits), indices.dtype), 0
+    longest, bits = 0, 0  # what numbers the multiplications of a row
     for i in range(begin, end):
         longest = max(longest, done[i + 1] - done[i])
-    entry, place = np.empty(longest, indices.dtype), np.empty(longest + 1, done.dtype)
+    while longest >> bits:
+        bits += 1
+    terms, others = np.empty(longest, np.uint64), np.empty(longest, np.uint64)  # column and number
+    of_left, of_right = np.empty(longest, from_left.dtype), np.empty(longest, from_right.dtype)
+    places, entry, at = np.empty(1 << MOST_BITS, np.int64), done[begin] - 1, done[begin]
     for i in range(begin, end):
         _fetch_rows(left_ptr, left_ind, right_ptr, right_ind, i)
-        found = indices[indptr[i] : indptr[i + 1]]
-        _list_columns(left_ind[left_ptr[i] : left_ptr[i + 1]], right_ptr, right_ind, bits, words, found, first)
-        place[: len(found) + 1], k = 0, 0
+        k, lowest, highest, before = 0, np.int64(1) << 62, np.int64(0), entry
         for a in range(left_ptr[i], left_ptr[i + 1]):
             for b in range(right_ptr[left_ind[a]], right_ptr[left_ind[a] + 1]):
-                word, bit = _place_of(right_ind[b])
-                entry[k] = first[word] + np.int64(popcount(bits[word] & (bit - np.uint64(1))))
-                place[entry[k] + 1] += 1
+                column = np.int64(right_ind[b])
+                terms[k], of_left[k], of_right[k] = column << bits | k, a, b
+                lowest, highest = min(lowest, column), max(highest, column)
                 k += 1
-        place[0], k = done[i], 0
-        for t in range(len(found)):
-            lengths[indptr[i] + t] = place[t + 1]
-            place[t + 1] += place[t]
-            bits[found[t] >> 6] = 0
-        for first_of_strip in range(-(-indptr[i] // STRIP) * STRIP, indptr[i + 1], STRIP):
-            starts[first_of_strip // STRIP] = place[first_of_strip - indptr[i]]
-        for a in range(left_ptr[i], left_ptr[i + 1]):
-            for b in range(right_ptr[left_ind[a]], right_ptr[left_ind[a] + 1]):
-                at = place[entry[k]]
-                from_left[at], from_right[at] = a, b
-                place[entry[k]], k = at + 1, k + 1
+        last = np.int64(-1)
+        for term in _sorted(terms[:k], others[:k], bits, lowest, highest, places):
+            column, number = np.int64(term >> np.uint64(bits)), term & np.uint64((1 << bits) - 1)
+            if column != last:
+                entry, last = entry + 1, column
+                indices[entry], lengths[entry] = column, 0
+            lengths[entry] += 1
+            from_left[at], from_right[at] = of_left[number], of_right[number]
+            at += 1
+        sizes[i] = entry - before
+    return done[begin], entry + 1
 
 
 @numba.njit(cache=True, nogil=True)
-def _list_columns(rows, right_ptr, right_ind, bits, words, out, first):
-    """The columns of a product's row, in order, as bits as well; and for each word of these that is not zero which
-    of the columns is its first.
+def _sorted(keys, others, shift, lowest, highest, places):
+    """Keys in the order of their bits from ``shift`` on, stable: by the lowest digits of these, then by higher ones.
 
-    rows : of the right matrix;  bits : zeros, one for each column
-    words : zeros, one for each word of ``bits``; none is set afterwards
+    others : room for as many, may be given back;  lowest, highest : of those bits;  places : room for all digits
     """
-    low, high, at = len(words), -1, 0
-    for row in rows:
-        for b in range(right_ptr[row], right_ptr[row + 1]):
-            word, bit = _place_of(right_ind[b])
-            if not bits[word]:
-                words[word >> 6] |= np.uint64(1) << np.uint64(word & 63)
-                low, high = min(low, word >> 6), max(high, word >> 6)
-            bits[word] |= bit
-    for top in range(low, high + 1):
-        while words[top]:
-            word = (top << 6) + trailing_zeros(words[top])  # pyright: ignore[reportCallIssue]
-            words[top] &= words[top] - np.uint64(1)
-            rest, first[word] = bits[word], at
-            while rest:
-                out[at] = (word << 6) + trailing_zeros(rest)  # pyright: ignore[reportCallIssue]
-                rest &= rest - np.uint64(1)
-                at += 1
-
-
-@numba.njit(cache=True, nogil=True)
-def _place_of(column):
-    """Where the bit of a column is: the word, and the bit there."""
-    return column >> 6, np.uint64(1) << np.uint64(column & 63)
+    bits, width = 0, LEAST_BITS
+    while len(keys) and (highest - lowest) >> bits:
+        bits += 1
+    while width < MOST_BITS and 4 << width < 2 * len(keys):
+        width += 1
+    passes = -(-bits // width)
+    width = -(-bits // max(passes, 1))
+    base, mask = np.uint64(lowest), np.uint64((1 << width) - 1)
+    for done in range(passes):
+        down, above = np.uint64(shift), np.uint64(done * width)
+        places[: 1 << width] = 0
+        for key in keys:
+            places[((key >> down) - base) >> above & mask] += 1
+        at = 0
+        for digit in range(1 << width):
+            places[digit], at = at, at + places[digit]
+        for key in keys:
+            digit = ((key >> down) - base) >> above & mask
+            others[places[digit]] = key
+            places[digit] += 1
+        keys, others = others, keys
+    return keys
 
 
 @numba.njit(cache=True, nogil=True)

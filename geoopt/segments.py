@@ -44,10 +44,14 @@ class Segments:
     def of_lengths(lengths: np.ndarray) -> Segments:
         """One segment after another. lengths : (k,) integers"""
         lengths = in_few_bytes(lengths)
-        first = np.arange(0, len(lengths), STRIP)
-        of_strips = np.add.reduceat(lengths, first, dtype=np.int64) if len(first) else first
-        starts = np.append(0, np.cumsum(of_strips))
-        return Segments(lengths, starts.astype(id_dtype(int(starts[-1])), copy=False))
+        strips = -(-len(lengths) // STRIP)
+        starts = np.zeros(strips + 1, id_dtype(int(lengths.sum(dtype=np.int64))))
+        if len(lengths) < FEW:
+            first = np.arange(0, len(lengths), STRIP)
+            starts[1:] = np.add.reduceat(lengths, first, dtype=starts.dtype) if strips else first
+        else:
+            divided(strips, lambda i, j: _add_up(lengths, i, j, starts[1:]), len(lengths))
+        return Segments(lengths, np.cumsum(starts, out=starts))
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -142,6 +146,15 @@ def _longest(offsets):
 def _subtract(offsets, out):
     for k in range(len(out)):
         out[k] = offsets[k + 1] - offsets[k]
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_up(lengths, begin, end, sums):
+    for strip in range(begin, end):
+        total = sums[strip]
+        for length in lengths[strip * STRIP : (strip + 1) * STRIP]:
+            total += length
+        sums[strip] = total
 
 
 @numba.njit(cache=True, nogil=True)
