@@ -82,8 +82,8 @@ def without_sums(traced: Traced, found: dict[int, list[Scatter]]) -> Traced:
     """The program with zeros for the sums that are scattered: what is there before elements add to it."""
     graph, nodes = traced.graph, list(traced.graph.nodes)
     for index in {s for parts in found.values() for part in parts for s in part.sums}:
-        zeros = np.broadcast_to(0.0, nodes[index].shape)
-        nodes[index] = replace(nodes[index], op="constant", operands=(), values=zeros, offsets=np.zeros(0, np.int32))
+        node = nodes[index]
+        nodes[index] = Node(index, "constant", (), node.shape, node.first, np.broadcast_to(0.0, node.shape))
     return replace(traced, graph=Graph(nodes, graph.firsts, graph.size, graph.blocks))
 
 
