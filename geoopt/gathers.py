@@ -67,6 +67,15 @@ def copies_of(numbers: np.ndarray | None, fewest: int, most: int, counts: np.nda
     return out
 
 
+def replace_range(numbers: np.ndarray, first: int, others: np.ndarray) -> None:
+    """Numbers (k,) from ``first`` on become the others (n,): ``first + i`` becomes ``others[i]``."""
+    if len(numbers) < FEW:
+        inside = np.flatnonzero((numbers >= first) & (numbers < first + len(others)))
+        numbers[inside] = others[numbers[inside] - first]
+    else:
+        divided(len(numbers), lambda begin, end: _replace(numbers[begin:end], first, others))
+
+
 def has_repeats(places: np.ndarray) -> bool:
     """Whether a number is among some integers (k,) twice; fast where they are dense."""
     if places.size < FEW:
@@ -111,6 +120,13 @@ def _repeats(places, low, seen):
             return True
         seen[word] |= bit
     return False
+
+
+@numba.njit(cache=True, nogil=True)
+def _replace(numbers, first, others):
+    for k in range(len(numbers)):
+        if first <= numbers[k] < first + len(others):
+            numbers[k] = others[numbers[k] - first]
 
 
 @numba.njit(cache=True, nogil=True)

@@ -17,8 +17,9 @@ import numpy as np
 
 from .block_ops import BLOCK_OPS
 from .errors import InternalError
+from .gathers import replace_range
 from .hashing import content
-from .ids import Ids
+from .ids import Ids, id_dtype
 from .ops import OPS
 from .owners import owner_counts, owners
 from .segments import Segments
@@ -200,10 +201,9 @@ class Graph:
             if len(nodes) == 1:
                 view = nodes[0].operands[0].compose(self.local(nodes[0], flat)).reshape(view.shape)
                 continue
-            ids = np.array(flat.to_array(np.int64))
+            ids = flat.to_array(id_dtype(self.size)).copy()
             for node in found:
-                inside = node.places_in(ids)
-                ids[inside] = node.operands[0].to_array(np.int64).ravel()[ids[inside] - node.first]
+                replace_range(ids, node.first, node.operands[0].to_array(ids.dtype.type).ravel())
             view = Ids.spaced(ids.reshape(view.shape))
 
     def check(self) -> None:

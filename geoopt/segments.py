@@ -74,7 +74,11 @@ class Segments:
     @property
     def of_entries(self) -> np.ndarray:
         """The segment of each entry of the list."""
-        return np.repeat(np.arange(len(self), dtype=self.starts.dtype), self.lengths)
+        if self.total < FEW:
+            return np.repeat(np.arange(len(self), dtype=self.starts.dtype), self.lengths)
+        out = np.empty(self.total, self.starts.dtype)
+        divided(len(self), lambda i, j: _number(self.lengths, self.starts, i, j, out), len(out))
+        return out
 
     def offsets(self, begin: int = 0, end: int | None = None) -> np.ndarray:
         """Where segments begin to end - 1 begin, and where the last of them ends."""
@@ -155,6 +159,16 @@ def _add_up(lengths, begin, end, sums):
         for length in lengths[strip * STRIP : (strip + 1) * STRIP]:
             total += length
         sums[strip] = total
+
+
+@numba.njit(cache=True, nogil=True)
+def _number(lengths, starts, begin, end, out):
+    """The segment of each entry of segments begin to end."""
+    at = first_of(lengths, starts, begin)
+    for segment in range(begin, end):
+        for _ in range(lengths[segment]):
+            out[at] = segment
+            at += 1
 
 
 @numba.njit(cache=True, nogil=True)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geoopt.gathers import FEW, SPARSE, copies_of, has_repeats, listed, taken
+from geoopt.gathers import FEW, SPARSE, copies_of, has_repeats, listed, replace_range, taken
 from geoopt.owners import owner_counts, owners, shifted
 
 COUNTS = (0, 1, 50, FEW, 3 * FEW)
@@ -57,6 +57,14 @@ def test_owners_are_those_of_a_search(seed, runs, many):
     np.testing.assert_array_equal(owner_counts(firsts, ids), np.bincount(want, minlength=runs))
     shifts = generator.integers(0, 1000, runs)
     np.testing.assert_array_equal(shifted(firsts, shifts, ids, np.int32), ids + shifts[want])
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_numbers_of_a_range_are_replaced_once(count):
+    numbers = np.random.default_rng(count).integers(0, 100, count)
+    want = np.where((numbers >= 30) & (numbers < 80), numbers // 2, numbers)  # some of which are in the range again
+    replace_range(numbers, 30, np.arange(30, 80) // 2)
+    np.testing.assert_array_equal(numbers, want)
 
 
 @given(st.lists(st.integers(0, 20), min_size=1), st.integers(1, 3), st.integers(0, 3))
