@@ -40,7 +40,9 @@ def count_into(numbers, counts):
 
 def histogram(numbers: np.ndarray) -> np.ndarray:
     """How often each number from 0 on is among some (k,), up to the greatest."""
-    counts = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
+    if len(numbers) < FEW:
+        return np.bincount(numbers)
+    counts = np.zeros(int(numbers.max()) + 1, np.int64)
     count_into(numbers, counts)
     return counts
 

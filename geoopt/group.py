@@ -20,8 +20,8 @@ from .decompose import Cut
 from .errors import InternalError
 from .gathers import copies_of, count_into, has_repeats, histogram, places_of, taken
 from .graph import Node
-from .hashing import combined, content, digest, positions_by_value
-from .ids import Ids
+from .hashing import content
+from .ids import Ids, id_dtype
 from .layout import Home, Layout, Place
 from .owners import owners
 from .patterns import sorting
@@ -261,18 +261,19 @@ def _whole_node(cut: Cut, node: Node, writes: list[Place]) -> list[tuple[list[Ro
 
 def _split(structure: Structure, roots: list[Root], level: int, size: int) -> list[Group]:
     """Split members by the structure of their roots."""
-    hashes = [_root_hashes(structure, root, level) for root in roots]
-    total = hashes[0] if len(hashes) == 1 else combined(digest("member"), hashes, False)
+    kinds = [_root_kinds(structure, root, level) for root in roots]
+    total = kinds[0] if len(kinds) == 1 else structure.kinds.combined(("member",), kinds)
     if total.size == 1:
         return [Group(tuple(roots), level, size)]
     groups = []
-    for members in positions_by_value(total):
-        members = members.astype(np.int32) if size < 2**31 else members
-        groups.append(Group(tuple(_restricted(r, members) for r in roots), level, len(members)))
+    order, offsets = sorting(total.astype(id_dtype(size)), int(total.max()) + 1)
+    for members in np.split(order, np.unique(offsets[1:-1])):
+        if len(members):
+            groups.append(Group(tuple(_restricted(r, members) for r in roots), level, len(members)))
     return groups
 
 
-def _root_hashes(structure: Structure, root: Root, level: int) -> np.ndarray:
+def _root_kinds(structure: Structure, root: Root, level: int) -> np.ndarray:
     nodes = structure.graph.nodes_of(root.ids)
     if len(nodes) == 1 and not nodes[0].is_leaf and not structure.reads(nodes[0], level):
         return structure._within(nodes[0], root.ids, level)

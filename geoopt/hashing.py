@@ -1,6 +1,6 @@
-"""Hashes: of structure (64-bit, vectorised), of values (integers modulo a prime), of bytes, and equal keys of arrays.
+"""Hashes: of values (integers modulo a prime), of bytes, of ids, and equal keys of arrays.
 
-Paper: structural hashing; algebraic hashing (appendix).
+Paper: algebraic hashing (appendix).
 Deviation: values are hashed modulo a prime, where division is exact, not modulo 2^64, where products of many
 even factors vanish and quotients are opaque.
 """
@@ -16,7 +16,6 @@ from numba.extending import register_jitable
 
 from .ops import PRIME
 
-MANY_COMBINATIONS = 1 << 16  # of numbers of terms, that are not listed
 SAMPLE = 4096  # values that are looked at to find the frequent ones
 FREQUENT = 32  # ... which are so few that looking for each is faster than sorting
 
@@ -49,44 +48,6 @@ def mixed(x: np.ndarray) -> np.ndarray:
     x = (x ^ (x >> np.uint64(32))) * _MULTIPLIER
     x = (x ^ (x >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     return x ^ (x >> np.uint64(32))
-
-
-def combined(op: np.uint64, parts: list[np.ndarray], is_commutative: bool) -> np.ndarray:
-    """The structure hash of an operation from those of its operands (compact arrays broadcast)."""
-    with np.errstate(over="ignore"):
-        total = np.asarray(op)
-        for position, part in enumerate(parts):
-            salt = np.uint64(0 if is_commutative else position + 1)
-            total = total + mixed(part + salt * _MULTIPLIER)
-        return mixed(total)
-
-
-def hashes_of_counts(own: np.uint64, kinds: np.ndarray, counts: list[np.ndarray]) -> np.ndarray:
-    """One hash per segment of how many terms of each kind it has, or (1,) where all have as many; equal combinations
-    are hashed once."""
-    if not all(map(len, counts)):
-        return np.zeros(0, np.uint64)
-    low = [int(c.min()) for c in counts]
-    spans = [int(c.max()) - least + 1 for c, least in zip(counts, low, strict=True)]
-    if all(span == 1 for span in spans):
-        return _combined_counts(own, kinds, [np.array([least]) for least in low])
-    if np.prod(spans, dtype=float) > MANY_COMBINATIONS:
-        return _combined_counts(own, kinds, counts)
-    code = np.zeros(len(counts[0]) if counts else 1, np.min_scalar_type(int(np.prod(spans, dtype=int))))
-    for count, least, span in zip(counts, low, spans, strict=True):
-        code *= code.dtype.type(span)
-        np.add(code, count - least, out=code, casting="unsafe")
-    every = np.unravel_index(np.arange(np.prod(spans, dtype=int)), spans) if counts else []
-    table = _combined_counts(own, kinds, [e + least for e, least in zip(every, low, strict=True)])
-    return table[code]
-
-
-def _combined_counts(own: np.uint64, kinds: np.ndarray, counts: list[np.ndarray]) -> np.ndarray:
-    total = np.array([own])
-    for kind, count in zip(kinds, counts, strict=True):
-        part = combined(digest("terms", int(kind)), [count.astype(np.uint64)], False)
-        total = combined(digest("and"), [total, part], False)
-    return total
 
 
 def positions_by_value(values: np.ndarray) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""The structure of expressions: one hash per scalar, equal where a template fits both.
+"""The structure of expressions: one number per scalar, equal where a template fits both.
 
 Paper: structural hashing.
 """
@@ -11,10 +11,10 @@ import numpy as np
 from .block_ops import BLOCK_OPS
 from .cores import divided
 from .decompose import Cut
-from .gathers import taken
+from .gathers import histogram, taken
 from .graph import Graph, Node
-from .hashing import combined, digest, hashes_of_counts
 from .ids import Ids
+from .kinds import Kinds
 from .ops import OPS
 from .references import MANY_LANES, lanes
 
@@ -23,35 +23,36 @@ MANY = -1  # in a sum's structure: a number of terms that may differ from member
 
 
 class Structure:
-    """Structure hashes of the scalars of every node, as arrays that broadcast to the node's shape."""
+    """The structure of the scalars of every node, as arrays of kinds that broadcast to the node's shape."""
 
     def __init__(self, cut: Cut, buffers: dict[int, int]):
         """buffers : of the variables and of what is stored, by node"""
         self.cut = cut
         self.buffers = buffers
         self.graph: Graph = cut.graph
-        self._hashes: dict[tuple[int, int], np.ndarray] = {}
+        self.kinds = Kinds()
+        self._found: dict[tuple[int, int], np.ndarray] = {}
 
     def of_node(self, node: Node, level: int) -> np.ndarray:
-        """Hashes of a node's own expressions as a kernel at ``level`` evaluates them."""
+        """Kinds of a node's own expressions as a kernel at ``level`` evaluates them."""
         for below in self._unknown(node, level):
-            self._hashes[below.index, level] = self._compute(below, level)
-        return self._hashes[node.index, level]
+            self._found[below.index, level] = self._compute(below, level)
+        return self._found[node.index, level]
 
     def _unknown(self, node: Node, level: int) -> list[Node]:
-        """The nodes that a kernel at ``level`` computes for a node and whose hashes are not known, operands first."""
+        """The nodes that a kernel at ``level`` computes for a node and whose kinds are not known, operands first."""
         found: dict[int, Node] = {}
         todo = [node]
         while todo:
             n = todo.pop()
-            if n.index not in found and (n.index, level) not in self._hashes:
+            if n.index not in found and (n.index, level) not in self._found:
                 found[n.index] = n
                 below = (t for operand in n.operands for t in self.graph.nodes_of(operand))
                 todo += [t for t in below if not t.is_leaf and not self.reads(t, level)]
         return [found[i] for i in sorted(found)]
 
     def of_view(self, view: Ids, level: int) -> np.ndarray:
-        """Hashes of the scalars of a view, loads counting as leaves; broadcasts to the view's shape."""
+        """Kinds of the scalars of a view, loads counting as leaves; broadcasts to the view's shape."""
         if view.ndim == 1:
             return self._of_column(view, level)
         if view.ndim == 0 or view.size // max(view.shape[0], 1) > MANY_LANES:
@@ -68,72 +69,68 @@ class Structure:
     def _of_column(self, column: Ids, level: int) -> np.ndarray:
         """(1,) where all scalars agree, else (n,)."""
         nodes = self.graph.nodes_of(column)
+        if not nodes:
+            return np.zeros(0, np.uint8)
         if len(nodes) == 1:
             return self._within(nodes[0], column, level)
-        uniform = {self._of_all(node, level) for node in nodes}
-        if len(uniform) == 1 and None not in uniform:
-            return np.array([*uniform])
+        known = [self._known(node, level) for node in nodes]
+        if all(kinds.size == 1 for kinds in known) and len({int(kinds.flat[0]) for kinds in known}) == 1:
+            return known[0].reshape(1)
         ids = column.to_array()
-        out = np.empty(len(ids), np.uint64)
-        for node in nodes:
-            same = self._of_all(node, level)
-            hashes = np.array([same]) if same is not None else self.of_node(node, level)
-            if same is not None or (len(node.shape) == 1 and hashes.shape == node.shape):
-                divided(len(ids), lambda i, j, h=hashes, n=node: _look_up(ids[i:j], n.first, n.end, h, out[i:j]))
+        out = np.empty(len(ids), np.result_type(*known))
+        for node, kinds in zip(nodes, known, strict=True):
+            if kinds.size == 1 or (len(node.shape) == 1 and kinds.shape == node.shape):
+                flat = kinds.reshape(-1)
+                divided(len(ids), lambda i, j, k=flat, n=node: _look_up(ids[i:j], n.first, n.end, k, out[i:j]))
             else:
                 inside = node.places_in(ids)
                 out[inside] = self._within(node, Ids.explicit(ids[inside]), level)
         return _shortened(out)
 
-    def _of_all(self, node: Node, level: int) -> np.uint64 | None:
-        """The hash of all scalars of a node, where they agree."""
+    def _known(self, node: Node, level: int) -> np.ndarray:
+        """The kinds of a node's scalars; one where they agree."""
         if node.op == "constant":
-            return digest("constant")
+            return _one(self.kinds.number("constant"))
         if self.reads(node, level):
-            return digest("load", self.buffers[node.index])
-        hashes = self.of_node(node, level)
-        return hashes.flat[0] if hashes.size == 1 else None
+            return _one(self.kinds.number("load", self.buffers[node.index]))
+        return self.of_node(node, level)
 
     def _within(self, node: Node, column: Ids, level: int) -> np.ndarray:
-        uniform = self._of_all(node, level)
-        if uniform is not None:
-            return np.array([uniform])
-        hashes = self.of_node(node, level)
+        kinds = self._known(node, level)
+        if kinds.size == 1:
+            return kinds.reshape(1)
         local = self.graph.local(node, column)
-        if local.base is None and local.ndim and local.strides[0] % node.lanes == 0 and hashes.shape[0] == 1:
-            return np.broadcast_to(hashes, (1, *node.shape[1:])).reshape(-1)[[local.offset % node.lanes]]
-        if hashes.ndim and hashes.shape[0] == 1:
-            of_lane = np.broadcast_to(hashes, (1, *node.shape[1:])).reshape(-1)
+        if local.base is None and local.ndim and local.strides[0] % node.lanes == 0 and kinds.shape[0] == 1:
+            return np.broadcast_to(kinds, (1, *node.shape[1:])).reshape(-1)[[local.offset % node.lanes]]
+        if kinds.ndim and kinds.shape[0] == 1:
+            of_lane = np.broadcast_to(kinds, (1, *node.shape[1:])).reshape(-1)
             return _shortened(of_lane[local.to_array() % node.lanes])
         if len(node.shape) == 1:
-            return _shortened(taken(hashes, local.to_array()))
+            return _shortened(taken(kinds, local.to_array()))
         positions = np.unravel_index(local.to_array(), node.shape)
-        picks = tuple(p if n > 1 else np.zeros((), int) for p, n in zip(positions, hashes.shape, strict=True))
-        return _shortened(np.broadcast_to(hashes[picks], (column.size,)))
+        picks = tuple(p if n > 1 else np.zeros((), int) for p, n in zip(positions, kinds.shape, strict=True))
+        return _shortened(np.broadcast_to(kinds[picks], (column.size,)))
 
     def _compute(self, node: Node, level: int) -> np.ndarray:
         if node.op == "segment_sum":
             terms = self.of_view(node.operands[0], level)
             kinds, counts = self.terms_of_sum(node, terms)
-            return hashes_of_counts(digest("sum", node.index), kinds, self.sum_shape(node, counts))
+            return self.kinds.combined(("sum", node.index, *kinds.tolist()), self.sum_shape(node, counts))
         if node.op == "join":
             return self.of_view(node.operands[0], level)
         parts = [self.of_view(o, level) for o in node.operands]
         if node.op in BLOCK_OPS:
-            block = combined(digest("block", node.op), parts, False)
-            return np.stack([combined(digest("lane", lane), [block], False) for lane in range(node.lanes)], axis=-1)
-        op = OPS[node.op]
-        return combined(digest("op", node.op), parts, op.is_commutative)
+            block = self.kinds.combined(("block", node.op), parts)
+            return np.stack([self.kinds.combined(("lane", lane), [block]) for lane in range(node.lanes)], axis=-1)
+        return self.kinds.combined(("op", node.op), parts, OPS[node.op].is_commutative)
 
     def terms_of_sum(self, node: Node, terms: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
         """The distinct structures among a sum's terms, and how many of each every segment has."""
         if terms.size <= 1:
-            kinds = terms.reshape(-1) if terms.size else np.array([digest("load")])
+            kinds = terms.reshape(-1) if terms.size else _one(self.kinds.number("load"))
             return kinds, [node.segments.lengths]
-        kinds, kind_of = np.unique(terms, return_inverse=True)
-        segment = node.segments.of_entries
-        counts = [np.bincount(segment[kind_of == k], minlength=node.size) for k in range(len(kinds))]
-        return kinds, counts
+        kinds, segment = np.flatnonzero(histogram(terms)), node.segments.of_entries
+        return kinds, [np.bincount(segment[terms == kind], minlength=node.size) for kind in kinds]
 
     def sum_shape(self, node: Node, counts: list[np.ndarray]) -> list[np.ndarray]:
         """Per kind, the exact number of terms where sums are unrolled, MANY where they loop.
@@ -150,17 +147,21 @@ class Structure:
         ]
 
 
+def _one(kind: int) -> np.ndarray:
+    return np.array([kind], np.min_scalar_type(kind))
+
+
 @numba.njit(cache=True, nogil=True)
-def _look_up(ids, first, end, hashes, out):
-    """The hashes of those ids that are of a node's scalars. hashes : one of each, or one of all"""
+def _look_up(ids, first, end, kinds, out):
+    """The kinds of those ids that are of a node's scalars. kinds : one of each, or one of all"""
     for i in range(len(ids)):
         if first <= ids[i] < end:
-            out[i] = hashes[ids[i] - first if len(hashes) > 1 else 0]
+            out[i] = kinds[ids[i] - first if len(kinds) > 1 else 0]
 
 
-def _shortened(hashes: np.ndarray) -> np.ndarray:
-    """One hash where all agree, as those of a listed column of one lane do."""
-    return hashes[:1] if len(hashes) and (hashes == hashes[0]).all() else hashes
+def _shortened(kinds: np.ndarray) -> np.ndarray:
+    """One kind where all agree, as those of a listed column of one lane do."""
+    return kinds[:1] if len(kinds) and (kinds == kinds[0]).all() else kinds
 
 
 def _is_mostly(counts: np.ndarray, limit: int) -> bool:

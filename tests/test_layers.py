@@ -65,6 +65,7 @@ LAYERS = (
     ("ids",),
     ("hashing",),
     ("ops", "block_ops", "errors", "owners", "timing"),
+    ("kinds",),
     ("gathers", "indexing"),
     ("cores", "instructions"),
 )

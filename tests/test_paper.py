@@ -51,7 +51,7 @@ def test_global_and_local_decomposition():
         (2, ["out[2] = ((a * b) + r[0])"]),  # k3
         (2, ["r[1] = sqrt(r[0])"]),  # i2
         (3, ["out[0] = (a + r[1])"]),  # k1
-        (3, ["r0 = (a + d)", "r1 = (r0 * c)", "out[1] = ((sin(r0) + r1) + (r[1] * r1))"]),  # k2
+        (3, ["r0 = (a + d)", "r1 = (r0 * c)", "out[1] = ((r[1] * r1) + (sin(r0) + r1))"]),  # k2
     ]
 
 
@@ -89,14 +89,14 @@ def trees(v):
 
 def test_the_leaf_table():
     lines = geoopt.view(trees, np.ones(4), stage="harvest").splitlines()
-    assert lines[:2] == ["kernel 0: level 1, 2 members", "y0 = ((c0 * x0) + ((2 + x0) * (x1 + x1)))"]
+    assert lines[:2] == ["kernel 0: level 1, 2 members", "y0 = ((x0 * c0) + ((x1 + x1) * (x0 + 2)))"]
     table = [line.split() for line in lines[2:]]
     assert table[0] == ["l0", "l1", "l2", "l3", "l4", "l5"]
     a, b, c, d = (f"v[{i}]" for i in range(4))
-    assert table[1] == ["member", "0", "3.1", a, "2", a, b, b]
-    assert table[2] == ["member", "1", "2.7", d, "2", d, c, c]
-    assert table[3] == ["c0", "x0", "2", "x0", "x1", "x1"]
-    assert table[4:] == [["c0", "x0", "x1"], ["member", "0", "3.1", a, b], ["member", "1", "2.7", d, c]]
+    assert table[1] == ["member", "0", a, "3.1", b, b, a, "2"]
+    assert table[2] == ["member", "1", d, "2.7", c, c, d, "2"]
+    assert table[3] == ["x0", "c0", "x1", "x1", "x0", "2"]
+    assert table[4:] == [["x0", "c0", "x1"], ["member", "0", a, "3.1", b], ["member", "1", d, "2.7", c]]
 
 
 @pytest.mark.parametrize("power", [2, 3])

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numba
 import numpy as np
 
+from ..gathers import FEW
 from ..ids import Ids
 from ..kernel import Kernel, Leaf, Loop
 from ..template import Expression, rewritten
@@ -69,9 +70,9 @@ def read_fixed_leaves_once(kernel: Kernel) -> Kernel:
 def _fixed(leaf: Leaf, loop: Loop) -> Leaf | None:
     """The leaf of a member, if it does not vary among its terms."""
     segments = loop.segments
-    if not segments.lengths.all():
+    if segments.lengths.min(initial=1) == 0:
         return None
-    some = segments.firsts(np.flatnonzero(segments.lengths > 1)[:SAMPLE])
+    some = segments.firsts(_longer(segments.lengths))
     if (_values(leaf, some) != _values(leaf, some + some.dtype.type(1))).any():
         return None
     values = leaf.constants if leaf.ids is None else leaf.ids.to_array()
@@ -82,6 +83,12 @@ def _fixed(leaf: Leaf, loop: Loop) -> Leaf | None:
     if leaf.ids is None:
         return Leaf(None, values[first], None)
     return Leaf(leaf.ids.compose(Ids.explicit(first)).canonical(), None, None)
+
+
+def _longer(lengths: np.ndarray) -> np.ndarray:
+    """Some members that have several terms, where any has."""
+    first = np.flatnonzero(lengths[:FEW] > 1)
+    return (first if len(first) >= SAMPLE or len(lengths) <= FEW else np.flatnonzero(lengths > 1))[:SAMPLE]
 
 
 @numba.njit(cache=True, nogil=True)
