@@ -53,6 +53,7 @@ def _report(simulation: Simulation, recording: Recording, console: Console) -> N
         table.add_row(f"{name} at the end", f"{value:.4g}")
     console.print(table)
     faster = simulation.times_faster()
-    console.print(f"{simulation.compiled}: geoopt is {faster:.0f} × faster than the same code run by NumPy")
+    precision = "" if simulation.program.dtype == float else f" in {simulation.program.dtype}"
+    console.print(f"{simulation.compiled}: geoopt{precision} is {faster:.0f} × faster than the same code run by NumPy")
     for path in recording.finish():
         console.print(f"written: {path}", markup=False)

@@ -129,6 +129,7 @@ def arap(
     vertices: Annotated[int, typer.Option(help="Size of the generated mesh.")] = 50_000,
     iterations: Annotated[int, typer.Option(min=1, help="Local and global steps of a frame.")] = 4,
     energy: Annotated[str, typer.Option(help="spokes or spokes-and-rims.")] = "spokes",
+    precision: Annotated[str, typer.Option(help="Of the local step: single or double.")] = "single",
 ) -> None:
     """Deform a surface as rigidly as possible by dragging handles (without a window: the sample's handles)."""
     recording = run.recording()
@@ -136,7 +137,9 @@ def arap(
     from .apps import arap as job
     from .apps.arap_window import ArapWindow
 
-    options = job.ArapOptions(iterations, energy, run.solver, run.threads, run.device, background=not run.headless)
+    options = job.ArapOptions(
+        iterations, energy, run.solver, run.threads, run.device, precision, background=not run.headless
+    )
     script = run.script or (SAMPLE if run.headless else None)
     _show(run, (name, V, F), lambda watch: job.build((V, F), options, watch), script, ArapWindow, recording)
 

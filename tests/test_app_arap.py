@@ -45,6 +45,14 @@ def test_it_ends_where_libigl_ends(energy):
     np.testing.assert_allclose(ours.positions, theirs, atol=1e-4)  # their rotations are in single precision
 
 
+@pytest.mark.parametrize("energy", arap.ENERGIES)
+def test_both_precisions_end_alike(energy):
+    single, double = (pulled(arap.ArapOptions(iterations=500, energy=energy, precision=p)) for p in arap.PRECISIONS)
+    assert single.step().measures["change"] < 1e-6 and double.step().measures["change"] < 1e-6
+    assert single.program.dtype == np.float32 and double.program.dtype == np.float64
+    assert 0 < np.abs(single.positions - double.positions).max() < 1e-5 * np.ptp(double.V)
+
+
 def test_iterations_lower_the_energy_and_hold_the_handles():
     simulation = pulled(arap.ArapOptions(iterations=1))
     energies = []
@@ -57,7 +65,7 @@ def test_iterations_lower_the_energy_and_hold_the_handles():
 
 @pytest.mark.parametrize("energy", arap.ENERGIES)
 def test_every_local_step_gives_the_same(energy):
-    compiled, *others = (pulled(arap.ArapOptions(energy=energy)) for _ in arap.LOCAL_STEPS)
+    compiled, *others = (pulled(arap.ArapOptions(energy=energy, precision="double")) for _ in arap.LOCAL_STEPS)
     compiled.step()
     for simulation, local_step, tolerance in zip(others, arap.LOCAL_STEPS[1:], (1e-9, 1e-3), strict=True):
         simulation.local_step = local_step

@@ -79,6 +79,7 @@ ERRORS = [
     ("cloth", "--grid", 4, "--script", "none.json", "none.json"),
     ("arap", "mesh.off", "--solver", "magic", "solver 'magic' is unknown"),
     ("arap", "mesh.off", "--energy", "rims", "energy 'rims' is unknown"),
+    ("arap", "mesh.off", "--precision", "half", "precision 'half' is unknown"),
     ("cloth", "--grid", 4, "--device", "tpu", "device 'tpu' is unknown"),
     ("arap", "--out", "full", "full exists and is not empty"),
     ("cloth", "--out", "no/run", "there is no folder"),
