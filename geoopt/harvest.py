@@ -189,16 +189,15 @@ class _Walk:
 
     def _sum(self, node: Node, local: Ids, loop: int | None) -> Visit:
         """A sum as unrolled additions of its few terms and loops over its many, by structure of the terms."""
-        terms = self.structure.of_view(node.operands[0], self.group.level)
-        kinds, counts = self.structure.terms_of_sum(node, terms)
+        kind_of = self.structure.of_view(node.operands[0], self.group.level)
+        kinds, counts = self.structure.terms_of_sum(node, kind_of)
         shapes = self.structure.sum_shape(node, counts)
         first = int(local[:1].to_array()[0]) if local.size else 0
-        kind_of = None if len(kinds) == 1 else np.searchsorted(kinds, terms)
         parts: list[Expression] = []
         for k in range(len(kinds)):
             if not local.size or not counts[k][first]:
                 continue
-            terms = _Terms(node, local, None if kind_of is None else kind_of == k, counts[k])
+            terms = _Terms(node, local, None if len(kinds) == 1 else kind_of == kinds[k], counts[k])
             if shapes[k][first] >= 0:
                 for at in terms.unrolled(int(counts[k][first])):
                     parts.append((yield node.operands[0].compose(at), loop))
@@ -261,8 +260,9 @@ class _Terms:
         found = Segments.of_lengths(taken(self.counts, sums))
         if self.chosen is None:
             return found, Ids.explicit(own.entries(sums)).canonical()
-        positions, parts = np.empty(found.total, own.starts.dtype), (own.lengths, own.starts, sums, self.chosen)
-        divided(len(sums), lambda i, j: _list(*parts, found.offsets(i, j), i, j, positions), len(positions))
+        positions = np.empty(found.total, own.starts.dtype)
+        parts = own.lengths, own.starts, sums, self.chosen, found.lengths, found.starts
+        divided(len(sums), lambda i, j: _list(*parts, i, j, positions), len(positions))
         return found, Ids.explicit(positions).canonical()
 
     def unrolled(self, count: int) -> list[Ids]:
@@ -276,10 +276,11 @@ class _Terms:
 
 
 @numba.njit(cache=True, nogil=True)
-def _list(lengths, starts, sums, chosen, places, begin, end, out):
-    """The chosen terms of the sums of members begin to end - 1. places : where those of each go"""
+def _list(lengths, starts, sums, chosen, own_lengths, own_starts, begin, end, out):
+    """The chosen terms of the sums of members begin to end - 1. own_lengths, own_starts : how many each member has"""
+    at = first_of(own_lengths, own_starts, begin)
     for member in range(begin, end):
-        at, first = places[member - begin], first_of(lengths, starts, sums[member])
+        first = first_of(lengths, starts, sums[member])
         for term in range(first, first + lengths[sums[member]]):
             if chosen[term]:
                 out[at] = term

@@ -46,8 +46,9 @@ def _coded(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         span, occurring = high - low + 1, np.arange(values.shape[1])
         if span > 1:
             bound = values.shape[1] * span
-            dtype = np.min_scalar_type(bound - 1)
-            codes = codes.astype(dtype) * dtype.type(span) + (part - low).astype(dtype)
+            dtype = np.min_scalar_type(bound)
+            places = part.astype(dtype) - dtype.type(low % (1 << 8 * dtype.itemsize))  # modulo the range of the type
+            codes = codes.astype(dtype) * dtype.type(span) + places
             codes, occurring = _renumbered(codes, bound)
         else:
             codes = np.broadcast_to(codes, np.broadcast_shapes(codes.shape, part.shape))

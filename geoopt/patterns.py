@@ -21,7 +21,7 @@ from .segments import Segments, length_dtype
 
 SAMPLE = 1000  # rows from which the size of a product is estimated
 LINE = 16  # numbers that a cache fetches together
-LEAST_BITS, MOST_BITS = 4, 10  # of digits by which the columns of a row are sorted: it has as many terms or more
+LEAST_BITS, MOST_BITS = 4, 10  # of digits by which the columns of a row are sorted: fewer where it has few terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,7 @@ def product(left: Pattern, right: Pattern) -> tuple[Pattern, np.ndarray, np.ndar
     rows, columns = left.shape[0], right.shape[1]
     done = np.append(0, np.cumsum(np.diff(right.indptr)[left.indices], dtype=np.int64))[left.indptr]
     count, most = int(done[-1]), int(np.diff(left.indptr).max(initial=0))
-    dtype = np.int32 if max(count, rows, columns) < 2**31 else np.int64
+    dtype = np.int32 if max(count, rows, columns, left.nnz, right.nnz) < 2**31 else np.int64
     from_left, from_right, indices = (np.empty(count, dtype) for _ in range(3))
     indptr, lengths = np.zeros(rows + 1, dtype), np.empty(count, length_dtype(most))
     operands, found = (left.indptr, left.indices, right.indptr, right.indices), (from_left, from_right)
@@ -173,12 +173,13 @@ def product(left: Pattern, right: Pattern) -> tuple[Pattern, np.ndarray, np.ndar
 
 
 def _closed_up(entries: np.ndarray, parts: list[tuple[int, int]]) -> np.ndarray:
-    """Parts of an array, where each begins and ends, moved to its front; memory that is not used is not there."""
+    """Parts of an array, where each begins and ends, moved to its front. Memory that was never used is not there; what
+    is not used any more is given back if it is much."""
     at = 0
     for begin, end in parts:
         entries[at : at + end - begin] = entries[begin:end]
         at += end - begin
-    return entries[:at] if 2 * at > len(entries) else entries[:at].copy()
+    return entries[:at] if 4 * at > 3 * len(entries) else entries[:at].copy()
 
 
 def multiplications(left: Pattern, right: Pattern) -> int:

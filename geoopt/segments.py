@@ -32,7 +32,8 @@ class Segments:
     @staticmethod
     def between(offsets: np.ndarray) -> Segments:
         """Segment s goes from offsets[s] to offsets[s + 1]. offsets : (k + 1,)"""
-        starts = np.append(offsets[:-1:STRIP], offsets[-1:]).astype(id_dtype(int(offsets[-1])), copy=False)
+        offsets = offsets.astype(id_dtype(int(offsets[-1])), copy=False)
+        starts = np.append(offsets[:-1:STRIP], offsets[-1:])
         if len(offsets) < FEW:
             return Segments(in_few_bytes(np.diff(offsets)), starts)
         longest = max(divided(len(offsets) - 1, lambda i, j: _longest(offsets[i : j + 1])))
@@ -64,7 +65,7 @@ class Segments:
     @cached_property
     def key(self) -> int:
         """A hash of where the segments are."""
-        return content(self.lengths)
+        return content(self.lengths) ^ self.lengths.itemsize
 
     @property
     def counts(self) -> np.ndarray:

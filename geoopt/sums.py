@@ -17,7 +17,7 @@ LANES_OF_LONG_SUM = 1024  # partial sums of a reduction over many elements; fixe
 def segment_sum(values: Symbolic, segments: np.ndarray | Segments) -> Symbolic:
     """Sums of consecutive entries: ``out[s] = values[offsets[s]:offsets[s + 1]].sum()``.
 
-    values : (k,);  segments : or their offsets (n + 1,), integers, non-decreasing, from 0 to k.
+    values : (k,);  segments : `Segments`, or offsets (n + 1,): integers, non-decreasing, from 0 to k.
     Returns (n,). An empty segment is 0.
     """
     reject_comparison(values, "a sum")

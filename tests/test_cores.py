@@ -16,6 +16,7 @@ from geoopt.expansion import runs_of
 from geoopt.gathers import listed, taken
 from geoopt.owners import owner_counts, owners, shifted
 from geoopt.patterns import Pattern, product
+from geoopt.segments import STRIP, Segments
 
 MANY = 20_000
 
@@ -65,6 +66,25 @@ def test_arrays_do_not_depend_on_it(number):
     np.testing.assert_array_equal(
         shifted(firsts, np.array([5, -5, 0]), places, np.int64), places + [5, -5, 0] @ _one_hot(want)
     )
+
+
+def test_segments_do_not_depend_on_it(number):
+    lengths = np.random.default_rng(6).integers(0, 7, MANY)
+    offsets = np.append(0, np.cumsum(lengths))
+    some = np.random.default_rng(7).integers(0, MANY, MANY)
+    for segments in (
+        Segments.of_lengths(lengths),
+        Segments.between(offsets),
+        Segments.between(offsets.astype(np.uint32)),
+    ):
+        np.testing.assert_array_equal(segments.lengths, lengths)
+        np.testing.assert_array_equal(segments.starts, np.append(offsets[:-1:STRIP], offsets[-1]))
+        np.testing.assert_array_equal(segments.offsets(), offsets)
+        np.testing.assert_array_equal(segments.offsets(99, MANY - 7), offsets[99 : MANY - 6])
+        np.testing.assert_array_equal(segments.firsts(some), offsets[some])
+        np.testing.assert_array_equal(segments.of_entries, np.repeat(np.arange(MANY), lengths))
+        want = np.concatenate([np.arange(offsets[s], offsets[s + 1]) for s in some])
+        np.testing.assert_array_equal(segments.entries(some), want)
 
 
 def _one_hot(numbers: np.ndarray) -> np.ndarray:

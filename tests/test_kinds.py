@@ -40,6 +40,20 @@ def test_many_elements(count, most):
     assert found.dtype == np.min_scalar_type(int(found.max()))
 
 
+@pytest.mark.parametrize("span", [255, 256, 257, 65_535, 65_536, 65_537])
+@pytest.mark.parametrize("before", [[7], [0, 1], [-1, 300]])
+def test_spans_at_the_ends_of_types(span, before):
+    parts = [np.resize(before, span), np.arange(span) - 1]
+    _agree(Kinds().combined(("op",), parts), parts, False)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16])
+def test_parts_that_fill_their_type(dtype):
+    ends = np.iinfo(dtype)
+    parts = [np.array([ends.min, -1, 0, ends.max], dtype), np.array([-1, ends.max, ends.max, -1], dtype)]
+    _agree(Kinds().combined(("op",), parts), parts, False)
+
+
 @pytest.mark.parametrize("shapes", [((1,), (1,)), ((6,), (1,)), ((6, 1), (1, 3)), ((), (4,)), ((), ())])
 def test_parts_broadcast(shapes):
     parts = [np.arange(int(np.prod(s)), dtype=np.uint8).reshape(s) for s in shapes]
