@@ -29,6 +29,7 @@ from .template import bottom_up
 
 AT_ONCE = (4, 2)  # runs that kernels read at once, if groups have enough of them
 SHORT = 2  # terms per run up to which cursors are better ...
+SAMPLE = 1000  # strips by which that is judged
 PADDED = 4  # ... and places per run, where strips have as many for each member as for that with most terms
 
 
@@ -106,8 +107,9 @@ def _may_have_cursors(kernel: PlannedKernel, number: int) -> bool:
 def _are_short(lists: Lists, some: Runs) -> bool:
     """Whether cursors are better than runs, as a sample of these tells."""
     per_run = np.bitwise_count(some.masks).sum() / max(len(some.masks), 1)
-    places = np.maximum.reduceat(lists.counts, np.arange(0, len(lists.counts), STRIP)).sum(dtype=np.int64) * STRIP
-    padding = places / max(len(lists.columns[0]), 1)
+    first = np.arange(0, len(lists.counts), max(len(lists.counts) // SAMPLE // STRIP, 1) * STRIP)
+    strips = [lists.counts[at : at + STRIP] for at in first.tolist()]
+    padding = STRIP * sum(int(s.max()) for s in strips) / max(sum(int(s.sum()) for s in strips), 1)
     return bool(per_run <= SHORT and per_run * padding <= PADDED)
 
 

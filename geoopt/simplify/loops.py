@@ -10,7 +10,6 @@ from dataclasses import replace
 import numba
 import numpy as np
 
-from ..gathers import FEW
 from ..ids import Ids
 from ..kernel import Kernel, Leaf, Loop
 from ..template import Expression, rewritten
@@ -44,7 +43,8 @@ def _without_fixed_factors(e: Expression, chains: Chains) -> Expression | None:
     return chains.if_cheaper(fixed.build(), product.old, product.stops)
 
 
-SAMPLE = 64  # members with several terms of which a leaf is looked at before it is looked at as a whole
+SAMPLE = 64  # members with several terms of which a leaf is looked at before it is looked at as a whole ...
+MANY = 1 << 20  # ... found among so many, if there are any
 
 
 def read_fixed_leaves_once(kernel: Kernel) -> Kernel:
@@ -87,8 +87,8 @@ def _fixed(leaf: Leaf, loop: Loop) -> Leaf | None:
 
 def _longer(lengths: np.ndarray) -> np.ndarray:
     """Some members that have several terms, where any has."""
-    first = np.flatnonzero(lengths[:FEW] > 1)
-    return (first if len(first) >= SAMPLE or len(lengths) <= FEW else np.flatnonzero(lengths > 1))[:SAMPLE]
+    first = np.flatnonzero(lengths[:MANY] > 1)
+    return (first if len(first) or len(lengths) <= MANY else np.flatnonzero(lengths > 1))[:SAMPLE]
 
 
 @numba.njit(cache=True, nogil=True)
