@@ -130,6 +130,26 @@ def union(left: Pattern, right: Pattern) -> tuple[Pattern, np.ndarray, np.ndarra
     return Pattern(left.shape, indptr, found[0]), found[1], found[2]
 
 
+def joint_places(from_left: np.ndarray, from_right: np.ndarray, left: int, right: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which entries of a union only the right matrix has, and which both have. left, right : how many each has"""
+    size = len(from_left)
+    alone, both = np.empty(size - left, from_left.dtype), np.empty(left + right - size, from_left.dtype)
+    _find_joint(from_left, from_right, alone, both)
+    return alone, both
+
+
+@numba.njit(cache=True, nogil=True)
+def _find_joint(from_left, from_right, alone, both):
+    of_alone, of_both = 0, 0
+    for t in range(len(from_left)):
+        if from_left[t] < 0:
+            alone[of_alone] = t
+            of_alone += 1
+        elif from_right[t] >= 0:
+            both[of_both] = t
+            of_both += 1
+
+
 @numba.njit(cache=True, nogil=True)
 def _count_union(left_ptr, left_ind, right_ptr, right_ind, begin, end, counts):
     """How many entries some rows of a union have: counts[i + 1] of row i."""

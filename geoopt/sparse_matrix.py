@@ -15,9 +15,10 @@ import scipy.sparse as sp
 
 from .arithmetic import apply, as_symbolic
 from .errors import ShapeError, UnsupportedError
+from .gathers import taken
 from .graph import Graph
 from .ids import Ids, id_dtype
-from .patterns import Pattern, product, restricted, row_length, selected, transposed, union
+from .patterns import Pattern, joint_places, product, restricted, row_length, selected, transposed, union
 from .sums import joined, segment_sum
 from .symbolic import Symbolic
 
@@ -305,13 +306,15 @@ def _combined(op: str, left: Any, right: Any) -> Any:
         return NotImplemented
     _check_sizes(op, left, right)
     pattern, from_left, from_right = union(left.pattern, right.pattern)
-    alone, both = np.flatnonzero(from_left < 0), np.flatnonzero((from_left >= 0) & (from_right >= 0))
+    alone, both = joint_places(from_left, from_right, left.nnz, right.nnz)
     if len(both) == pattern.nnz:
         return SparseMatrix(pattern, apply(op, left.data, right.data))
-    right_alone = right.data.listed(from_right[alone])
+    right_alone = right.data.listed(taken(from_right, alone))
     if op == "subtract":
         right_alone = -right_alone
-    shared = apply(op, left.data.listed(from_left[both]), right.data.listed(from_right[both])) if len(both) else None
+    shared = None
+    if len(both):
+        shared = apply(op, left.data.listed(taken(from_left, both)), right.data.listed(taken(from_right, both)))
     ids = np.empty(pattern.nnz, id_dtype(graph.size))
     if left.nnz:
         np.maximum(from_left, 0, out=from_left)
@@ -329,8 +332,8 @@ def _is_zero(value: Any) -> bool:
 def _intersection(left: SparseMatrix, right: SparseMatrix) -> SparseMatrix:
     _check_sizes("multiply", left, right)
     pattern, from_left, from_right = union(left.pattern, right.pattern)
-    both = np.flatnonzero((from_left >= 0) & (from_right >= 0))
-    data = left.data[from_left[both]] * right.data[from_right[both]]
+    _, both = joint_places(from_left, from_right, left.nnz, right.nnz)
+    data = left.data.listed(from_left[both]) * right.data.listed(from_right[both])
     return SparseMatrix(restricted(pattern, both), data)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from geoopt.patterns import Pattern, product
+from geoopt.patterns import Pattern, joint_places, product, union
 from geoopt.segments import STRIP
 
 
@@ -35,6 +35,20 @@ def test_products_list_every_multiplication_once(columns, density):
     np.testing.assert_array_equal(A.indices[from_left], _pattern(B).rows[from_right])
     in_order = (np.diff(from_left) > 0) | (np.diff(entry) > 0)
     assert in_order.all()  # the terms of an entry come in the order of the left matrix
+
+
+@pytest.mark.parametrize("density", [0.0, 0.1, 1.0])
+def test_a_union_knows_which_entries_are_whose(density):
+    generator = np.random.default_rng(1)
+    A, B = (sp.random_array((30, 50), density=d, format="csr", rng=generator) for d in (0.2, density))
+    for M in (A, B):
+        M.sort_indices()
+    pattern, from_left, from_right = union(_pattern(A), _pattern(B))
+    alone, both = joint_places(from_left, from_right, A.nnz, B.nnz)
+    np.testing.assert_array_equal(alone, np.flatnonzero(from_left < 0))
+    np.testing.assert_array_equal(both, np.flatnonzero((from_left >= 0) & (from_right >= 0)))
+    np.testing.assert_array_equal(pattern.indices[both], A.indices[from_left[both]])
+    assert len(alone) + A.nnz == pattern.nnz == A.nnz + B.nnz - len(both)
 
 
 def test_a_product_without_rows_is_empty():
