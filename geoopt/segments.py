@@ -112,6 +112,7 @@ def ranges(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def in_few_bytes(lengths: np.ndarray) -> np.ndarray:
+    """The same lengths in the type that `Segments` has them in."""
     return lengths.astype(length_dtype(int(lengths.max(initial=0))), copy=False)
 
 
