@@ -8,6 +8,7 @@ import numpy as np
 from .cores import divided
 
 FEW = 10_000  # places, for which loading compiled code does not pay
+DENSE = 1 << 16  # numbers up to which those that occur are counted; sparse ones beyond are sorted
 SPARSE = 256  # numbers for each place, among which a bit per number is no longer little memory
 
 
@@ -45,6 +46,19 @@ def histogram(numbers: np.ndarray) -> np.ndarray:
     counts = np.zeros(int(numbers.max()) + 1, np.int64)
     count_into(numbers, counts)
     return counts
+
+
+def ranked(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers, none of them negative, of any shape, as positions among those that occur, in few bytes; and these,
+    ascending."""
+    if numbers.max(initial=0) > max(DENSE, numbers.size):
+        occurring, ranks = np.unique(numbers, return_inverse=True)
+        return ranks.reshape(numbers.shape), occurring.astype(np.int64)
+    counts = histogram(numbers.reshape(-1))
+    occurring = np.flatnonzero(counts)
+    ranks = np.zeros(len(counts), np.min_scalar_type(max(len(occurring) - 1, 0)))
+    ranks[occurring] = np.arange(len(occurring))
+    return taken(ranks, numbers), occurring
 
 
 def places_of(least: int, most: int, numbers: np.ndarray, times: int, dtype: np.dtype) -> np.ndarray:

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .gathers import histogram, taken
-
-FEW_COMBINATIONS = 1 << 16  # of which those that occur are counted; more are sorted
+from .gathers import ranked, taken
 
 
 class Kinds:
@@ -45,23 +43,11 @@ def _coded(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         low, high = int(part.min()), int(part.max())
         span, occurring = high - low + 1, np.arange(values.shape[1])
         if span > 1:
-            bound = values.shape[1] * span
-            dtype = np.min_scalar_type(bound)
+            dtype = np.min_scalar_type(values.shape[1] * span)
             places = part.astype(dtype) - dtype.type(low % (1 << 8 * dtype.itemsize))  # modulo the range of the type
             codes = codes.astype(dtype) * dtype.type(span) + places
-            codes, occurring = _renumbered(codes, bound)
+            codes, occurring = ranked(codes)
         else:
             codes = np.broadcast_to(codes, np.broadcast_shapes(codes.shape, part.shape))
         values = np.vstack([values[:, occurring // span], occurring % span + low])
     return codes, values
-
-
-def _renumbered(codes: np.ndarray, bound: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers below ``bound`` as positions among those that occur, and these, ascending."""
-    if bound > max(FEW_COMBINATIONS, codes.size):
-        occurring, places = np.unique(codes, return_inverse=True)
-        return places.reshape(codes.shape), occurring.astype(np.int64)
-    occurring = np.flatnonzero(histogram(codes.reshape(-1)))
-    places = np.zeros(bound, np.min_scalar_type(len(occurring) - 1))
-    places[occurring] = np.arange(len(occurring))
-    return taken(places, codes), occurring

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from .cores import divided
-from .gathers import histogram, taken
+from .gathers import ranked, taken
 from .ids import Ids, id_dtype
 from .kernel import Kernel, Leaf, Loop
 from .layout import Address, Layout
@@ -273,17 +273,11 @@ def _count_classes(kernel: Kernel) -> np.ndarray:
     """A small number per member, equal where all its loops have equal numbers of terms."""
     classes: np.ndarray | None = None
     for loop in kernel.loops:
-        one = _ranks(loop.segments.lengths)
-        classes = one if classes is None else _ranks(classes.astype(np.int32) * (int(one.max(initial=0)) + 1) + one)
+        one, _ = ranked(loop.segments.lengths)
+        if classes is not None:
+            one, _ = ranked(classes.astype(np.int32) * (int(one.max(initial=0)) + 1) + one)
+        classes = one
     return np.zeros(kernel.size, np.uint8) if classes is None else classes
-
-
-def _ranks(counts: np.ndarray) -> np.ndarray:
-    """Small numbers that are equal where the counts are, and in their order."""
-    if counts.max(initial=0) > len(counts):
-        return np.unique(counts, return_inverse=True)[1].astype(np.int32)
-    rank = np.cumsum(histogram(counts) > 0, dtype=np.int32) - 1
-    return taken(rank.astype(np.uint8) if rank.max(initial=0) < 256 else rank, counts)
 
 
 def _runs(key: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:

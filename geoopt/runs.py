@@ -29,8 +29,8 @@ from .template import bottom_up
 
 AT_ONCE = (4, 2)  # runs that kernels read at once, if groups have enough of them
 SHORT = 2  # terms per run up to which cursors are better ...
-SAMPLE = 1000  # strips by which that is judged
 PADDED = 4  # ... and places per run, where strips have as many for each member as for that with most terms
+SAMPLE = 1000  # strips by which that is judged
 
 
 def runs(schedule: Schedule, lanes: int) -> Schedule:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geoopt.gathers import FEW, SPARSE, copies_of, has_repeats, listed, replace_range, taken
+from geoopt.gathers import FEW, SPARSE, copies_of, has_repeats, listed, ranked, replace_range, taken
 from geoopt.owners import owner_counts, owners, shifted
 
 COUNTS = (0, 1, 50, FEW, 3 * FEW)
@@ -57,6 +57,15 @@ def test_owners_are_those_of_a_search(seed, runs, many):
     np.testing.assert_array_equal(owner_counts(firsts, ids), np.bincount(want, minlength=runs))
     shifts = generator.integers(0, 1000, runs)
     np.testing.assert_array_equal(shifted(firsts, shifts, ids, np.int32), ids + shifts[want])
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("most", [1, 200, 70_000, 10**9])
+def test_ranks_are_positions_among_what_occurs(count, most):
+    numbers = np.random.default_rng(count).integers(0, most, (count, 2))
+    ranks, occurring = ranked(numbers)
+    np.testing.assert_array_equal(occurring, np.unique(numbers))
+    np.testing.assert_array_equal(occurring[ranks], numbers)
 
 
 @pytest.mark.parametrize("count", COUNTS)
