@@ -15,6 +15,7 @@ from geoopt.codegen.llvm_memory import ROW, Vectors, rows_of_neighbours
 from geoopt.codegen.llvm_stores import parts
 from geoopt.meshes import bumpy
 from geoopt.operators import arap_mesh, arap_rhs, cloth, cloth_system, cotan_laplacian, polar_rotation
+from geoopt.operators.arap import covariances
 from geoopt.plan import Access
 
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
@@ -123,6 +124,31 @@ def test_kernels_that_keep_much_are_left_whole():
         rooms = [rooms_of(pieces_of(kernel)) for kernel in program.plan.kernels]
         assert (max(rooms) > 0) == is_short and max(rooms) <= MOST_ROOMS
         np.testing.assert_allclose(program(x, y), iterates(x, y), rtol=1e-13)
+
+
+@pytest.mark.parametrize(("lanes", "dtype"), [(1, DOUBLE), (2, DOUBLE), (4, DOUBLE), (8, SINGLE), (0, DOUBLE)])
+def test_members_of_a_vector_have_different_numbers_of_terms(lanes, dtype):
+    V, F = bumpy(1000)
+    mesh, P = arap_mesh(V, F), np.random.default_rng(0).normal(size=V.shape).astype(dtype)
+    program = geoopt.compile(covariances, P, mesh, dtype=dtype, options=geoopt.Options(lanes=lanes))
+    assert any(loop.counts is not None for kernel in program.plan.kernels for loop in kernel.loops)
+    np.testing.assert_allclose(
+        program(P), covariances(P.astype(float), mesh), rtol=0, atol=1e-13 if dtype == DOUBLE else 1e-5
+    )
+
+
+def test_many_totals_are_chosen_from_in_the_last_terms_only():
+    """Where registers are too few for totals with and without a term."""
+    V, F = bumpy(300)
+    plan = geoopt.compile(covariances, V, arap_mesh(V, F)).plan
+    assert [len(joint.sums) for kernel in plan.kernels for joint in kernel.joints()] == [9]
+
+    def loops(plan, size):
+        """With vectors of so many bytes."""
+        return re.findall(r"^fs\d+((?:\.all)?)\.head:", emit(plan, Vectors(size // 8, DOUBLE)), re.M)
+
+    assert loops(plan, 32) == [".all", ""] and loops(plan, 64) == [""]
+    assert not any(loops(geoopt.compile(cotan_laplacian, V, F).plan, 32))
 
 
 @pytest.mark.parametrize("terms", [5, 9])

@@ -7,30 +7,15 @@ buffers. The vector loop runs while whole vectors remain; a masked copy of its b
 from __future__ import annotations
 
 from ..ops import OPS
-from ..plan import (
-    APART,
-    BEGIN,
-    COLUMN,
-    END,
-    FIELDS,
-    FIRST_STRIP,
-    SHIFT,
-    STRIP,
-    Joint,
-    Plan,
-    PlannedKernel,
-    PlannedLoop,
-)
+from ..plan import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT, Plan, PlannedKernel
 from ..template import Expression, bottom_up
-from .llvm_cursors import Cursors
 from .llvm_fission import AT_ONCE, Piece, pieces_of, rooms_of
 from .llvm_math import Functions
-from .llvm_memory import FLAGS, Vectors, zeros
+from .llvm_memory import FLAGS, Vectors
 from .llvm_projection import ROUTINES
-from .llvm_rows import Rows
-from .llvm_runs import Runs
 from .llvm_scatter import Additions, Room
 from .llvm_stores import NOWHERE
+from .llvm_sums import Sums
 
 
 def emit(plan: Plan, vectors: Vectors) -> str:
@@ -138,16 +123,14 @@ class _Function:
         return sorted({a.buffer for a in self.kernel.accesses()} | self.kernel.tables())
 
 
-class _Body(Functions, Rows, Additions, Cursors, Runs):
+class _Body(Functions, Sums, Additions):
     """The statements that evaluate one vector of members, or several in pieces: all reads, then all writes.
 
     prefix : "f" for whole vectors, "t" for the masked rest; it starts the names of all values
     """
 
     def __init__(self, plan, kernel, vectors, declarations, prefix: str, loops_of: dict[int, frozenset[int]]):
-        super().__init__(plan, kernel, vectors, declarations, prefix)
-        self.loops_of = loops_of
-        self.block = ""
+        super().__init__(plan, kernel, vectors, declarations, prefix, loops_of=loops_of)
         self.joints = kernel.joints()
         self.joint_of = {id(e): joint for joint in self.joints for e in joint.sums}
 
@@ -176,7 +159,7 @@ class _Body(Functions, Rows, Additions, Cursors, Runs):
             done = self.let(f"lshr i64 {self.let(f'sub i64 {self.member}, %i')}, {v.lanes.bit_length() - 1}")
             at = self.let(f"getelementptr {v.vector}, ptr {memory}, i64 {done}")
             for e, room in piece.needed:
-                self.values[self._key(e)] = self.let(f"load {v.vector}, ptr {self._lane(at, room * AT_ONCE, NOWHERE)}")
+                self.values[self.key(e)] = self.let(f"load {v.vector}, ptr {self._lane(at, room * AT_ONCE, NOWHERE)}")
             if number == 0:
                 self._begin()
             for e in piece.expressions:
@@ -204,38 +187,27 @@ class _Body(Functions, Rows, Additions, Cursors, Runs):
             self.mask()
         for joint in self.joints:
             if not joint.sums:
-                self._loop(joint)
+                self.add_up(joint)
 
     def _end(self) -> dict[int, str]:
         """What comes last: the writes, but for those in loops and additions. Gives the roots' values."""
         loops = self.kernel.root_loops
         values = {i: self.value(r) for i, r in enumerate(self.kernel.roots) if loops[i] is None}
         for i, value in values.items():
-            self._stores(i, value)
+            self.write(i, value)
         return values
 
-    def _stores(self, root: int, value: str) -> None:
-        """The writes of a root, but for additions."""
-        for access in (a for a in self.kernel.writes[root] if not a.adds):
-            if access.bits is None:
-                self.store(access, value)
-            else:
-                self.write_term(access, value)
-
     def value(self, e: Expression) -> str:
-        if self._key(e) not in self.values:
+        if self.key(e) not in self.values:
             for below in bottom_up([e], self._is_done):  # so that deep expressions need no recursion
                 if not self._is_done(below):
-                    self.values[self._key(below)] = self._compute(below, self.loops_of[id(below)])
-        return self.values[self._key(e)]
+                    self.values[self.key(below)] = self._compute(below, self.loops_of[id(below)])
+        return self.values[self.key(e)]
 
     def _is_done(self, e: Expression) -> bool:
         """Whether a value is known, or belongs into another loop."""
         loops = self.loops_of[id(e)]
-        return self._key(e) in self.values or bool(loops and self.loop not in loops)
-
-    def _key(self, e: Expression) -> tuple[int, int | None]:
-        return id(e), self.loop if self.loop in self.loops_of[id(e)] else None
+        return self.key(e) in self.values or bool(loops and self.loop not in loops)
 
     def _compute(self, e: Expression, loops: frozenset[int]) -> str:
         if e.op == "constant":
@@ -243,8 +215,8 @@ class _Body(Functions, Rows, Additions, Cursors, Runs):
         if e.op == "leaf":
             return self.leaf(int(e.value))  # type: ignore[arg-type]
         if e.op == "sum":
-            self._loop(self.joint_of[id(e)])
-            return self.values[self._key(e)]
+            self.add_up(self.joint_of[id(e)])
+            return self.values[self.key(e)]
         args = [self.value(a) for a in e.args]
         if e.op == "lane":
             return self.let(f"load {self.v.vector}, ptr {self._lane(args[0], e.value, loops)}", loops)
@@ -273,115 +245,3 @@ class _Body(Functions, Rows, Additions, Cursors, Runs):
             name = text[text.index("@llvm.") :].split("(")[0]
             self.declare(f"{v.vector} {name}({', '.join([v.vector] * OPS[op].arity)})")
         return text
-
-    def _loop(self, joint: Joint) -> None:
-        """Sums with vector accumulators, and what their loop writes."""
-        planned, terms = self.kernel.loops[joint.loop], [e.args[0] for e in joint.sums]
-        for e in bottom_up([*terms, *(self.kernel.roots[i] for i in joint.roots)]):
-            if not self.loops_of[id(e)]:
-                self.value(e)  # before the loop
-        self._fresh += 1
-        tag = f"{self.prefix}s{self._fresh}"
-        bounds = self._strip(planned)
-        counts = None if planned.counts is None else self._counts(planned.counts)
-        if planned.masks is None:
-            self.prefetch_terms(joint.loop, bounds)
-        outside, self.inner, self.loop = self.values, [], joint.loop
-        self.start, self.term = f"%{tag}.from", f"%{tag}.t"
-        totals = [f"%{tag}.a{k}" for k in range(len(terms))]
-        if planned.cursors is not None:
-            outside = outside | {self._key(terms[0]): self.term_at_position(joint.loop)}
-        for copy in range(planned.at_once):
-            self.values = dict(outside)
-            has_term = None  # where all lanes have
-            if planned.masks is not None:
-                self.start = self.let(f"add i64 %{tag}.from, {copy}", self._current())
-                has_term = self.begin_run(planned.masks, self._current())
-                self.prefetch_run(joint.loop)
-            elif counts is not None:
-                has_term = self._is_below(counts)
-            totals = self._accumulated(totals, [self.value(e) for e in terms], has_term)
-        for i in joint.roots:
-            self._stores(i, self.value(self.kernel.roots[i]))
-        inner, self.inner, self.loop, self.values = self.inner, None, None, outside
-        self._looped(tag, bounds, STRIP if planned.masks is None else planned.at_once, inner, totals)
-        self.values |= {self._key(e): f"%{tag}.a{k}" for k, e in enumerate(joint.sums)}
-        self.write_rows(joint.loop)
-
-    def _accumulated(self, totals: list[str], values: list[str], has_term: str | None) -> list[str]:
-        """The totals with terms' values added in the lanes that have them."""
-        v, loops = self.v, self._current()
-        sums = [
-            self.let(f"fadd reassoc {FLAGS} {v.vector} {total}, {value}", loops)
-            for total, value in zip(totals, values, strict=True)
-        ]
-        if has_term is None:
-            return sums
-        pairs = (f"{v.vector} {all_}, {v.vector} {total}" for all_, total in zip(sums, totals, strict=True))
-        return [self.let(f"select {v.mask} {has_term}, {pair}", loops) for pair in pairs]
-
-    def _is_below(self, counts: str) -> str:
-        """Which members have a term of the current number; what others have in the columns are copies."""
-        kind, loops = f"<{self.v.lanes} x i32>", self._current()
-        number = self.let(f"trunc i64 {self.term} to i32", loops)
-        one = self.let(f"insertelement {kind} poison, i32 {number}, i64 0", loops)
-        many = self.let(f"shufflevector {kind} {one}, {kind} poison, {zeros(self.v.lanes)}", loops)
-        return self.let(f"icmp ult {kind} {many}, {counts}", loops)
-
-    def _current(self) -> frozenset[int]:
-        return frozenset() if self.loop is None else frozenset({self.loop})
-
-    def _looped(self, tag: str, bounds: tuple[str, str, str], step: int, body: list[str], totals: list[str]) -> None:
-        """The loop over the terms of a strip around its body, which makes ``totals`` of ``%tag.a0`` and so on.
-
-        step : from the entry of a term, or run, in the columns to that of the next
-        """
-        start, end, within = bounds
-        before, self.block = self.block, f"{tag}.exit"
-        sums = [
-            f"  %{tag}.a{k} = phi {self.v.vector} [ zeroinitializer, %{before} ], [ {total}, %{tag}.body ]"
-            for k, total in enumerate(totals)
-        ]
-        self.outer += [
-            f"  %{tag}.start = add i64 {start}, {within}",
-            f"  br label %{tag}.head",
-            f"{tag}.head:",
-            f"  %{tag}.t = phi i64 [ 0, %{before} ], [ %{tag}.next, %{tag}.body ]",
-            f"  %{tag}.from = phi i64 [ %{tag}.start, %{before} ], [ %{tag}.after, %{tag}.body ]",
-            *sums,
-            f"  %{tag}.go = icmp slt i64 %{tag}.from, {end}",
-            f"  br i1 %{tag}.go, label %{tag}.body, label %{tag}.exit",
-            f"{tag}.body:",
-            *body,
-            f"  %{tag}.next = add i64 %{tag}.t, 1",
-            f"  %{tag}.after = add i64 %{tag}.from, {step}",
-            f"  br label %{tag}.head",
-            f"{tag}.exit:",
-        ]
-
-    def _strip(self, loop: PlannedLoop) -> tuple[str, str, str]:
-        """Where the terms of the current strip start and end in the columns, and where the first lane's are."""
-        starts = loop.starts
-        key = ("strip", starts)
-        if key not in self.values:
-            done = self.let(f"sub i64 {self.member}, %begin")
-            first = self.let(f"mul i64 %strip, {loop.split}")
-            number = self.let(f"add i64 {first}, {self.let(f'lshr i64 {done}, {loop.width.bit_length() - 1}')}")
-            kind, extend = self.index_types[starts]
-            at = self.let(f"getelementptr {kind}, ptr %b{starts}, i64 {number}")
-            bounds = [
-                self.let(f"load {kind}, ptr {self.let(f'getelementptr {kind}, ptr {at}, i64 {k}')}") for k in (0, 1)
-            ]
-            if kind != "i64":
-                bounds = [self.let(f"{extend} {kind} {b} to i64") for b in bounds]
-            within = self.let(f"and i64 {done}, {STRIP - 1}") if loop.masks is None else "0"
-            self.values[key] = (*bounds, within)  # type: ignore[assignment]
-        return self.values[key]  # type: ignore[return-value]
-
-    def _counts(self, table: int) -> str:
-        """The numbers of terms of the members, as a vector."""
-        lanes = self.v.lanes
-        kind, _ = self.index_types[table]
-        at = self.let(f"getelementptr {kind}, ptr %c{table}, i64 {self.member}")
-        counts = self.let(f"load <{lanes} x {kind}>, ptr {at}, align 1")
-        return counts if kind == "i32" else self.let(f"zext <{lanes} x {kind}> {counts} to <{lanes} x i32>")

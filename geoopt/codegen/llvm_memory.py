@@ -45,6 +45,11 @@ class Vectors:
         return self.bytes == 64
 
     @property
+    def registers(self) -> int:
+        """How many vectors a processor of x86 holds."""
+        return 32 if self.is_avx512 else 16
+
+    @property
     def bytes(self) -> int:
         """Of one vector."""
         return self.lanes * self.dtype.itemsize
