@@ -16,7 +16,7 @@ from geoopt.options import FAMILIES, Options
 from geoopt.simplify import PASSES, rewrite
 from geoopt.simplify.facts import Facts
 from geoopt.simplify.fractions import share_divisors
-from geoopt.simplify.merge import merge_equal_values
+from geoopt.simplify.merge import merge_equal_values, merge_opposite_values
 from geoopt.template import Template, bottom_up, cost, evaluate_template, listing, operations
 
 RATIONAL = ("add", "subtract", "multiply", "negative", "divide")
@@ -393,6 +393,37 @@ def test_equal_subexpressions_are_evaluated_once():
     roots = [((x + y) * x).e, (x * (y + x)).e]
     after = merge_equal_values(roots, Facts(x.t, roots))
     assert after[0] is after[1] and operations(after) == 2
+
+
+def test_opposite_subexpressions_are_evaluated_once():
+    """y - x is minus x - y, and the sign goes where it costs nothing."""
+    x, y, z = leaves(3)
+    roots = [((x - y) * z + sqrt(z)).e, ((y - x) / z + sqrt(z)).e, apply(x.t, "absolute", y - x).e]
+    after = merge_opposite_values(roots, Facts(x.t, roots))
+    assert (operations(roots), operations(after)) == (8, 7)
+    assert "negative" not in {e.op for e in bottom_up(after)}
+    for got, want in zip(evaluated(after, 1.5, 2.0, 3.0), evaluated(roots, 1.5, 2.0, 3.0), strict=True):
+        assert got == want
+
+
+def test_a_sign_that_nothing_takes_is_a_negation():
+    x, y = leaves(2)
+    roots = [sqrt(x * y).e, sqrt((-x) * y).e]
+    after = merge_opposite_values(roots, Facts(x.t, roots))
+    assert [e.op for e in bottom_up(after)].count("negative") == 1
+    np.testing.assert_array_equal(evaluated(after, 2.0, -3.0), evaluated(roots, 2.0, -3.0))
+
+
+def test_a_normal_is_the_same_from_all_corners_of_a_triangle():
+    """Up to its sign, whatever corner the sides begin at and in whatever order they come."""
+    at = leaves(6)
+    p, q, r = (at[k : k + 2] for k in (0, 2, 4))
+
+    def cross(a, b, c):
+        return ((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])).e
+
+    roots = simplified(*(E(at[0].t, cross(*order)) for order in ((p, q, r), (q, r, p), (q, p, r))))
+    assert roots[0] is roots[1] and operations(roots) == 7 + 1  # one of them is minus the others
 
 
 def test_a_shared_divisor_is_inverted_once():

@@ -22,7 +22,7 @@ from .factors import factorize
 from .facts import Facts
 from .fractions import reduce_fractions, share_divisors
 from .loops import leave_loops, read_fixed_leaves_once
-from .merge import merge_equal_values
+from .merge import merge_equal_values, merge_opposite_values
 from .roots import eliminate_roots
 from .sums import collect_terms
 
@@ -31,7 +31,7 @@ Pass = Callable[[list[Expression], Facts], list[Expression]]
 ROUNDS = 3
 PASSES: dict[str, tuple[Pass, ...]] = {
     "constants": (fold_constants,),
-    "local": (merge_equal_values,),
+    "local": (merge_equal_values, merge_opposite_values),
     "sums": (collect_terms,),
     "factors": (factorize, leave_loops),
     "fractions": (reduce_fractions, share_divisors),
