@@ -33,27 +33,29 @@ def dual_laplacian(V: Numeric, T: np.ndarray) -> tuple[Any, Any]:
     n = V.shape[0]
     corners = V[T]
     p, q = corners[:, TAIL], corners[:, HEAD]  # (m, 6, 3)
+    centre = tetrahedron_circumcentre(corners)[:, None]
 
-    # the dual face of an edge, in a tetrahedron, leads from its midpoint by the centres of the faces at its sides to
-    # the centre of the tetrahedron; the volume of the pyramid between it and either end of the edge
-    across = triangle_circumcentre(p, q, corners[:, LEFT]) - triangle_circumcentre(p, q, corners[:, RIGHT])
-    to_cell = tetrahedron_circumcentre(corners)[:, None] - p
-    volume = np.linalg.det(np.stack([(q - p) / 2, across, to_cell], axis=-2)) / 6
-
-    # the dual face has the area 3 volume / (length / 2)
-    weights = 6 * volume / np.sum((q - p) ** 2, axis=-1)
+    # the dual face of an edge, in a tetrahedron, is a right triangle at either side: from the edge's midpoint to the
+    # centre of the face there, half the length times a cotangent, and on to the centre of the tetrahedron
+    left = cotangent_by_height(p, q, corners[:, LEFT], centre)
+    right = cotangent_by_height(q, p, corners[:, RIGHT], centre)
+    weights = (left + right) / 4
     L = laplacian_of_weights(T[:, TAIL], T[:, HEAD], weights, n)
 
+    # the pyramid between it and either end of the edge has its area, weights * length, and half the length as height
+    volume = weights * np.sum((q - p) ** 2, axis=-1) / 6
     ends = [T[:, TAIL], T[:, HEAD]]
     M = from_triplets(ends, ends, [volume, volume], (n, n))
     return L, M
 
 
-def triangle_circumcentre(a: Numeric, b: Numeric, c: Numeric) -> Any:
-    """Centre of the circle through three points; (..., 3) each."""
-    A, B, C = (np.sum(d * d, axis=-1)[..., None] for d in (b - c, c - a, a - b))
-    u, v, w = A * (B + C - A), B * (C + A - B), C * (A + B - C)
-    return (u * a + v * b + w * c) / (u + v + w)
+def cotangent_by_height(p: Numeric, q: Numeric, r: Numeric, x: Numeric) -> Any:
+    """The cotangent of the angle at r in triangles p q r, times the height of x above them; (..., 3) each.
+
+    Points are above a triangle where they see it counter-clockwise."""
+    a, b = p - r, q - r
+    normal = np.cross(a, b)  # dot product over its length, times volume over its length
+    return np.sum(a * b, axis=-1) * (np.linalg.det(np.stack([a, b, x - r], axis=-2)) / np.sum(normal**2, axis=-1))
 
 
 def tetrahedron_circumcentre(corners: Numeric) -> Any:

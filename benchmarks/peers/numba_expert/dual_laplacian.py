@@ -19,71 +19,57 @@ WEIGHTS, MASSES, ROWS = 9, 15, 19
 
 
 @numba.njit(**SERIAL)
-def _face(ax, ay, az, bx, by, bz):
-    """Circumcentre of the triangle 0, a, b."""
-    cx, cy, cz = bx - ax, by - ay, bz - az
-    A, B, C = cx * cx + cy * cy + cz * cz, bx * bx + by * by + bz * bz, ax * ax + ay * ay + az * az
-    v, w = B * (C + A - B), C * (A + B - C)
-    r = 1 / (A * (B + C - A) + v + w)
-    return (v * ax + w * bx) * r, (v * ay + w * by) * r, (v * az + w * bz) * r
-
-
-@numba.njit(**SERIAL)
-def _det(ax, ay, az, bx, by, bz, cx, cy, cz):
-    return ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz) + az * (bx * cy - by * cx)
-
-
-@numba.njit(**SERIAL)
-def _cell(ax, ay, az, bx, by, bz, cx, cy, cz):
-    """Centre of the sphere through 0, a, b, c."""
-    aa, bb, cc = ax * ax + ay * ay + az * az, bx * bx + by * by + bz * bz, cx * cx + cy * cy + cz * cz
-    ux, uy, uz = by * cz - bz * cy, bz * cx - bx * cz, bx * cy - by * cx
-    vx, vy, vz = cy * az - cz * ay, cz * ax - cx * az, cx * ay - cy * ax
-    wx, wy, wz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
-    r = 0.5 / (ax * ux + ay * uy + az * uz)
-    return (aa * ux + bb * vx + cc * wx) * r, (aa * uy + bb * vy + cc * wy) * r, (aa * uz + bb * vz + cc * wz) * r
+def _cross(ax, ay, az, bx, by, bz):
+    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
 @numba.njit(**SERIAL)
 def _lanes(S):
-    """Weights of the edges and masses of the corners; per edge e, d = det [e, left − right centre, centre − start]."""
+    """Weights of the edges and masses of the corners. Per edge, a quarter of the sum, over the two faces there, of the
+    cotangent of the angle opposite times the height of the cell's centre: dot product * height / normal².
+    """
     for t in range(LANES):
         ax, ay, az = S[t], S[LANES + t], S[2 * LANES + t]
         bx, by, bz = S[3 * LANES + t], S[4 * LANES + t], S[5 * LANES + t]
         cx, cy, cz = S[6 * LANES + t], S[7 * LANES + t], S[8 * LANES + t]
-        sx, sy, sz = _cell(ax, ay, az, bx, by, bz, cx, cy, cz)
-        px, py, pz, qx, qy, qz, rx, ry, rz = (
-            bx - ax,
-            by - ay,
-            bz - az,
-            cx - ax,
-            cy - ay,
-            cz - az,
-            cx - bx,
-            cy - by,
-            cz - bz,
+        px, py, pz = bx - ax, by - ay, bz - az
+        qx, qy, qz = cx - ax, cy - ay, cz - az
+        rx, ry, rz = cx - bx, cy - by, cz - bz
+        ux, uy, uz = _cross(ax, ay, az, bx, by, bz)  # inner normals of the faces 012, 023, 031 and 132
+        vx, vy, vz = _cross(bx, by, bz, cx, cy, cz)
+        wx, wy, wz = _cross(cx, cy, cz, ax, ay, az)
+        nx, ny, nz = _cross(qx, qy, qz, px, py, pz)
+        aa, bb, cc = ax * ax + ay * ay + az * az, bx * bx + by * by + bz * bz, cx * cx + cy * cy + cz * cz
+        h = 0.5 / (ax * vx + ay * vy + az * vz)
+        sx, sy, sz = (
+            (aa * vx + bb * wx + cc * ux) * h,
+            (aa * vy + bb * wy + cc * uy) * h,
+            (aa * vz + bb * wz + cc * uz) * h,
         )
-        fx, fy, fz = _face(ax, ay, az, bx, by, bz)
-        gx, gy, gz = _face(bx, by, bz, cx, cy, cz)
-        hx, hy, hz = _face(cx, cy, cz, ax, ay, az)
-        kx, ky, kz = _face(px, py, pz, qx, qy, qz)
-        kx, ky, kz = kx + ax, ky + ay, kz + az
-        d0 = _det(ax, ay, az, fx - hx, fy - hy, fz - hz, sx, sy, sz)
-        d1 = _det(bx, by, bz, gx - fx, gy - fy, gz - fz, sx, sy, sz)
-        d2 = _det(cx, cy, cz, hx - gx, hy - gy, hz - gz, sx, sy, sz)
-        d3 = _det(px, py, pz, fx - kx, fy - ky, fz - kz, sx - ax, sy - ay, sz - az)
-        d4 = _det(qx, qy, qz, kx - hx, ky - hy, kz - hz, sx - ax, sy - ay, sz - az)
-        d5 = _det(rx, ry, rz, gx - kx, gy - ky, gz - kz, sx - bx, sy - by, sz - bz)
-        S[WEIGHTS * LANES + t] = 0.5 * d0 / (ax * ax + ay * ay + az * az)
-        S[(WEIGHTS + 1) * LANES + t] = 0.5 * d1 / (bx * bx + by * by + bz * bz)
-        S[(WEIGHTS + 2) * LANES + t] = 0.5 * d2 / (cx * cx + cy * cy + cz * cz)
-        S[(WEIGHTS + 3) * LANES + t] = 0.5 * d3 / (px * px + py * py + pz * pz)
-        S[(WEIGHTS + 4) * LANES + t] = 0.5 * d4 / (qx * qx + qy * qy + qz * qz)
-        S[(WEIGHTS + 5) * LANES + t] = 0.5 * d5 / (rx * rx + ry * ry + rz * rz)
-        S[MASSES * LANES + t] = (d0 + d1 + d2) * (1 / 12)
-        S[(MASSES + 1) * LANES + t] = (d0 + d3 + d4) * (1 / 12)
-        S[(MASSES + 2) * LANES + t] = (d1 + d3 + d5) * (1 / 12)
-        S[(MASSES + 3) * LANES + t] = (d2 + d4 + d5) * (1 / 12)
+        U = (ux * sx + uy * sy + uz * sz) / (ux * ux + uy * uy + uz * uz)
+        V = (vx * sx + vy * sy + vz * sz) / (vx * vx + vy * vy + vz * vz)
+        W = (wx * sx + wy * sy + wz * sz) / (wx * wx + wy * wy + wz * wz)
+        N = (nx * (sx - ax) + ny * (sy - ay) + nz * (sz - az)) / (nx * nx + ny * ny + nz * nz)
+        w0 = 0.25 * ((bx * px + by * py + bz * pz) * U + (cx * qx + cy * qy + cz * qz) * W)
+        w1 = 0.25 * ((cx * rx + cy * ry + cz * rz) * V - (ax * px + ay * py + az * pz) * U)
+        w2 = -0.25 * ((bx * rx + by * ry + bz * rz) * V + (ax * qx + ay * qy + az * qz) * W)
+        w3 = 0.25 * ((ax * bx + ay * by + az * bz) * U + (qx * rx + qy * ry + qz * rz) * N)
+        w4 = 0.25 * ((ax * cx + ay * cy + az * cz) * W - (px * rx + py * ry + pz * rz) * N)
+        w5 = 0.25 * ((bx * cx + by * cy + bz * cz) * V + (px * qx + py * qy + pz * qz) * N)
+        d0, d1, d2 = w0 * aa, w1 * bb, w2 * cc
+        d3 = w3 * (px * px + py * py + pz * pz)
+        d4 = w4 * (qx * qx + qy * qy + qz * qz)
+        d5 = w5 * (rx * rx + ry * ry + rz * rz)
+        S[WEIGHTS * LANES + t] = w0
+        S[(WEIGHTS + 1) * LANES + t] = w1
+        S[(WEIGHTS + 2) * LANES + t] = w2
+        S[(WEIGHTS + 3) * LANES + t] = w3
+        S[(WEIGHTS + 4) * LANES + t] = w4
+        S[(WEIGHTS + 5) * LANES + t] = w5
+        S[MASSES * LANES + t] = (d0 + d1 + d2) * (1 / 6)
+        S[(MASSES + 1) * LANES + t] = (d0 + d3 + d4) * (1 / 6)
+        S[(MASSES + 2) * LANES + t] = (d1 + d3 + d5) * (1 / 6)
+        S[(MASSES + 3) * LANES + t] = (d2 + d4 + d5) * (1 / 6)
 
 
 @numba.njit(**PARALLEL)
