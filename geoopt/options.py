@@ -27,9 +27,9 @@ class Options:
     blocks : evaluate intermediates and outputs of one mesh element in one kernel.
     without : names of what is switched off: the simplification families constants, sums, factors, fractions and
         roots (without sums, no numerical cancellation is introduced); "global" decomposition (values that several
-        kernels need are computed in each), "local" decomposition (a kernel computes equal values each time they
-        are written), "memory" optimisation (order of members, kernels shared by values that go to one place and to
-        two, shared workspace, small columns, prefetching).
+        kernels need are computed in each), "local" decomposition (a kernel computes equal and opposite values
+        each time they are written), "memory" optimisation (order of members, kernels shared by values that go to
+        one place and to two, shared workspace, small columns, prefetching).
     assume : what simplification may assume: "finite" (no NaN and no infinity occurs, so that x - x is 0).
     assembly : how sums of elements' values are made: "gather" (elements store their values, each entry reads its own),
         "recompute" (each entry evaluates what it sums), "scatter" (elements add their values to the entries; on the

@@ -82,7 +82,7 @@ def test_a_rule_is_applied(rule):
 
 
 @each_rule
-def test_without_families_nothing_happens(rule):
+def test_without_families_and_merging_nothing_happens(rule):
     example = Example(rule)
     assert example.simplified({*FAMILIES, "local"}) == example.before
 

@@ -46,7 +46,7 @@ class Vectors:
 
     @property
     def registers(self) -> int:
-        """How many vectors a processor of x86 holds."""
+        """How many vectors a processor holds at least: what AVX2 has, or AVX-512."""
         return 32 if self.is_avx512 else 16
 
     @property

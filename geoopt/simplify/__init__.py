@@ -5,7 +5,7 @@ Gives: `Kernels` with templates of equal meaning and no higher cost; unused leav
 vary in a loop are read outside of it.
 Ensures: no family raises the cost of a template; without the assumption `finite` every output depends on the
 leaves it depended on, so that NaN in gives NaN out.
-Paper: expression simplification; local decomposition (equal subexpressions are evaluated once).
+Paper: expression simplification; local decomposition (equal subexpressions are evaluated once, opposite ones, too).
 `rules` is the table of all rules; each family is one file.
 """
 
