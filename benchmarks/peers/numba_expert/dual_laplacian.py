@@ -19,15 +19,44 @@ WEIGHTS, MASSES, ROWS = 9, 15, 19
 
 
 @numba.njit(**SERIAL)
+def _dot(ax, ay, az, bx, by, bz):
+    return ax * bx + ay * by + az * bz
+
+
+@numba.njit(**SERIAL)
 def _cross(ax, ay, az, bx, by, bz):
     return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
-@numba.njit(**SERIAL)
-def _lanes(S):
-    """Weights of the edges and masses of the corners. Per edge, a quarter of the sum, over the two faces there, of the
+@numba.njit(inline="always", **SERIAL)  # so that the loop that calls it becomes one of vectors
+def _weights(ax, ay, az, bx, by, bz, cx, cy, cz, px, py, pz, qx, qy, qz, rx, ry, rz):
+    """Of the edges, the first three from corner 0: per edge, a quarter of the sum, over the two faces there, of the
     cotangent of the angle opposite times the height of the cell's centre: dot product * height / normal².
     """
+    ux, uy, uz = _cross(ax, ay, az, bx, by, bz)  # inner normals of the faces 012, 023, 031 and 132
+    vx, vy, vz = _cross(bx, by, bz, cx, cy, cz)
+    wx, wy, wz = _cross(cx, cy, cz, ax, ay, az)
+    nx, ny, nz = _cross(qx, qy, qz, px, py, pz)
+    aa, bb, cc = _dot(ax, ay, az, ax, ay, az), _dot(bx, by, bz, bx, by, bz), _dot(cx, cy, cz, cx, cy, cz)
+    h = 0.5 / _dot(ax, ay, az, vx, vy, vz)
+    sx, sy = (aa * vx + bb * wx + cc * ux) * h, (aa * vy + bb * wy + cc * uy) * h
+    sz = (aa * vz + bb * wz + cc * uz) * h
+    u = 0.25 * _dot(ux, uy, uz, sx, sy, sz) / _dot(ux, uy, uz, ux, uy, uz)
+    v = 0.25 * _dot(vx, vy, vz, sx, sy, sz) / _dot(vx, vy, vz, vx, vy, vz)
+    w = 0.25 * _dot(wx, wy, wz, sx, sy, sz) / _dot(wx, wy, wz, wx, wy, wz)
+    n = 0.25 * _dot(nx, ny, nz, sx - ax, sy - ay, sz - az) / _dot(nx, ny, nz, nx, ny, nz)
+    w0 = _dot(bx, by, bz, px, py, pz) * u + _dot(cx, cy, cz, qx, qy, qz) * w
+    w1 = _dot(cx, cy, cz, rx, ry, rz) * v - _dot(ax, ay, az, px, py, pz) * u
+    w2 = -(_dot(bx, by, bz, rx, ry, rz) * v + _dot(ax, ay, az, qx, qy, qz) * w)
+    w3 = _dot(ax, ay, az, bx, by, bz) * u + _dot(qx, qy, qz, rx, ry, rz) * n
+    w4 = _dot(ax, ay, az, cx, cy, cz) * w - _dot(px, py, pz, rx, ry, rz) * n
+    w5 = _dot(bx, by, bz, cx, cy, cz) * v + _dot(px, py, pz, qx, qy, qz) * n
+    return w0, w1, w2, w3, w4, w5
+
+
+@numba.njit(**SERIAL)
+def _lanes(S):
+    """Weights of the edges and masses of the corners: at either end of an edge, weight * length² / 6."""
     for t in range(LANES):
         ax, ay, az = S[t], S[LANES + t], S[2 * LANES + t]
         bx, by, bz = S[3 * LANES + t], S[4 * LANES + t], S[5 * LANES + t]
@@ -35,31 +64,10 @@ def _lanes(S):
         px, py, pz = bx - ax, by - ay, bz - az
         qx, qy, qz = cx - ax, cy - ay, cz - az
         rx, ry, rz = cx - bx, cy - by, cz - bz
-        ux, uy, uz = _cross(ax, ay, az, bx, by, bz)  # inner normals of the faces 012, 023, 031 and 132
-        vx, vy, vz = _cross(bx, by, bz, cx, cy, cz)
-        wx, wy, wz = _cross(cx, cy, cz, ax, ay, az)
-        nx, ny, nz = _cross(qx, qy, qz, px, py, pz)
-        aa, bb, cc = ax * ax + ay * ay + az * az, bx * bx + by * by + bz * bz, cx * cx + cy * cy + cz * cz
-        h = 0.5 / (ax * vx + ay * vy + az * vz)
-        sx, sy, sz = (
-            (aa * vx + bb * wx + cc * ux) * h,
-            (aa * vy + bb * wy + cc * uy) * h,
-            (aa * vz + bb * wz + cc * uz) * h,
-        )
-        U = (ux * sx + uy * sy + uz * sz) / (ux * ux + uy * uy + uz * uz)
-        V = (vx * sx + vy * sy + vz * sz) / (vx * vx + vy * vy + vz * vz)
-        W = (wx * sx + wy * sy + wz * sz) / (wx * wx + wy * wy + wz * wz)
-        N = (nx * (sx - ax) + ny * (sy - ay) + nz * (sz - az)) / (nx * nx + ny * ny + nz * nz)
-        w0 = 0.25 * ((bx * px + by * py + bz * pz) * U + (cx * qx + cy * qy + cz * qz) * W)
-        w1 = 0.25 * ((cx * rx + cy * ry + cz * rz) * V - (ax * px + ay * py + az * pz) * U)
-        w2 = -0.25 * ((bx * rx + by * ry + bz * rz) * V + (ax * qx + ay * qy + az * qz) * W)
-        w3 = 0.25 * ((ax * bx + ay * by + az * bz) * U + (qx * rx + qy * ry + qz * rz) * N)
-        w4 = 0.25 * ((ax * cx + ay * cy + az * cz) * W - (px * rx + py * ry + pz * rz) * N)
-        w5 = 0.25 * ((bx * cx + by * cy + bz * cz) * V + (px * qx + py * qy + pz * qz) * N)
-        d0, d1, d2 = w0 * aa, w1 * bb, w2 * cc
-        d3 = w3 * (px * px + py * py + pz * pz)
-        d4 = w4 * (qx * qx + qy * qy + qz * qz)
-        d5 = w5 * (rx * rx + ry * ry + rz * rz)
+        w0, w1, w2, w3, w4, w5 = _weights(ax, ay, az, bx, by, bz, cx, cy, cz, px, py, pz, qx, qy, qz, rx, ry, rz)
+        d0, d1 = w0 * _dot(ax, ay, az, ax, ay, az), w1 * _dot(bx, by, bz, bx, by, bz)
+        d2, d3 = w2 * _dot(cx, cy, cz, cx, cy, cz), w3 * _dot(px, py, pz, px, py, pz)
+        d4, d5 = w4 * _dot(qx, qy, qz, qx, qy, qz), w5 * _dot(rx, ry, rz, rx, ry, rz)
         S[WEIGHTS * LANES + t] = w0
         S[(WEIGHTS + 1) * LANES + t] = w1
         S[(WEIGHTS + 2) * LANES + t] = w2
