@@ -52,7 +52,8 @@ def dual_laplacian(V: Numeric, T: np.ndarray) -> tuple[Any, Any]:
 def cotangent_by_height(p: Numeric, q: Numeric, r: Numeric, x: Numeric) -> Any:
     """The cotangent of the angle at r in triangles p q r, times the height of x above them; (..., 3) each.
 
-    Points are above a triangle where they see it counter-clockwise."""
+    Points are above a triangle where they see it counter-clockwise.
+    """
     a, b = p - r, q - r
     normal = np.cross(a, b)  # dot product over its length, times volume over its length
     return np.sum(a * b, axis=-1) * (np.linalg.det(np.stack([a, b, x - r], axis=-2)) / np.sum(normal**2, axis=-1))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import ceil
 
 from ..plan import STRIP, Access, Joint, PlannedCursors
+from ..template import Expression
 from .llvm_memory import zeros
 from .llvm_prefetch import LINE, MOST_LINES, Prefetch
 
@@ -21,6 +22,10 @@ class Cursors(Prefetch):
     ``per_cursor`` collects what is done once for each cursor, ``inner`` what is done for each vector of its terms.
     """
 
+    def value(self, e: Expression) -> str:
+        """The name of an expression's value."""
+        raise NotImplementedError
+
     def term_at_position(self, loop: int) -> str:
         """The members' terms, inside the loop."""
         access = Access(self._buffer(loop), 0, table=self._cursors_of(loop).positions, loop=loop)
@@ -30,7 +35,7 @@ class Cursors(Prefetch):
     def terms_of_task(self, joint: Joint) -> list[str]:
         """The blocks that compute all terms of a task; the last one is open."""
         self.loop, self.inner, self.per_cursor = joint.loop, [], []
-        value, v, r = self.value(joint.sums[0].args[0]), self.v, f"r{joint.loop}"  # type: ignore[attr-defined]
+        value, v, r = self.value(joint.sums[0].args[0]), self.v, f"r{joint.loop}"
         return [
             *self.outer,
             *self._bounds(joint.loop),

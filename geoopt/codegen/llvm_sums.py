@@ -29,10 +29,6 @@ class Sums(Rows, Cursors, Runs):
         self.loops_of = loops_of
         self.block = ""  # the label of the statements so far
 
-    def value(self, e: Expression) -> str:
-        """The name of an expression's value."""
-        raise NotImplementedError
-
     def key(self, e: Expression) -> tuple[int, int | None]:
         """Of an expression in ``values``."""
         return id(e), self.loop if self.loop in self.loops_of[id(e)] else None

@@ -103,12 +103,11 @@ class _Opposites:
 def _cheapest(roots: list[Expression], keys: dict[int, Key], facts: Facts) -> list[tuple[Key, Expression]]:
     """The cheapest expression of each key, arguments first: they cost less than what uses them, or come before it."""
     costs: dict[int, int] = {}
-    places: dict[int, int] = {}
     cheapest: dict[Key, Expression] = {}
     for e in facts.order(roots):
         costs[id(e)] = (OPS[e.op].cost if e.op in OPS else e.op == "sum") + sum(costs[id(a)] for a in e.args)
-        places[id(e)] = len(places)
         known = cheapest.get(keys[id(e)])
         if known is None or costs[id(e)] < costs[id(known)]:
+            cheapest.pop(keys[id(e)], None)  # so that they come in the order of their expressions
             cheapest[keys[id(e)]] = e
-    return sorted(cheapest.items(), key=lambda found: (costs[id(found[1])], places[id(found[1])]))
+    return sorted(cheapest.items(), key=lambda found: costs[id(found[1])])
