@@ -26,11 +26,11 @@ from .face_areas_intrinsic import face_areas_intrinsic as face_areas_intrinsic
 from .face_normals import face_normals as face_normals
 from .gradient import gradient as gradient
 from .mass_matrix import mass_matrix as mass_matrix
+from .polar_rotation import polar_rotation as polar_rotation
 from .spring_energy import spring_energy as spring_energy
 from .surface_energies import dirichlet_energy as dirichlet_energy
 from .surface_energies import squared_mean_curvature as squared_mean_curvature
 from .surface_energies import surface_area as surface_area
-from .svd3 import polar_rotation as polar_rotation
 from .svd3 import svd3 as svd3
 from .symmetric_dirichlet_energy import symmetric_dirichlet_energy as symmetric_dirichlet_energy
 from .topology import edges as edges

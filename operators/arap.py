@@ -10,8 +10,8 @@ import numpy as np
 from geoopt.sparse import from_triplets
 
 from .assembly import laplacian_of_weights
+from .polar_rotation import polar_rotation
 from .surface_energies import cotangents
-from .svd3 import polar_rotation
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,27 +61,27 @@ def arap_mesh(V: np.ndarray, F: np.ndarray) -> ArapMesh:
     return ArapMesh(V, center, neighbour, weight, offsets, F, half_cot)
 
 
-def arap_rhs(P: Any, mesh: ArapMesh, sweeps: int = 4, rims: bool = False) -> Any:
+def arap_rhs(P: Any, mesh: ArapMesh, rims: bool = False) -> Any:
     """Right-hand side of the global step: positions that satisfy ``mesh.laplacian @ P_next = arap_rhs(P, mesh)``.
 
-    P : (n, 3) deformed positions [m];  mesh : from `arap_mesh`;  sweeps : see `svd3`.
+    P : (n, 3) deformed positions [m];  mesh : from `arap_mesh`.
     Returns b (n, 3) [m], b_i = Σ_j ½ w_ij (R_i + R_j)(v_i − v_j), where the rotation R_i fits the edges around vertex i
     best ("spokes"): v are rest positions, j the neighbours of i, w cotan weights. Sorkine & Alexa 2007.
     rims : R_i fits all edges of the triangles at i ("spokes and rims"), which keeps the surface smoother; then b sums,
     over triangles, half_cot R (v_i − v_j) with the mean R of the rotations at its corners. Chao et al. 2010.
     Vertices without neighbours have b_i = 0.
     """
-    return rhs_of_rotations(polar_rotation(covariances(P, mesh, rims), sweeps), mesh, rims)
+    return rhs_of_rotations(polar_rotation(covariances(P, mesh, rims)), mesh, rims)
 
 
-def arap_energy(P: Any, mesh: ArapMesh, sweeps: int = 4, rims: bool = False) -> Any:
+def arap_energy(P: Any, mesh: ArapMesh, rims: bool = False) -> Any:
     """Σ_i Σ_j w_ij |(p_i − p_j) − R_i (v_i − v_j)|² [m²] with the best rotations R_i; see `arap_rhs`.
 
     P : (n, 3) deformed positions [m]. Returns a number, zero for rigid motions of the rest positions. Its
     gradient is 4 (mesh.laplacian @ P − arap_rhs(P, mesh)). Sorkine & Alexa 2007.
     rims : Σ_i over the sides of all triangles at i, with the weights half_cot; the gradient has 6 instead of 4.
     """
-    R = polar_rotation(covariances(P, mesh, rims), sweeps)
+    R = polar_rotation(covariances(P, mesh, rims))
     if not rims:
         turned = np.einsum("epq,eq->ep", R[mesh.center], _along_edges(mesh.V, mesh))
         gap = _along_edges(P, mesh) - turned
@@ -103,9 +103,9 @@ def covariances(P: Any, mesh: ArapMesh, rims: bool = False) -> Any:
 def rhs_of_rotations(R: Any, mesh: ArapMesh, rims: bool = False) -> Any:
     """The right-hand side (n, 3) for rotations R (n, 3, 3) of the vertices; see `arap_rhs`."""
     if not rims:
-        mean = 0.5 * (R[mesh.center] + R[mesh.neighbour])
-        rest = _along_edges(mesh.V, mesh)
-        return _one_ring_sums(np.einsum("epq,eq->ep", mean, mesh.weight[:, None] * rest), mesh)
+        rest = mesh.weight[:, None] * _along_edges(mesh.V, mesh)
+        by_neighbours = _one_ring_sums(np.einsum("epq,eq->ep", R[mesh.neighbour], rest), mesh)
+        return 0.5 * (by_neighbours + np.einsum("npq,nq->np", R, _one_ring_sums(rest, mesh)))
     mean = np.sum(R[mesh.F], axis=1) / 3
     turned = np.einsum("mpq,mcq->mcp", mean, mesh.half_cot[:, :, None] * _sides(mesh.V, mesh))
     # the side opposite corner c leads from corner c + 1 to corner c + 2

@@ -1,4 +1,4 @@
-"""The singular value decomposition of 3×3 matrices without branches, and the nearest rotation."""
+"""The singular value decomposition of 3×3 matrices without branches."""
 
 from __future__ import annotations
 
@@ -36,23 +36,13 @@ def svd3(S: Any, sweeps: int = 4) -> tuple[Any, Any, Any]:
         for axis in (2, 0, 1):
             _make_orthogonal(columns, q, axis)
     growth = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]
-    V = _rotation_of(q, 2 / growth)
+    V = rotation_of(q, 2 / growth)
     turned = [V[..., 0], V[..., 1], V[..., 2]]
     squares = [_dot(c, c) for c in columns]
     for i, j in ((0, 1), (0, 2), (1, 2)):
         _put_longer_first(squares, columns, turned, i, j)
     U, sigma = _qr(columns)
     return np.stack(U, axis=-1), np.stack(sigma, axis=-1) * (scale / growth)[..., None], np.stack(turned, axis=-1)
-
-
-def polar_rotation(S: Any, sweeps: int = 4) -> Any:
-    """The rotation R closest to S: R maximises tr(Rᵀ S) among the matrices with Rᵀ R = 1 and det R = +1.
-
-    S : (..., 3, 3);  sweeps : see `svd3`. Returns (..., 3, 3), U Vᵀ of the decomposition S = U diag(sigma) Vᵀ.
-    Where the two smallest singular values cancel (rank 1, zero, some reflections), one of many closest rotations.
-    """
-    U, _, V = svd3(S, sweeps)
-    return np.einsum("...ik,...jk->...ij", U, V)
 
 
 def _dot(a: Any, b: Any) -> Any:
@@ -76,7 +66,7 @@ def _make_orthogonal(columns: list, q: list, axis: int) -> None:
     q[0], q[1 + axis], q[1 + i], q[1 + j] = w - t * x, x + t * w, y + t * z, z - t * y
 
 
-def _rotation_of(q: list, s: Any) -> Any:
+def rotation_of(q: list, s: Any) -> Any:
     """The rotation matrix of a quaternion of any length; s : two over its square."""
     w, x, y, z = q
     rows = [

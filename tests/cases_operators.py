@@ -21,7 +21,7 @@ def arap(name):
     V, F = meshes.bumpy(56)
     P = V * [1, 1.2, 0.9] + 0.1 * np.sin(3 * V[:, ::-1])
     function, *rims = name.split(" with ")
-    return getattr(operators, function), (P, operators.arap_mesh(V, F), 4, bool(rims))
+    return getattr(operators, function), (P, operators.arap_mesh(V, F), bool(rims))
 
 
 def cloth(name):

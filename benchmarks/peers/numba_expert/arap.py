@@ -1,4 +1,4 @@
-"""ARAP: covariances and rotations of 32 vertices at a time by McAdams' SVD without branches; the right-hand side."""
+"""ARAP: covariances and rotations of 32 vertices at a time by quaternions without branches; the right-hand side."""
 
 from __future__ import annotations
 
@@ -10,127 +10,137 @@ import numpy as np
 from .flags import PARALLEL, SERIAL
 
 LANES = 32
-STEP = np.sqrt(2) - 1
+ROOMS = 14  # numbers per matrix that are kept between the loops over lanes
+SLACK = 1.1
 NOTHING = 1e-36
 
 
 @numba.njit(**SERIAL)
-def _turn(ax, ay, az, bx, by, bz, w, x, y, z):
-    """Rotate columns a, b towards orthogonality, and the quaternion: x is about their axis, y, z about a, b."""
-    up = ax * bx + ay * by + az * bz
-    down = 2 * ((ax * ax + ay * ay + az * az) - (bx * bx + by * by + bz * bz))
-    small = abs(up) < STEP * abs(down)
-    t = up / (down if small else 1.0) if small else STEP
-    r = 1 / (1 + t * t)
-    c, s = (1 - t * t) * r, 2 * t * r
-    return (
-        c * ax + s * bx, c * ay + s * by, c * az + s * bz, c * bx - s * ax, c * by - s * ay, c * bz - s * az,
-        w - t * x, x + t * w, y + t * z, z - t * y,
-    )  # fmt: skip
+def _constant(W, value):
+    """In the type of an array: numbers of others would make double precision of single."""
+    return W.dtype.type(value)
 
 
 @numba.njit(**SERIAL)
-def _swapped(ax, ay, az, bx, by, bz, ux, uy, uz, vx, vy, vz):
-    """The longer of two columns first, and those that turn with them; one changes its sign."""
-    wrong = ax * ax + ay * ay + az * az < bx * bx + by * by + bz * bz
+def _matrix(S, t):
     return (
-        bx if wrong else ax, by if wrong else ay, bz if wrong else az,
-        -ax if wrong else bx, -ay if wrong else by, -az if wrong else bz,
-        vx if wrong else ux, vy if wrong else uy, vz if wrong else uz,
-        -ux if wrong else vx, -uy if wrong else vy, -uz if wrong else vz,
+        S[t], S[LANES + t], S[2 * LANES + t], S[3 * LANES + t], S[4 * LANES + t], S[5 * LANES + t],
+        S[6 * LANES + t], S[7 * LANES + t], S[8 * LANES + t],
     )  # fmt: skip
-
-
-@numba.njit(**SERIAL)
-def _givens(x, y):
-    square = x * x + y * y
-    long = square > NOTHING
-    r = 1 / np.sqrt(square if long else 1.0)
-    return (x if long else 1.0) * r, (y if long else 0.0) * r, np.sqrt(square)
 
 
 @numba.njit(**SERIAL)
 def _scaled(S, W):
-    """Columns of the matrices in S over their largest entries, to rows 0 to 8 of W; quaternions 1 to the next four."""
+    """Divide matrices by their largest entries; their squares, determinants and the squares of their cofactors, and
+    upper bounds of the eigenvalues, to the first rows of W."""
+    zero, one, slack, four, twelve = (
+        _constant(W, 0),
+        _constant(W, 1),
+        _constant(W, SLACK),
+        _constant(W, 4),
+        _constant(W, 12),
+    )
     for t in range(LANES):
-        scale = max(
-            max(max(abs(S[t]), abs(S[LANES + t])), max(abs(S[2 * LANES + t]), abs(S[3 * LANES + t]))),
-            max(max(abs(S[4 * LANES + t]), abs(S[5 * LANES + t])), max(abs(S[6 * LANES + t]), abs(S[7 * LANES + t]))),
-        )
-        scale = max(scale, abs(S[8 * LANES + t]))
-        r = 1 / (scale if scale > 0 else 1.0)
-        W[t], W[LANES + t], W[2 * LANES + t] = S[t] * r, S[3 * LANES + t] * r, S[6 * LANES + t] * r
-        W[3 * LANES + t], W[4 * LANES + t], W[5 * LANES + t] = (
-            S[LANES + t] * r,
-            S[4 * LANES + t] * r,
-            S[7 * LANES + t] * r,
-        )
-        W[6 * LANES + t], W[7 * LANES + t] = S[2 * LANES + t] * r, S[5 * LANES + t] * r
-        W[8 * LANES + t] = S[8 * LANES + t] * r
-        W[9 * LANES + t], W[10 * LANES + t], W[11 * LANES + t], W[12 * LANES + t] = 1, 0, 0, 0
+        a, b, c, d, e, f, g, h, i = _matrix(S, t)
+        scale = max(max(max(abs(a), abs(b)), max(abs(c), abs(d))), max(max(abs(e), abs(f)), max(abs(g), abs(h))))
+        scale = max(scale, abs(i))
+        r = one / (scale if scale > zero else one)
+        a, b, c, d, e, f, g, h, i = a * r, b * r, c * r, d * r, e * r, f * r, g * r, h * r, i * r
+        S[t], S[LANES + t], S[2 * LANES + t] = a, b, c
+        S[3 * LANES + t], S[4 * LANES + t], S[5 * LANES + t] = d, e, f
+        S[6 * LANES + t], S[7 * LANES + t], S[8 * LANES + t] = g, h, i
+        square = a * a + b * b + c * c + d * d + e * e + f * f + g * g + h * h + i * i
+        x, y, z = e * i - f * h, f * g - d * i, d * h - e * g
+        det = a * x + b * y + c * z
+        rest = x * x + y * y + z * z
+        x, y, z = h * c - i * b, i * a - g * c, g * b - h * a
+        rest += x * x + y * y + z * z
+        x, y, z = b * f - c * e, c * d - a * f, a * e - b * d
+        rest += x * x + y * y + z * z
+        W[t], W[LANES + t], W[2 * LANES + t] = square, det + det, four * rest
+        W[3 * LANES + t] = np.sqrt(slack * square + np.sqrt(twelve * rest))
 
 
 @numba.njit(**SERIAL)
-def _columns(W, t):
-    return (
-        W[t], W[LANES + t], W[2 * LANES + t], W[3 * LANES + t], W[4 * LANES + t], W[5 * LANES + t],
-        W[6 * LANES + t], W[7 * LANES + t], W[8 * LANES + t],
-        W[9 * LANES + t], W[10 * LANES + t], W[11 * LANES + t], W[12 * LANES + t],
-    )  # fmt: skip
-
-
-@numba.njit(**SERIAL)
-def _sweep(W):
+def _halley(W):
+    nothing, four, third, more = _constant(W, NOTHING), _constant(W, 4), _constant(W, 1 / 3), _constant(W, 1.5)
     for t in range(LANES):
-        ax, ay, az, bx, by, bz, cx, cy, cz, w, x, y, z = _columns(W, t)
-        ax, ay, az, bx, by, bz, w, z, x, y = _turn(ax, ay, az, bx, by, bz, w, z, x, y)
-        bx, by, bz, cx, cy, cz, w, x, y, z = _turn(bx, by, bz, cx, cy, cz, w, x, y, z)
-        cx, cy, cz, ax, ay, az, w, y, z, x = _turn(cx, cy, cz, ax, ay, az, w, y, z, x)
-        W[t], W[LANES + t], W[2 * LANES + t] = ax, ay, az
-        W[3 * LANES + t], W[4 * LANES + t], W[5 * LANES + t] = bx, by, bz
-        W[6 * LANES + t], W[7 * LANES + t], W[8 * LANES + t] = cx, cy, cz
-        W[9 * LANES + t], W[10 * LANES + t], W[11 * LANES + t], W[12 * LANES + t] = w, x, y, z
+        square, det, rest, x = W[t], W[LANES + t], W[2 * LANES + t], W[3 * LANES + t]
+        above = x * x - square
+        value, slope = above * above - four * det * x - rest, above * x - det
+        W[3 * LANES + t] = x - value * slope / (
+            four * slope * slope - more * value * (x * x - third * square) + nothing
+        )
 
 
 @numba.njit(**SERIAL)
-def _rotations(S, W, sweeps):
+def _adjugates(S, W):
+    """Of the matrices whose null vectors are the quaternions: the lower triangles, to rows 4 to 13 of W."""
+    for t in range(LANES):
+        a, b, c, d, e, f, g, h, i = _matrix(S, t)
+        x = W[3 * LANES + t]
+        m00, m11, m22, m33 = x - a - e - i, x - a + e + i, x + a - e + i, x + a + e - i
+        m10, m20, m30, m21, m31, m32 = f - h, g - c, b - d, -b - d, -c - g, -f - h
+        p01, p02, p03 = m00 * m11 - m10 * m10, m00 * m21 - m20 * m10, m00 * m31 - m30 * m10
+        p12, p13, p23 = m10 * m21 - m20 * m11, m10 * m31 - m30 * m11, m20 * m31 - m30 * m21
+        q02, q03 = m20 * m32 - m22 * m30, m20 * m33 - m32 * m30
+        q12, q13, q23 = m21 * m32 - m22 * m31, m21 * m33 - m32 * m31, m22 * m33 - m32 * m32
+        W[4 * LANES + t] = m11 * q23 - m21 * q13 + m31 * q12
+        W[5 * LANES + t] = m20 * q13 - m10 * q23 - m30 * q12
+        W[6 * LANES + t] = m31 * p23 - m32 * p13 + m33 * p12
+        W[7 * LANES + t] = m22 * p13 - m21 * p23 - m32 * p12
+        W[8 * LANES + t] = m00 * q23 - m20 * q03 + m30 * q02
+        W[9 * LANES + t] = m32 * p03 - m30 * p23 - m33 * p02
+        W[10 * LANES + t] = m20 * p23 - m22 * p03 + m32 * p02
+        W[11 * LANES + t] = m30 * p13 - m31 * p03 + m33 * p01
+        W[12 * LANES + t] = m21 * p03 - m20 * p13 - m32 * p01
+        W[13 * LANES + t] = m20 * p12 - m21 * p02 + m22 * p01
+
+
+@numba.njit(**SERIAL)
+def _turned(S, W):
+    """The rotations of the longest columns of the adjugates, multiplied by them once more, to S."""
+    one, two, nothing = _constant(W, 1), _constant(W, 2), _constant(W, NOTHING)
+    for t in range(LANES):
+        m00, m10, m20, m30, m11 = (
+            W[4 * LANES + t], W[5 * LANES + t], W[6 * LANES + t], W[7 * LANES + t], W[8 * LANES + t],
+        )  # fmt: skip
+        m21, m31, m22, m32, m33 = (
+            W[9 * LANES + t], W[10 * LANES + t], W[11 * LANES + t], W[12 * LANES + t], W[13 * LANES + t],
+        )  # fmt: skip
+        second, other = m00 < m11, m22 < m33
+        longest, w, x = m11 if second else m00, m10 if second else m00, m11 if second else m10
+        y, z = m21 if second else m20, m31 if second else m30
+        long, w2, x2 = m33 if other else m22, m30 if other else m20, m31 if other else m21
+        y2, z2 = m32 if other else m22, m33 if other else m32
+        late = longest < long
+        w, x, y, z = w2 if late else w, x2 if late else x, y2 if late else y, z2 if late else z
+        w, x, y, z = (
+            m00 * w + m10 * x + m20 * y + m30 * z, m10 * w + m11 * x + m21 * y + m31 * z,
+            m20 * w + m21 * x + m22 * y + m32 * z, m30 * w + m31 * x + m32 * y + m33 * z,
+        )  # fmt: skip
+        s = two / (w * w + x * x + y * y + z * z + nothing)
+        S[t], S[LANES + t], S[2 * LANES + t] = one - s * (y * y + z * z), s * (x * y - w * z), s * (x * z + w * y)
+        S[3 * LANES + t], S[4 * LANES + t] = s * (x * y + w * z), one - s * (x * x + z * z)
+        S[5 * LANES + t], S[6 * LANES + t] = s * (y * z - w * x), s * (x * z - w * y)
+        S[7 * LANES + t], S[8 * LANES + t] = s * (y * z + w * x), one - s * (x * x + y * y)
+
+
+@numba.njit(**SERIAL)
+def _rotations(S, W, steps):
     """Replace the matrices S (row 3 p + q has the entries p, q) by the rotations closest to them."""
     _scaled(S, W)
-    for _ in range(sweeps):
-        _sweep(W)
-    for t in range(LANES):
-        ax, ay, az, bx, by, bz, cx, cy, cz, w, x, y, z = _columns(W, t)
-        s = 2 / (w * w + x * x + y * y + z * z)
-        ux, vx, wx = 1 - s * (y * y + z * z), s * (x * y - w * z), s * (x * z + w * y)
-        uy, vy, wy = s * (x * y + w * z), 1 - s * (x * x + z * z), s * (y * z - w * x)
-        uz, vz, wz = s * (x * z - w * y), s * (y * z + w * x), 1 - s * (x * x + y * y)
-        ax, ay, az, bx, by, bz, ux, uy, uz, vx, vy, vz = _swapped(ax, ay, az, bx, by, bz, ux, uy, uz, vx, vy, vz)
-        ax, ay, az, cx, cy, cz, ux, uy, uz, wx, wy, wz = _swapped(ax, ay, az, cx, cy, cz, ux, uy, uz, wx, wy, wz)
-        bx, by, bz, cx, cy, cz, vx, vy, vz, wx, wy, wz = _swapped(bx, by, bz, cx, cy, cz, vx, vy, vz, wx, wy, wz)
-        c, s, length = _givens(ax, ay)
-        d, e, _ = _givens(length, az)
-        fx, fy = -s, c
-        gx, gy, gz = -c * e, -s * e, d
-        h, k, _ = _givens(fx * bx + fy * by, gx * bx + gy * by + gz * bz)
-        px, py, pz = c * d, s * d, e
-        qx, qy, qz = h * fx + k * gx, h * fy + k * gy, k * gz
-        rx, ry, rz = h * gx - k * fx, h * gy - k * fy, h * gz
-        S[t], S[LANES + t], S[2 * LANES + t] = (
-            px * ux + qx * vx + rx * wx, px * uy + qx * vy + rx * wy, px * uz + qx * vz + rx * wz,
-        )  # fmt: skip
-        S[3 * LANES + t], S[4 * LANES + t], S[5 * LANES + t] = (
-            py * ux + qy * vx + ry * wx, py * uy + qy * vy + ry * wy, py * uz + qy * vz + ry * wz,
-        )  # fmt: skip
-        S[6 * LANES + t], S[7 * LANES + t], S[8 * LANES + t] = (
-            pz * ux + qz * vx + rz * wx, pz * uy + qz * vy + rz * wy, pz * uz + qz * vz + rz * wz,
-        )  # fmt: skip
+    for _ in range(steps):
+        _halley(W)
+    _adjugates(S, W)
+    _turned(S, W)
 
 
 @numba.njit(**PARALLEL)
-def _local(P, neighbour, offsets, rest, sweeps, R):
+def _local(P, neighbour, offsets, rest, steps, R):
     n = len(offsets) - 1
     for block in numba.prange((n + LANES - 1) // LANES):
-        S, W = np.zeros(9 * LANES, P.dtype), np.empty(13 * LANES, P.dtype)
+        S, W = np.zeros(9 * LANES, P.dtype), np.empty(ROOMS * LANES, P.dtype)
         first = block * LANES
         count = min(LANES, n - first)
         for t in range(count):
@@ -147,7 +157,7 @@ def _local(P, neighbour, offsets, rest, sweeps, R):
             S[t], S[LANES + t], S[2 * LANES + t] = s0, s1, s2
             S[3 * LANES + t], S[4 * LANES + t], S[5 * LANES + t] = s3, s4, s5
             S[6 * LANES + t], S[7 * LANES + t], S[8 * LANES + t] = s6, s7, s8
-        _rotations(S, W, sweeps)
+        _rotations(S, W, steps)
         for t in range(count):
             for k in range(9):
                 R[first + t, k] = S[k * LANES + t]
@@ -155,6 +165,7 @@ def _local(P, neighbour, offsets, rest, sweeps, R):
 
 @numba.njit(**PARALLEL)
 def _global(R, neighbour, offsets, rest, total, out):
+    half = out.dtype.type(0.5)
     for i in numba.prange(len(offsets) - 1):
         a, b, c = total[i, 0], total[i, 1], total[i, 2]
         x = R[i, 0] * a + R[i, 1] * b + R[i, 2] * c
@@ -166,10 +177,10 @@ def _global(R, neighbour, offsets, rest, total, out):
             x += R[j, 0] * a + R[j, 1] * b + R[j, 2] * c
             y += R[j, 3] * a + R[j, 4] * b + R[j, 5] * c
             z += R[j, 6] * a + R[j, 7] * b + R[j, 8] * c
-        out[i, 0], out[i, 1], out[i, 2] = 0.5 * x, 0.5 * y, 0.5 * z
+        out[i, 0], out[i, 1], out[i, 2] = half * x, half * y, half * z
 
 
-def arap(P: np.ndarray, mesh, sweeps: int = 4) -> Callable:
+def arap(P: np.ndarray, mesh, steps: int = 6) -> Callable:
     n = len(P)
     rest = (mesh.weight[:, None] * (mesh.V[mesh.center] - mesh.V[mesh.neighbour])).astype(P.dtype)
     total = np.stack([np.bincount(mesh.center, rest[:, d], n) for d in range(3)], axis=1).astype(P.dtype)
@@ -177,7 +188,7 @@ def arap(P: np.ndarray, mesh, sweeps: int = 4) -> Callable:
     R, out = np.empty((n, 9), P.dtype), np.empty((n, 3), P.dtype)
 
     def run(P: np.ndarray) -> np.ndarray:
-        _local(P, neighbour, offsets, rest, sweeps, R)
+        _local(P, neighbour, offsets, rest, steps, R)
         _global(R, neighbour, offsets, rest, total, out)
         return out
 
@@ -185,26 +196,26 @@ def arap(P: np.ndarray, mesh, sweeps: int = 4) -> Callable:
 
 
 @numba.njit(**PARALLEL)
-def _closest(matrices, sweeps, R):
+def _closest(matrices, steps, R):
     n = len(matrices)
     for block in numba.prange((n + LANES - 1) // LANES):
-        S, W = np.zeros(9 * LANES, R.dtype), np.empty(13 * LANES, R.dtype)
+        S, W = np.zeros(9 * LANES, R.dtype), np.empty(ROOMS * LANES, R.dtype)
         first = block * LANES
         count = min(LANES, n - first)
         for t in range(count):
             for k in range(9):
                 S[k * LANES + t] = matrices[first + t, k]
-        _rotations(S, W, sweeps)
+        _rotations(S, W, steps)
         for t in range(count):
             for k in range(9):
                 R[first + t, k] = S[k * LANES + t]
 
 
-def rotations(S: np.ndarray, sweeps: int = 4) -> Callable:
+def rotations(S: np.ndarray, steps: int = 6) -> Callable:
     R = np.empty((len(S), 9), S.dtype)
 
     def run(S: np.ndarray) -> np.ndarray:
-        _closest(S.reshape(-1, 9), sweeps, R)
+        _closest(S.reshape(-1, 9), steps, R)
         return R.reshape(-1, 3, 3)
 
     return run

@@ -1,0 +1,95 @@
+"""The rotation nearest to a 3×3 matrix, without branches: an eigenvector of a symmetric 4×4 matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .svd3 import NOTHING, rotation_of
+
+SLACK = 1.1  # of the first bound, squared: the iteration must not begin at a double root, as that of rank 1 would
+
+
+def polar_rotation(S: Any, steps: int = 6) -> Any:
+    """The rotation R closest to S: R maximises tr(Rᵀ S) among the matrices with Rᵀ R = 1 and det R = +1.
+
+    S : (..., 3, 3);  steps : of the iteration for the largest eigenvalue.
+    Returns (..., 3, 3): U Vᵀ of the decomposition of `svd3`, in less than half of its operations, and more accurate
+    after a fixed number of them. Where the two smallest singular values cancel (rank 1, zero, some reflections), one
+    of many closest rotations; for zero, the identity.
+
+    What tr(Rᵀ S) lacks of its maximum, over the largest singular value, for 300,000 random matrices in double
+    precision: 4 steps: median 3e-16, worst 6e-3;  5: 3e-16, 3e-4;  6: 3e-16, 4e-7;  7: 3e-16, 4e-15. With four sweeps
+    of `svd3`: 3e-16, 2e-4. In single precision, 6 steps: 5e-8, 5e-7. Worst are reflections of three equal singular
+    values, turned inside out: 1e-2 after 6 steps, and half of that after each more.
+
+    For unit quaternions q, tr(Rᵀ S) is qᵀ K q with a symmetric 4×4 matrix K (Horn 1987). Its largest eigenvalue is a
+    root of a polynomial in |S|², |cof S|² and det S, its eigenvector a column of an adjugate matrix (Higham & Noferini
+    2016). Deviation: no branches; Halley's iteration from an upper bound, and the column once more multiplied by the
+    adjugate matrix, which squares what the iteration has left.
+    """
+    scale = np.max(np.abs(S), axis=(-2, -1))
+    S = S / np.where(scale > 0, scale, 1.0)[..., None, None]
+    K, largest = _horn(S), _largest_eigenvalue(S, steps)
+    M = _adjugate([[largest - K[i][j] if i == j else -K[i][j] for j in range(4)] for i in range(4)])
+    q = _longest_column(M)
+    q = [row[0] * q[0] + row[1] * q[1] + row[2] * q[2] + row[3] * q[3] for row in M]
+    return rotation_of(q, 2 / (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] + NOTHING))
+
+
+def _horn(S: Any) -> list[list[Any]]:
+    """K, for quaternions (w, x, y, z)."""
+    s = [[S[..., i, j] for j in range(3)] for i in range(3)]
+    both, apart = s[1][1] + s[2][2], s[1][1] - s[2][2]
+    wx, wy, wz = s[2][1] - s[1][2], s[0][2] - s[2][0], s[1][0] - s[0][1]
+    xy, xz, yz = s[0][1] + s[1][0], s[0][2] + s[2][0], s[1][2] + s[2][1]
+    return [
+        [s[0][0] + both, wx, wy, wz],
+        [wx, s[0][0] - both, xy, xz],
+        [wy, xy, apart - s[0][0], yz],
+        [wz, xz, yz, -apart - s[0][0]],
+    ]
+
+
+def _largest_eigenvalue(S: Any, steps: int) -> Any:
+    """The largest root of (x² − |S|²)² − 8 x det S − 4 |cof S|², from above: the sum of the singular values, the
+    last of them with the sign of det S."""
+    a, b, c = S[..., 0, :], S[..., 1, :], S[..., 2, :]
+    cofactors = np.cross(b, c), np.cross(c, a), np.cross(a, b)
+    square = np.sum(a * a, axis=-1) + np.sum(b * b, axis=-1) + np.sum(c * c, axis=-1)
+    rest = sum(np.sum(row * row, axis=-1) for row in cofactors)
+    det = np.sum(a * cofactors[0], axis=-1)
+    x = np.sqrt(SLACK * square + np.sqrt(12 * rest))
+    for _ in range(steps):
+        above = x * x - square
+        value, slope = above * above - 8 * det * x - 4 * rest, above * x - 2 * det  # slope : a quarter of it
+        x = x - value * slope / (4 * slope * slope - 1.5 * value * (x * x - square / 3) + NOTHING)
+    return x
+
+
+def _adjugate(A: list[list[Any]]) -> list[list[Any]]:
+    """Of a symmetric 4×4 matrix, by the 2×2 minors of its first and of its last two rows."""
+    pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
+    upper = {(i, j): A[0][i] * A[1][j] - A[0][j] * A[1][i] for i, j in pairs}
+    lower = {(i, j): A[2][i] * A[3][j] - A[2][j] * A[3][i] for i, j in pairs}
+
+    def cofactor(i, j):
+        """Along the row beside row i, by the minors of the two rows without them."""
+        row, minors = (A[1 - i], lower) if i < 2 else (A[5 - i], upper)
+        a, b, c = (k for k in range(4) if k != j)
+        value = row[a] * minors[b, c] - row[b] * minors[a, c] + row[c] * minors[a, b]
+        return value if (i + j) % 2 == 0 else -value
+
+    return [[cofactor(min(i, j), max(i, j)) for j in range(4)] for i in range(4)]
+
+
+def _longest_column(M: list[list[Any]]) -> list[Any]:
+    """Of a positive semidefinite 4×4 matrix, the column with the largest entry on the diagonal."""
+
+    def longer(one: list[Any], other: list[Any]) -> list[Any]:
+        is_other = one[0] < other[0]
+        return [np.where(is_other, b, a) for a, b in zip(one, other, strict=True)]
+
+    first, second, third, fourth = ([M[i][i], *(row[i] for row in M)] for i in range(4))
+    return longer(longer(first, second), longer(third, fourth))[1:]
