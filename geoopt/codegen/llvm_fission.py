@@ -1,7 +1,7 @@
 """Long kernels in pieces: each evaluates several vectors of members before the next one does (loop fission).
 
 A processor works on several vectors at a time only if it sees that far ahead. In long kernels whose operations wait for
-each other, such as an iterative decomposition, it does not. Cut into pieces of less than a hundred operations it does,
+each other, such as an iterative decomposition, it does not. Cut into pieces of some tens of operations it does,
 and each piece has registers enough; what later ones need is on the stack. Short or wide kernels are left whole.
 """
 
@@ -22,7 +22,7 @@ LONG = 200  # operations: more than processors look ahead
 PER_CYCLE = 2  # operations started
 LATENCY, LATENCIES = 4, {"divide": 13, "sqrt": 20}  # cycles until the result of an operation is there
 WAITING = 0.75  # the least time of the longest chain of operations, beside that of starting all of them
-SHORTEST, LONGEST = 40, 100  # operations of a piece
+SHORTEST, LONGEST = 30, 50  # operations of a piece
 AT_ONCE = 8  # vectors that a piece evaluates
 MOST_ROOMS = 64  # on the stack, and in the nearest cache
 
