@@ -12,16 +12,14 @@ from .records import Benchmark, Mesh, Work
 def works(mesh: Mesh, dtype: type) -> dict:
     V, F = mesh
     P = (V * [1, 1.2, 0.9] + 0.1 * np.sin(3 * V[:, ::-1])).astype(dtype)
-    # these peers go on until they have converged; the paper's four sweeps are off by 2e-2 at worst (see `svd3`), and
-    # the worst of 300,000 sums over a vertex's neighbours by 3.4e-2
-    converged = dict.fromkeys(("eigen", "jax", "libigl"), 4e-2)
+    in_single_precision = {"libigl": 1e-3}  # whatever it is given
 
     def rotations() -> Work:
         S = np.eye(3) + np.random.default_rng(0).normal(scale=0.3, size=(len(V), 3, 3))
-        return Work("rotations", polar_rotation, (S.astype(dtype),), (S.astype(dtype),), approximate=converged)
+        return Work("rotations", polar_rotation, (S.astype(dtype),), (S.astype(dtype),), approximate=in_single_precision)
 
     return {
-        "b": lambda: Work("arap", arap_rhs, (P, arap_mesh(V, F)), (P,), approximate=converged),
+        "b": lambda: Work("arap", arap_rhs, (P, arap_mesh(V, F)), (P,), approximate=in_single_precision),
         "rotations alone": rotations,
     }
 
