@@ -16,6 +16,7 @@ TAIL = np.array([0, 0, 0, 1, 1, 2])
 HEAD = np.array([1, 2, 3, 2, 3, 3])
 LEFT = np.array([2, 3, 1, 0, 2, 0])
 RIGHT = np.array([3, 1, 2, 3, 0, 1])
+EDGE = np.array([[0, 0, 1, 2], [0, 0, 3, 4], [1, 3, 0, 5], [2, 4, 5, 0]])  # by two corners, the edge between them
 
 
 def dual_laplacian(V: Numeric, T: np.ndarray) -> tuple[Any, Any]:
@@ -33,30 +34,35 @@ def dual_laplacian(V: Numeric, T: np.ndarray) -> tuple[Any, Any]:
     n = V.shape[0]
     corners = V[T]
     p, q = corners[:, TAIL], corners[:, HEAD]  # (m, 6, 3)
+    squares = np.sum((q - p) ** 2, axis=-1)
     centre = tetrahedron_circumcentre(corners)[:, None]
+
+    def sides(r: np.ndarray) -> Any:
+        """Twice the dot product of the sides of a face at its corner r, opposite the edge."""
+        return squares[:, EDGE[TAIL, r]] + squares[:, EDGE[HEAD, r]] - squares
 
     # the dual face of an edge, in a tetrahedron, is a right triangle at either side: from the edge's midpoint to the
     # centre of the face there, half the length times a cotangent, and on to the centre of the tetrahedron
-    left = cotangent_by_height(p, q, corners[:, LEFT], centre)
-    right = cotangent_by_height(q, p, corners[:, RIGHT], centre)
-    weights = (left + right) / 4
+    left = sides(LEFT) * height_over_double_area(p, q, corners[:, LEFT], centre)
+    right = sides(RIGHT) * height_over_double_area(q, p, corners[:, RIGHT], centre)
+    weights = (left + right) / 8
     L = laplacian_of_weights(T[:, TAIL], T[:, HEAD], weights, n)
 
     # the pyramid between it and either end of the edge has its area, weights * length, and half the length as height
-    volume = weights * np.sum((q - p) ** 2, axis=-1) / 6
+    volume = weights * squares / 6
     ends = [T[:, TAIL], T[:, HEAD]]
     M = from_triplets(ends, ends, [volume, volume], (n, n))
     return L, M
 
 
-def cotangent_by_height(p: Numeric, q: Numeric, r: Numeric, x: Numeric) -> Any:
-    """The cotangent of the angle at r in triangles p q r, times the height of x above them; (..., 3) each.
+def height_over_double_area(p: Numeric, q: Numeric, r: Numeric, x: Numeric) -> Any:
+    """The height of x above triangles p q r over twice their area; (..., 3) each.
 
     Points are above a triangle where they see it counter-clockwise.
     """
     a, b = p - r, q - r
-    normal = np.cross(a, b)  # dot product over its length, times volume over its length
-    return np.sum(a * b, axis=-1) * (np.linalg.det(np.stack([a, b, x - r], axis=-2)) / np.sum(normal**2, axis=-1))
+    volume = np.linalg.det(np.stack([a, b, x - r], axis=-2))
+    return volume / np.sum(np.cross(a, b) ** 2, axis=-1)
 
 
 def tetrahedron_circumcentre(corners: Numeric) -> Any:

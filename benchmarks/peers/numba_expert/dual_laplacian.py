@@ -29,28 +29,29 @@ def _cross(ax, ay, az, bx, by, bz):
 
 
 @numba.njit(inline="always", **SERIAL)  # so that the loop that calls it becomes one of vectors
-def _weights(ax, ay, az, bx, by, bz, cx, cy, cz, px, py, pz, qx, qy, qz, rx, ry, rz):
+def _weights(ax, ay, az, bx, by, bz, cx, cy, cz, px, py, pz, qx, qy, qz, aa, bb, cc, pp, qq, rr):
     """Of the edges, the first three from corner 0: per edge, a quarter of the sum, over the two faces there, of the
     cotangent of the angle opposite times the height of the cell's centre: dot product * height / normal².
+
+    aa, bb, cc, pp, qq, rr : squares of the edges, of which dot products are half differences
     """
     ux, uy, uz = _cross(ax, ay, az, bx, by, bz)  # inner normals of the faces 012, 023, 031 and 132
     vx, vy, vz = _cross(bx, by, bz, cx, cy, cz)
     wx, wy, wz = _cross(cx, cy, cz, ax, ay, az)
     nx, ny, nz = _cross(qx, qy, qz, px, py, pz)
-    aa, bb, cc = _dot(ax, ay, az, ax, ay, az), _dot(bx, by, bz, bx, by, bz), _dot(cx, cy, cz, cx, cy, cz)
     h = 0.5 / _dot(ax, ay, az, vx, vy, vz)
     sx, sy = (aa * vx + bb * wx + cc * ux) * h, (aa * vy + bb * wy + cc * uy) * h
     sz = (aa * vz + bb * wz + cc * uz) * h
-    u = 0.25 * _dot(ux, uy, uz, sx, sy, sz) / _dot(ux, uy, uz, ux, uy, uz)
-    v = 0.25 * _dot(vx, vy, vz, sx, sy, sz) / _dot(vx, vy, vz, vx, vy, vz)
-    w = 0.25 * _dot(wx, wy, wz, sx, sy, sz) / _dot(wx, wy, wz, wx, wy, wz)
-    n = 0.25 * _dot(nx, ny, nz, sx - ax, sy - ay, sz - az) / _dot(nx, ny, nz, nx, ny, nz)
-    w0 = _dot(bx, by, bz, px, py, pz) * u + _dot(cx, cy, cz, qx, qy, qz) * w
-    w1 = _dot(cx, cy, cz, rx, ry, rz) * v - _dot(ax, ay, az, px, py, pz) * u
-    w2 = -(_dot(bx, by, bz, rx, ry, rz) * v + _dot(ax, ay, az, qx, qy, qz) * w)
-    w3 = _dot(ax, ay, az, bx, by, bz) * u + _dot(qx, qy, qz, rx, ry, rz) * n
-    w4 = _dot(ax, ay, az, cx, cy, cz) * w - _dot(px, py, pz, rx, ry, rz) * n
-    w5 = _dot(bx, by, bz, cx, cy, cz) * v + _dot(px, py, pz, qx, qy, qz) * n
+    u = 0.125 * _dot(ux, uy, uz, sx, sy, sz) / _dot(ux, uy, uz, ux, uy, uz)
+    v = 0.125 * _dot(vx, vy, vz, sx, sy, sz) / _dot(vx, vy, vz, vx, vy, vz)
+    w = 0.125 * _dot(wx, wy, wz, sx, sy, sz) / _dot(wx, wy, wz, wx, wy, wz)
+    n = 0.125 * _dot(nx, ny, nz, sx - ax, sy - ay, sz - az) / _dot(nx, ny, nz, nx, ny, nz)
+    w0 = (bb + pp - aa) * u + (cc + qq - aa) * w
+    w1 = (cc + rr - bb) * v + (aa + pp - bb) * u
+    w2 = (bb + rr - cc) * v + (aa + qq - cc) * w
+    w3 = (aa + bb - pp) * u + (qq + rr - pp) * n
+    w4 = (aa + cc - qq) * w + (pp + rr - qq) * n
+    w5 = (bb + cc - rr) * v + (pp + qq - rr) * n
     return w0, w1, w2, w3, w4, w5
 
 
@@ -64,10 +65,12 @@ def _lanes(S):
         px, py, pz = bx - ax, by - ay, bz - az
         qx, qy, qz = cx - ax, cy - ay, cz - az
         rx, ry, rz = cx - bx, cy - by, cz - bz
-        w0, w1, w2, w3, w4, w5 = _weights(ax, ay, az, bx, by, bz, cx, cy, cz, px, py, pz, qx, qy, qz, rx, ry, rz)
-        d0, d1 = w0 * _dot(ax, ay, az, ax, ay, az), w1 * _dot(bx, by, bz, bx, by, bz)
-        d2, d3 = w2 * _dot(cx, cy, cz, cx, cy, cz), w3 * _dot(px, py, pz, px, py, pz)
-        d4, d5 = w4 * _dot(qx, qy, qz, qx, qy, qz), w5 * _dot(rx, ry, rz, rx, ry, rz)
+        aa, bb, cc = _dot(ax, ay, az, ax, ay, az), _dot(bx, by, bz, bx, by, bz), _dot(cx, cy, cz, cx, cy, cz)
+        pp, qq, rr = _dot(px, py, pz, px, py, pz), _dot(qx, qy, qz, qx, qy, qz), _dot(rx, ry, rz, rx, ry, rz)
+        w0, w1, w2, w3, w4, w5 = _weights(
+            ax, ay, az, bx, by, bz, cx, cy, cz, px, py, pz, qx, qy, qz, aa, bb, cc, pp, qq, rr
+        )
+        d0, d1, d2, d3, d4, d5 = w0 * aa, w1 * bb, w2 * cc, w3 * pp, w4 * qq, w5 * rr
         S[WEIGHTS * LANES + t] = w0
         S[(WEIGHTS + 1) * LANES + t] = w1
         S[(WEIGHTS + 2) * LANES + t] = w2
