@@ -53,6 +53,19 @@ def test_the_gradient_of_the_energy_is_the_residual_of_the_global_step(rims):
 
 
 @both
+@pytest.mark.parametrize("shape", [[1, 1, 1], [1, 1, 0], [1, 0, 0], [0, 0, 0]], ids=["bent", "flat", "line", "point"])
+def test_the_energy_can_be_differentiated(shape, rims):
+    V, F = bumpy(56)
+    record = arap_mesh(V, F)
+    P = bent(V) * shape
+    gradient = geoopt.gradient(lambda P: arap_energy(P, record, rims))(P)
+    assert np.isfinite(gradient).all()
+    if shape[1]:  # elsewhere many rotations are closest
+        residual = record.laplacian @ P - arap_rhs(P, record, rims)
+        np.testing.assert_allclose(gradient, (6 if rims else 4) * residual, atol=1e-12)
+
+
+@both
 def test_local_and_global_steps_lower_the_energy(rims):
     V, F = bumpy(152)
     record = arap_mesh(V, F)

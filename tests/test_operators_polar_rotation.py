@@ -13,9 +13,9 @@ from geoopt.operators import polar_rotation, svd3
 
 from .cases_matrices import MATRICES, RNG, Q, W, X, assert_rotations, size_of, transposed
 
-ENOUGH = 8  # steps until nothing changes
-WORST = {"reflected": 1e-2, "singular values of all sizes": 1e-4}  # by kind, what may be lacking
 LEFT, RIGHT = (R * np.linalg.det(R)[:, None, None] for R in (Q, W))  # rotations
+KINDS = {**MATRICES, "nearly a reflection": LEFT @ (np.array([1, 0.99, -0.98])[:, None] * RIGHT)}
+NEAR_DOUBLE_ROOTS = {"reflected": 1e-2, "nearly a reflection": 1e-3}  # what may be lacking
 
 
 def by_lapack(S):
@@ -35,36 +35,34 @@ def lacking(R, S):
     return np.divide(lack, sigma[:, 0], out=np.zeros(len(S)), where=sigma[:, 0] > 0)
 
 
-every = pytest.mark.parametrize("kind", MATRICES)
+every = pytest.mark.parametrize("kind", KINDS)
 
 
 @every
 def test_it_is_the_nearest_rotation(kind):
-    S = MATRICES[kind]
+    S = KINDS[kind]
     with np.errstate(all="raise", under="ignore"):
         R = polar_rotation(S)
     assert_rotations(R)
-    assert np.abs(lacking(R, S)).max() < WORST.get(kind, 1e-5)
+    assert np.abs(lacking(R, S)).max() < NEAR_DOUBLE_ROOTS.get(kind, 2e-4)
 
 
-@pytest.mark.parametrize(("steps", "worst"), [(4, 1e-2), (5, 1e-3), (6, 1e-5), (7, 1e-9), (ENOUGH, 1e-14), (40, 1e-14)])
-def test_accuracy_by_steps(steps, worst):
-    S = RNG.normal(size=(20_000, 3, 3))
-    lack = np.abs(lacking(polar_rotation(S, steps), S))
-    assert np.median(lack) < 1e-15 and lack.max() < worst
+def test_accuracy_for_random_matrices():
+    lack = np.abs(lacking(polar_rotation(X), X))
+    assert np.median(lack) < 1e-15 and np.quantile(lack, 0.99) < 1e-14 and lack.max() < 2e-4
 
 
 def test_it_is_that_of_libigl_and_lapack():
     S = X[:300]
-    ours = polar_rotation(S, ENOUGH)
+    ours = polar_rotation(S)
     np.testing.assert_allclose(ours, by_lapack(S)[0], atol=1e-11)
     for R, matrix in zip(ours[:50], S, strict=False):
         np.testing.assert_allclose(R, igl.polar_svd3x3(np.asfortranarray(matrix)), atol=1e-3)
 
 
 def test_it_is_that_of_the_singular_value_decomposition():
-    U, _, V = svd3(X, ENOUGH)
-    np.testing.assert_allclose(polar_rotation(X, ENOUGH), U @ transposed(V), atol=1e-9)
+    U, _, V = svd3(X, 8)
+    np.testing.assert_allclose(polar_rotation(X), U @ transposed(V), atol=1e-9)
 
 
 def test_the_rotation_of_a_stretched_rotation():
@@ -74,9 +72,7 @@ def test_the_rotation_of_a_stretched_rotation():
 
 def test_rotated_matrices_have_rotated_rotations():
     S = MATRICES["rank 2"]
-    np.testing.assert_allclose(
-        polar_rotation(LEFT @ S @ RIGHT, ENOUGH), LEFT @ polar_rotation(S, ENOUGH) @ RIGHT, atol=1e-9
-    )
+    np.testing.assert_allclose(polar_rotation(LEFT @ S @ RIGHT), LEFT @ polar_rotation(S) @ RIGHT, atol=1e-9)
 
 
 def test_rank_one_is_turned_onto_itself():
@@ -94,34 +90,34 @@ def test_what_is_not_a_number_has_no_rotation():
 
 
 @functools.cache
-def program(steps, dtype):
+def program(dtype):
     """One for all stacks of matrices here: shorter ones are repeated."""
-    compiled = geoopt.compile(polar_rotation, X, steps, dtype=dtype)
+    compiled = geoopt.compile(polar_rotation, X, dtype=dtype)
     return lambda S: compiled(np.resize(S, X.shape))[: len(S)]
 
 
 @every
 def test_compiled_it_is_the_nearest_rotation(kind):
-    R = program(6, np.float64)(MATRICES[kind])
+    R = program(np.float64)(KINDS[kind])
     assert_rotations(R)
-    assert np.abs(lacking(R, MATRICES[kind])).max() < WORST.get(kind, 1e-5)
+    assert np.abs(lacking(R, KINDS[kind])).max() < NEAR_DOUBLE_ROOTS.get(kind, 2e-4)
 
 
 def test_compiled_it_is_the_same():
-    np.testing.assert_allclose(program(ENOUGH, np.float64)(X), polar_rotation(X, ENOUGH), atol=1e-10)
+    np.testing.assert_allclose(program(np.float64)(X), polar_rotation(X), atol=1e-10)
     S = MATRICES["equal singular values"]
-    np.testing.assert_allclose(program(6, np.float64)(S), polar_rotation(S), atol=1e-14)
+    np.testing.assert_allclose(program(np.float64)(S), polar_rotation(S), atol=1e-14)
 
 
-@pytest.mark.parametrize("kind", [k for k in MATRICES if k not in ("huge", "tiny")])
+@pytest.mark.parametrize("kind", [k for k in KINDS if k not in ("huge", "tiny")])
 def test_single_precision(kind):
-    S = MATRICES[kind].astype(np.float32)
-    for R in (program(6, np.float32)(S), polar_rotation(S)):
+    S = KINDS[kind].astype(np.float32)
+    for R in (program(np.float32)(S), polar_rotation(S)):
         assert R.dtype == np.float32
         np.testing.assert_allclose(transposed(R) @ R, np.broadcast_to(np.eye(3), R.shape), atol=2e-6)
-        assert np.abs(lacking(R.astype(float), S.astype(float))).max() < WORST.get(kind, 2e-5)
+        assert np.abs(lacking(R.astype(float), S.astype(float))).max() < NEAR_DOUBLE_ROOTS.get(kind, 2e-4)
 
 
 def test_it_is_one_kernel_with_few_operations():
     [kernel] = geoopt.compile(polar_rotation, X).report()["kernels"]
-    assert kernel["operations"] < 410
+    assert kernel["operations"] < 420

@@ -11,7 +11,8 @@ from .flags import PARALLEL, SERIAL
 
 LANES = 32
 ROOMS = 14  # numbers per matrix that are kept between the loops over lanes
-SLACK = 1.1
+STEPS = 7
+SLACK = 1.5
 NOTHING = 1e-36
 
 
@@ -127,17 +128,17 @@ def _turned(S, W):
 
 
 @numba.njit(**SERIAL)
-def _rotations(S, W, steps):
+def _rotations(S, W):
     """Replace the matrices S (row 3 p + q has the entries p, q) by the rotations closest to them."""
     _scaled(S, W)
-    for _ in range(steps):
+    for _ in range(STEPS):
         _halley(W)
     _adjugates(S, W)
     _turned(S, W)
 
 
 @numba.njit(**PARALLEL)
-def _local(P, neighbour, offsets, rest, steps, R):
+def _local(P, neighbour, offsets, rest, R):
     n = len(offsets) - 1
     for block in numba.prange((n + LANES - 1) // LANES):
         S, W = np.zeros(9 * LANES, P.dtype), np.empty(ROOMS * LANES, P.dtype)
@@ -157,7 +158,7 @@ def _local(P, neighbour, offsets, rest, steps, R):
             S[t], S[LANES + t], S[2 * LANES + t] = s0, s1, s2
             S[3 * LANES + t], S[4 * LANES + t], S[5 * LANES + t] = s3, s4, s5
             S[6 * LANES + t], S[7 * LANES + t], S[8 * LANES + t] = s6, s7, s8
-        _rotations(S, W, steps)
+        _rotations(S, W)
         for t in range(count):
             for k in range(9):
                 R[first + t, k] = S[k * LANES + t]
@@ -180,7 +181,7 @@ def _global(R, neighbour, offsets, rest, total, out):
         out[i, 0], out[i, 1], out[i, 2] = half * x, half * y, half * z
 
 
-def arap(P: np.ndarray, mesh, steps: int = 6) -> Callable:
+def arap(P: np.ndarray, mesh) -> Callable:
     n = len(P)
     rest = (mesh.weight[:, None] * (mesh.V[mesh.center] - mesh.V[mesh.neighbour])).astype(P.dtype)
     total = np.stack([np.bincount(mesh.center, rest[:, d], n) for d in range(3)], axis=1).astype(P.dtype)
@@ -188,7 +189,7 @@ def arap(P: np.ndarray, mesh, steps: int = 6) -> Callable:
     R, out = np.empty((n, 9), P.dtype), np.empty((n, 3), P.dtype)
 
     def run(P: np.ndarray) -> np.ndarray:
-        _local(P, neighbour, offsets, rest, steps, R)
+        _local(P, neighbour, offsets, rest, R)
         _global(R, neighbour, offsets, rest, total, out)
         return out
 
@@ -196,7 +197,7 @@ def arap(P: np.ndarray, mesh, steps: int = 6) -> Callable:
 
 
 @numba.njit(**PARALLEL)
-def _closest(matrices, steps, R):
+def _closest(matrices, R):
     n = len(matrices)
     for block in numba.prange((n + LANES - 1) // LANES):
         S, W = np.zeros(9 * LANES, R.dtype), np.empty(ROOMS * LANES, R.dtype)
@@ -205,17 +206,17 @@ def _closest(matrices, steps, R):
         for t in range(count):
             for k in range(9):
                 S[k * LANES + t] = matrices[first + t, k]
-        _rotations(S, W, steps)
+        _rotations(S, W)
         for t in range(count):
             for k in range(9):
                 R[first + t, k] = S[k * LANES + t]
 
 
-def rotations(S: np.ndarray, steps: int = 6) -> Callable:
+def rotations(S: np.ndarray) -> Callable:
     R = np.empty((len(S), 9), S.dtype)
 
     def run(S: np.ndarray) -> np.ndarray:
-        _closest(S.reshape(-1, 9), steps, R)
+        _closest(S.reshape(-1, 9), R)
         return R.reshape(-1, 3, 3)
 
     return run
