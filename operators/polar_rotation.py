@@ -10,9 +10,7 @@ from .svd3 import rotation_of
 
 STEPS = 7  # as many as can be taken without coming too close to double roots in single precision
 SLACK = 1.5  # of |S|² in the first bound of the eigenvalue, so that the iteration does not begin at a double root
-NOTHING = (
-    1e-36  # beside numbers of size 1; keeps quotients of zeros and slopes of roots finite, in single precision, too
-)
+NOTHING = 1e-36  # beside numbers of size 1, in single precision, too: keeps 0 / 0 and the slopes of √0 finite
 
 
 def polar_rotation(S: Any) -> Any:
