@@ -16,7 +16,8 @@ TAIL = np.array([0, 0, 0, 1, 1, 2])
 HEAD = np.array([1, 2, 3, 2, 3, 3])
 LEFT = np.array([2, 3, 1, 0, 2, 0])
 RIGHT = np.array([3, 1, 2, 3, 0, 1])
-EDGE = np.array([[0, 0, 1, 2], [0, 0, 3, 4], [1, 3, 0, 5], [2, 4, 5, 0]])  # by two corners, the edge between them
+EDGE = np.zeros((4, 4), int)  # by two corners, the edge between them
+EDGE[TAIL, HEAD] = EDGE[HEAD, TAIL] = np.arange(6)
 
 
 def dual_laplacian(V: Numeric, T: np.ndarray) -> tuple[Any, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .svd3 import rotation_of
+from .svd3 import rotation_of, scaled
 
 STEPS = 7  # as many as can be taken without coming too close to double roots in single precision
 SLACK = 1.5  # of |S|² in the first bound of the eigenvalue, so that the iteration does not begin at a double root
@@ -30,8 +30,7 @@ def polar_rotation(S: Any) -> Any:
     2016). Deviation: no branches; Halley's iteration from an upper bound, and the column once more multiplied by the
     adjugate matrix, which squares the error of its direction.
     """
-    scale = np.max(np.abs(S), axis=(-2, -1))
-    S = S / np.where(scale > 0, scale, 1.0)[..., None, None]
+    S, _ = scaled(S)
     K, largest = _horn(S), _largest_eigenvalue(S)
     M = _adjugate([[largest - K[i][j] if i == j else -K[i][j] for j in range(4)] for i in range(4)])
     q = _longest_column(M)
@@ -56,11 +55,9 @@ def _horn(S: Any) -> list[list[Any]]:
 def _largest_eigenvalue(S: Any) -> Any:
     """The largest root of (x² − |S|²)² − 8 x det S − 4 |cof S|², from above: the sum of the singular values, the last
     of them with the sign of det S. Its square is at most |S|² + √12 |cof S|."""
-    a, b, c = S[..., 0, :], S[..., 1, :], S[..., 2, :]
-    cofactors = np.cross(b, c), np.cross(c, a), np.cross(a, b)
-    square = np.sum(a * a, axis=-1) + np.sum(b * b, axis=-1) + np.sum(c * c, axis=-1)
-    rest = sum(np.sum(row * row, axis=-1) for row in cofactors)
-    det = np.sum(a * cofactors[0], axis=-1)
+    cofactors = np.cross(S[..., [1, 2, 0], :], S[..., [2, 0, 1], :])  # of rows
+    square, rest = np.sum(S * S, axis=(-2, -1)), np.sum(cofactors * cofactors, axis=(-2, -1))
+    det = np.sum(S[..., 0, :] * cofactors[..., 0, :], axis=-1)
     x = np.sqrt(SLACK * square + np.sqrt(12 * rest + NOTHING) + NOTHING)
     for _ in range(STEPS):
         above = x * x - square
@@ -82,7 +79,8 @@ def _adjugate(A: list[list[Any]]) -> list[list[Any]]:
         value = row[a] * minors[b, c] - row[b] * minors[a, c] + row[c] * minors[a, b]
         return value if (i + j) % 2 == 0 else -value
 
-    return [[cofactor(min(i, j), max(i, j)) for j in range(4)] for i in range(4)]
+    found = {(i, j): cofactor(i, j) for i in range(4) for j in range(i, 4)}
+    return [[found[min(i, j), max(i, j)] for j in range(4)] for i in range(4)]
 
 
 def _longest_column(M: list[list[Any]]) -> list[Any]:

@@ -28,9 +28,7 @@ def svd3(S: Any, sweeps: int = 4) -> tuple[Any, Any, Any]:
     Deviation: the three entries of SᵀS that an angle needs are dot products of the columns rotated so far
     (Hestenes 1958), which keeps small singular values accurate, and angles are tangents of half angles.
     """
-    scale = np.max(np.abs(S), axis=(-2, -1))
-    scale = np.where(scale > 0, scale, 1.0)
-    S = S / scale[..., None, None]
+    S, scale = scaled(S)
     columns, q = [S[..., 0], S[..., 1], S[..., 2]], [1.0, 0.0, 0.0, 0.0]
     for _ in range(sweeps):
         for axis in (2, 0, 1):
@@ -43,6 +41,13 @@ def svd3(S: Any, sweeps: int = 4) -> tuple[Any, Any, Any]:
         _put_longer_first(squares, columns, turned, i, j)
     U, sigma = _qr(columns)
     return np.stack(U, axis=-1), np.stack(sigma, axis=-1) * (scale / growth)[..., None], np.stack(turned, axis=-1)
+
+
+def scaled(S: Any) -> tuple[Any, Any]:
+    """Matrices (..., 3, 3) over their largest entries, and the sizes (...) of these; 1 for zero."""
+    scale = np.max(np.abs(S), axis=(-2, -1))
+    scale = np.where(scale > 0, scale, 1.0)
+    return S / scale[..., None, None], scale
 
 
 def _dot(a: Any, b: Any) -> Any:

@@ -56,19 +56,14 @@ def test_accuracy_by_sweeps(sweeps, median, worst):
 
 
 @functools.cache
-def program_of(function, sweeps, *without):
+def program_of(sweeps, *without):
     """One for all stacks of matrices here: shorter ones are repeated."""
-    program = geoopt.compile(function, X, sweeps, options=geoopt.Options(without=set(without)))
-
-    def parts(S):
-        found = program(np.resize(S, X.shape))
-        return tuple(part[: len(S)] for part in (found if isinstance(found, tuple) else (found,)))
-
-    return parts
+    program = geoopt.compile(svd3, X, sweeps, options=geoopt.Options(without=set(without)))
+    return lambda S: tuple(part[: len(S)] for part in program(np.resize(S, X.shape)))
 
 
 def assert_same_decomposition(S, *without):
-    U, sigma, V = program_of(svd3, 6, *without)(S)
+    U, sigma, V = program_of(6, *without)(S)
     size = size_of(S)[:, None]
     np.testing.assert_allclose(sigma / size, svd3(S, 6)[1] / size, atol=1e-10)
     product = np.einsum("nik,nk,njk->nij", U, sigma / size, V)
@@ -82,7 +77,7 @@ def test_compiled_it_is_the_same(S, without):
 
 
 def test_compiled_random_matrices_have_the_same_vectors():
-    for got, want in zip(program_of(svd3, 6)(X), svd3(X, 6), strict=True):
+    for got, want in zip(program_of(6)(X), svd3(X, 6), strict=True):
         np.testing.assert_allclose(got, want, atol=1e-10)
 
 

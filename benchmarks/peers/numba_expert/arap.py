@@ -147,7 +147,7 @@ def _local(P, neighbour, offsets, rest, R):
         for t in range(count):
             i = first + t
             px, py, pz = P[i, 0], P[i, 1], P[i, 2]
-            s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = s8 = P.dtype.type(0)
+            s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = s8 = _constant(P, 0)
             for e in range(offsets[i], offsets[i + 1]):
                 j = neighbour[e]
                 x, y, z = px - P[j, 0], py - P[j, 1], pz - P[j, 2]
@@ -166,7 +166,7 @@ def _local(P, neighbour, offsets, rest, R):
 
 @numba.njit(**PARALLEL)
 def _global(R, neighbour, offsets, rest, total, out):
-    half = out.dtype.type(0.5)
+    half = _constant(out, 0.5)
     for i in numba.prange(len(offsets) - 1):
         a, b, c = total[i, 0], total[i, 1], total[i, 2]
         x = R[i, 0] * a + R[i, 1] * b + R[i, 2] * c
