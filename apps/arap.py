@@ -44,6 +44,10 @@ class ArapOptions:
     precision: str = "single"
     background: bool = False
 
+    def __post_init__(self) -> None:
+        if self.iterations < 1:
+            raise ArgumentError(f"iterations is {self.iterations}; a frame takes at least 1")
+
 
 def build(mesh: Mesh, options: ArapOptions | None = None, watch: Watch | None = None) -> Arap:
     """Prepare the deformation of a mesh (V, F). watch : see `geoopt.compile`
@@ -141,7 +145,8 @@ class Arap(Simulation):
     def step(self) -> Frame:
         """As many local and global steps as `iterations`; the measure is the largest move of the last one [m]."""
         if self._pending is not None and self._pending.done():
-            self._constraints, self._pending = self._pending.result(), None
+            pending, self._pending = self._pending, None  # a failure is raised once, what was held stays
+            self._constraints = pending.result()
         watch, change, constraints = Stopwatch(), 0.0, self._constraints
         if constraints is None:
             return Frame()

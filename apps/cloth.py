@@ -10,9 +10,10 @@ import numpy as np
 import geoopt
 from geoopt.apps.obstacles import Obstacle, below, nearest
 from geoopt.apps.simulation import FRAME, Frame, Mesh, Simulation, note
+from geoopt.errors import ArgumentError, SolverError
 from geoopt.operators import Cloth, cloth, cloth_system, edges, stretch_shear_energy
 from geoopt.pipeline import Watch
-from geoopt.solvers import SolverError, choose, diagonal_blocks
+from geoopt.solvers import choose, diagonal_blocks
 from geoopt.sparse import from_triplets
 from geoopt.timing import Stopwatch
 
@@ -63,6 +64,10 @@ class ClothOptions:
     obstacles: tuple[Obstacle, ...] | None = None
     threads: int = 1
     device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.density < np.inf:
+            raise ArgumentError(f"density is {self.density}; give a positive number of kg/m²")
 
 
 def build(mesh: Mesh, options: ClothOptions | None = None, watch: Watch | None = None) -> ClothSimulation:
@@ -256,7 +261,7 @@ class ClothSimulation(Simulation):
 
     def _is_too_fast(self, before: State, after: State) -> bool:
         """Whether an edge grows too fast, or energy comes from nowhere: linearised forces have overshot."""
-        is_driven = self.material.wind.any() or (before.x[self.held] != after.x[self.held]).any()
+        is_driven = np.any(self.material.wind) or (before.x[self.held] != after.x[self.held]).any()
         rise = 0.0 if is_driven else self.energy(after) - self.energy(before)
         return after.jump > LARGEST_JUMP or rise > self._largest_rise
 

@@ -8,10 +8,11 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from geoopt.apps.picture import PictureError, require_opengl
+from geoopt.apps.picture import require_opengl
 from geoopt.apps.recording import Recording
 from geoopt.apps.simulation import Simulation
 from geoopt.apps.window import Window
+from geoopt.errors import PictureError
 
 MakeWindow = Callable[[Simulation, bool, Recording | None], Window]
 

@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from geoopt.errors import PictureError
+
 CHECKERS = 40  # squares along a map
-
-
-class PictureError(Exception):
-    """No picture could be rendered; the message says what is missing."""
 
 
 def render(V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: Path, timeout: float = 120) -> None:

@@ -12,7 +12,7 @@ import geoopt
 from geoopt.apps import handles as files
 from geoopt.apps.handles import Handle
 from geoopt.apps.timing import alternate
-from geoopt.errors import ArgumentError, MeshError
+from geoopt.errors import ArgumentError
 from geoopt.meshes import check, save
 from geoopt.operators import interior_edges
 from geoopt.solvers import Solver
@@ -43,7 +43,7 @@ class Simulation(ABC):
     def __init__(self, mesh: Mesh):
         V, F = mesh
         check(V, F)
-        _check_manifold(F)
+        interior_edges(F)  # refuses what is not a manifold
         self.V, self.F = np.array(V, float), np.array(F)
         self.positions = self.V.copy()
         self.time = 0.0
@@ -79,10 +79,15 @@ class Simulation(ABC):
         return self.step()
 
     def grab(self, vertices: np.ndarray, name: str = "") -> Handle:
-        """Make a handle of vertices where they are; those of other handles stay theirs.
+        """Make a handle of vertices (k,) where they are; those of other handles stay theirs.
 
-        Raises ArgumentError where all of them are in handles already.
+        Raises ArgumentError for what is no vertex, and where all of them are in handles already.
         """
+        vertices = np.unique(vertices)
+        if not len(vertices) or not np.issubdtype(vertices.dtype, np.integer):
+            raise ArgumentError("a handle needs vertices: give their numbers, at least one")
+        if vertices[0] < 0 or vertices[-1] >= len(self.V):
+            raise ArgumentError(f"vertices are 0 to {len(self.V) - 1}, not {vertices[0]} to {vertices[-1]}")
         vertices = np.setdiff1d(vertices, self.held)
         if not len(vertices):
             raise ArgumentError("these vertices are in a handle already; release it first")
@@ -136,10 +141,3 @@ class Simulation(ABC):
 def note(solver: Solver, why: str) -> str:
     """What the panel says of the choice of a solver."""
     return f"{solver.name}: {why}"
-
-
-def _check_manifold(F: np.ndarray) -> None:
-    try:
-        interior_edges(F)
-    except ValueError as error:
-        raise MeshError(str(error)) from error

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .gathers import taken
+from .ids import id_dtype
 from .plan import APART, BEGIN, END, KERNEL, SHIFT, Access, Plan, PlannedKernel
 from .schedule import Schedule
 from .tables import Tables
@@ -142,7 +143,7 @@ def _physical_entries(
     plan: Plan, rows_of: list[np.ndarray], blocks: list[_Block], tasks: np.ndarray, size: int
 ) -> np.ndarray:
     """For each entry of the old workspace its entry in the new one, of ``size`` entries and with new ``tasks``."""
-    physical = np.zeros(plan.workspace_size, np.int32 if size < 2**31 else np.int64)
+    physical = np.zeros(plan.workspace_size, id_dtype(size))
     for kernel, rows, block in zip(plan.kernels, rows_of, blocks, strict=True):
         lengths = tasks[rows, END] - tasks[rows, BEGIN]
         at = np.repeat(tasks[rows, SHIFT].astype(physical.dtype), lengths)

@@ -10,7 +10,7 @@ from .arithmetic import as_symbolic
 from .array_moving import viewed
 from .array_tables import all_symbolic, implements, implements_method
 from .errors import UnsupportedError
-from .ids import Ids
+from .ids import Ids, id_dtype
 from .patterns import sorting
 from .sums import segment_sum
 from .symbolic import CREATED, Symbolic
@@ -70,7 +70,7 @@ def add_at(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
     _, values = all_symbolic(target, b)
     values = viewed(np.broadcast_to, values, places.shape).ravel()
     at = places.to_array().ravel()
-    order, offsets = sorting(at.astype(np.int32 if target.size < 2**31 else np.int64), target.size)
+    order, offsets = sorting(at.astype(id_dtype(target.size)), target.size)
     touched = np.flatnonzero(np.diff(offsets))
     sums = segment_sum(values[order], np.append(offsets[touched], len(order)))
     before = target.ravel()[touched]

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from .errors import ArgumentError, GeooptError
+from .errors import ArgumentError, GeooptError, PictureError
 
 if TYPE_CHECKING:
     from .apps.demo import Result
@@ -195,7 +195,7 @@ def parametrize(
     layout = job.parametrize(V, F, threads, progress=console.is_terminal)
     console.print(_newton_table(layout.minimum))
     console.print(f"flipped triangles: {int((job.double_areas(layout.end, F) <= 0).sum())}")
-    from .apps.picture import PictureError, render_layout
+    from .apps.picture import render_layout
 
     out.mkdir(exist_ok=True)
     try:
@@ -252,7 +252,7 @@ def _demo_table(result: Result) -> Table:
 
 
 def _draw(console: Console, V, F, result: Result, out: Path) -> None:
-    from .apps.picture import PictureError, render
+    from .apps.picture import render
 
     try:
         render(V, F, result.curvature, "mean curvature", out)

@@ -22,7 +22,7 @@ from .graph import Graph, Node, Traced
 from .group import group
 from .harvest import harvest
 from .hashing import content
-from .ids import Ids
+from .ids import Ids, id_dtype
 from .kernel import Kernel, Leaf
 from .options import Options
 from .references import reachable
@@ -52,7 +52,7 @@ class Levels:
 
     def numbers(self, column: Ids) -> np.ndarray:
         """The numbers of a column of ids, -1 for those that are no level variables."""
-        ids, dtype = column.to_array(), np.int32 if self.starts[-1] < 2**31 else np.int64
+        ids, dtype = column.to_array(), id_dtype(int(self.starts[-1]))
         shifts = [(node, int(start) - node.first) for node, start in zip(self.nodes, self.starts, strict=False)]
         for node, shift in shifts:
             if node.first <= column.lowest and column.highest < node.end:

@@ -99,6 +99,14 @@ class MeshError(GeooptError, ValueError):
     """A mesh, or a file that should hold one, is not usable; the message names the first bad element."""
 
 
+class SolverError(GeooptError):
+    """A matrix could not be factored; it is singular or, where it must be, not positive definite."""
+
+
+class PictureError(GeooptError):
+    """No picture could be rendered; the message says what is missing."""
+
+
 class InternalError(Exception):
     """A fault of geoopt itself; the message names the stage. Please report it."""
 

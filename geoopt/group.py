@@ -180,7 +180,7 @@ def _inverse(node: Node, local: Ids, positions: Ids) -> Ids | None:
         return None
     if local.is_contiguous() and local.offset == 0:
         return positions.reshape(node.shape)
-    where = np.full(node.size, -1, np.int32 if node.size < 2**31 else np.int64)
+    where = np.full(node.size, -1, id_dtype(node.size))
     where[local.to_array()] = positions.to_array()
     return Ids.explicit(where.reshape(node.shape)) if (where >= 0).all() else None
 

@@ -22,7 +22,7 @@ from .errors import InternalError
 from .gathers import taken
 from .graph import Node
 from .group import Group, Groups
-from .ids import Ids
+from .ids import Ids, id_dtype
 from .kernel import Kernel, Kernels, Leaf, Loop
 from .layout import Place
 from .ops import OPS
@@ -179,7 +179,7 @@ class _Walk:
             operands = [o.compose(local) for o in node.operands]
             for target, operand in zip(joined, self._arranged(node.op, operands), strict=True):
                 target[inside] = operand.to_array()
-        columns = [Ids.explicit(j.astype(np.int32) if self.graph.size < 2**31 else j) for j in joined]
+        columns = [Ids.explicit(j.astype(id_dtype(self.graph.size), copy=False)) for j in joined]
         return (yield from self._applied(first.op, columns, loop))
 
     def _arranged(self, op: str, operands: list[Ids]) -> list[Ids]:

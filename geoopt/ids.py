@@ -356,7 +356,7 @@ class Ids:
             listed(self.offset, self.strides, base, self.shape[1], places, out)  # type: ignore[arg-type]
             return Ids.explicit(out)._evened()
         positions = np.unravel_index(column.to_array(), self.shape)
-        return self[tuple(p.astype(np.int32) if max(self.shape) < 2**31 else p for p in positions)]
+        return self[tuple(p.astype(id_dtype(max(self.shape)), copy=False) for p in positions)]
 
     def canonical(self) -> Ids:
         """The same column with an arithmetic explicit part made affine, and its first entry moved to the offset."""

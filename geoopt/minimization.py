@@ -17,11 +17,11 @@ import scipy.sparse as sp
 from rich.status import Status
 
 from .derivatives import gradient, hessian
-from .errors import ArgumentError
+from .errors import ArgumentError, SolverError
 from .options import Options
 from .pipeline import compile
 from .program import Program
-from .solvers import Solver, SolverError, choose
+from .solvers import Solver, choose
 from .timing import Stopwatch
 
 ARMIJO = 1e-4  # the share of the decrease that the slope promises, that a step must give

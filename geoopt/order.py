@@ -112,25 +112,24 @@ class Times:
                 read.setdefault(buffer, []).append((found, segments))
         for buffer, columns in read.items():
             count, reads = self.variables[buffer][0], sum(found.column.size for found, _ in columns)
-            if not FEW * count <= reads <= MANY * count or not self._is_poor(columns, kernel.size):
+            if not FEW * count <= reads <= MANY * count or not self._is_poor(buffer, columns, kernel.size):
                 continue
             self.reordered.add(buffer)
-            low, _, rows = self._rows_read(columns, np.arange(kernel.size))
+            low, _, rows = self._rows_read(buffer, columns, np.arange(kernel.size))
             order = _cuthill_mckee(rows, low, count)
             self._inputs[buffer] = np.repeat(order, self._lanes(buffer))
 
-    def _is_poor(self, columns: list[tuple[Address, Segments | None]], size: int) -> bool:
-        """Whether members read rows of one input far apart, as some tell."""
+    def _is_poor(self, buffer: int, columns: list[tuple[Address, Segments | None]], size: int) -> bool:
+        """Whether members read rows of an input far apart, as some tell."""
         some = np.unique(np.linspace(0, size - 1, min(size, SAMPLE)).astype(np.int64))
-        low, high, _ = self._rows_read(columns, some)
-        return bool(np.mean(high - low > POOR * self.variables[columns[0][0].buffer][0]) > FEW)
+        low, high, _ = self._rows_read(buffer, columns, some)
+        return bool(np.mean(high - low > POOR * self.variables[buffer][0]) > FEW)
 
     def _rows_read(
-        self, columns: list[tuple[Address, Segments | None]], members: np.ndarray
+        self, buffer: int, columns: list[tuple[Address, Segments | None]], members: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
         """The lowest and the highest row of an input that members read; the rows of each column, and the offsets of
         each member's. columns : with each member's terms, unless each reads one"""
-        buffer = columns[0][0].buffer
         low, high = np.full(len(members), self.variables[buffer][0]), np.zeros(len(members), np.int64)
         found = []
         for address, segments in columns:

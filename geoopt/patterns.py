@@ -182,7 +182,7 @@ def product(left: Pattern, right: Pattern) -> tuple[Pattern, np.ndarray, np.ndar
     rows, columns = left.shape[0], right.shape[1]
     done = np.append(0, np.cumsum(np.diff(right.indptr)[left.indices], dtype=np.int64))[left.indptr]
     count, most = int(done[-1]), int(np.diff(left.indptr).max(initial=0))
-    dtype = np.int32 if max(count, rows, columns, left.nnz, right.nnz) < 2**31 else np.int64
+    dtype = id_dtype(max(count, rows, columns, left.nnz, right.nnz))
     from_left, from_right, indices = (np.empty(count, dtype) for _ in range(3))
     indptr, lengths = np.zeros(rows + 1, dtype), np.empty(count, length_dtype(most))
     operands, found = (left.indptr, left.indices, right.indptr, right.indices), (from_left, from_right)

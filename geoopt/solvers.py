@@ -21,11 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from .errors import ArgumentError, GeooptError
-
-
-class SolverError(GeooptError):
-    """A matrix could not be factored; it is singular or, where it must be, not positive definite."""
+from .errors import ArgumentError, SolverError
 
 
 class Solver(ABC):
@@ -126,31 +122,46 @@ class Cholespy(Solver):
 
 
 class ConjugateGradients(Solver):
-    """Conjugate gradients, preconditioned by the inverses of the diagonal 3 × 3 blocks, from the last solution on."""
+    """Conjugate gradients from the last solution on, preconditioned by the inverses of the 3 × 3 blocks on the diagonal
+    where all of these are stored, else by those of its entries."""
 
     name = "conjugate gradients"
     tolerance = 1e-9  # of the residual, relative to b, in the norm of the preconditioner
 
     def analyse(self, A: Any) -> None:
-        self._last = np.zeros(A.shape[0])
-        self._blocks = diagonal_blocks(A)
+        self._last = np.zeros((A.shape[0], 1))
+        try:
+            self._blocks = diagonal_blocks(A, 3)
+        except ArgumentError:
+            self._blocks = diagonal_blocks(A, 1)
 
     def factor(self, A: Any) -> None:
-        self._A, self._inverse = A, np.linalg.inv(A.data[self._blocks])
+        try:
+            self._A, self._inverse = A, np.linalg.inv(A.data[self._blocks])
+        except np.linalg.LinAlgError as error:
+            raise SolverError(f"{self.name}: {error}") from error
 
     def solve(self, b: np.ndarray) -> np.ndarray:
-        if b.ndim == 2:
-            return np.stack([self.solve(column) for column in b.T], axis=1)
-        x, bound = self._last.copy(), self.tolerance**2 * (b @ self._preconditioned(b))
+        columns = b.reshape(len(b), -1)
+        if self._last.shape != columns.shape:
+            self._last = np.zeros(columns.shape)
+        self._last = np.stack([self._solved(c, x) for c, x in zip(columns.T, self._last.T, strict=True)], axis=1)
+        return self._last.reshape(b.shape).copy()
+
+    def _solved(self, b: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """The solution for one right-hand side, from x on."""
+        bound = self.tolerance**2 * (b @ self._preconditioned(b))
         r = b - self._A @ x
         z = self._preconditioned(r)
         p, size = z, r @ z
         for self.iterations in range(10 * len(b) + 1):
             if size <= bound:
-                self._last = x
                 return x
             q = self._A @ p
-            length = size / (p @ q)
+            curvature = p @ q
+            if not curvature > 0 or not size > 0:
+                raise SolverError(f"{self.name}: the matrix is not positive definite")
+            length = size / curvature
             x, r = x + length * p, r - length * q
             z = self._preconditioned(r)
             previous, size = size, r @ z
@@ -158,19 +169,19 @@ class ConjugateGradients(Solver):
         raise SolverError(f"{self.name}: no solution after {self.iterations} iterations")
 
     def _preconditioned(self, r: np.ndarray) -> np.ndarray:
-        return np.einsum("npq,nq->np", self._inverse, r.reshape(-1, 3)).ravel()
+        return np.einsum("npq,nq->np", self._inverse, r.reshape(len(self._inverse), -1)).ravel()
 
 
-def diagonal_blocks(A: Any) -> np.ndarray:
-    """Where the 3 × 3 blocks on the diagonal of A (3n, 3n) are in ``A.data``: (n, 3, 3).
+def diagonal_blocks(A: Any, size: int = 3) -> np.ndarray:
+    """Where the blocks on the diagonal of A (size * n, size * n) are in ``A.data``: (n, size, size).
 
     Raises ArgumentError unless all their entries are stored, zeros too.
     """
     rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    places = np.flatnonzero(rows // 3 == A.indices // 3)  # in order of rows, and in each of columns
-    if len(places) != 3 * A.shape[0]:
-        raise ArgumentError("the 3 × 3 blocks on the diagonal, which a system of cloth has, are not all stored")
-    return places.reshape(-1, 3, 3)
+    places = np.flatnonzero(rows // size == A.indices // size)  # in order of rows, and in each of columns
+    if len(places) != size * A.shape[0]:
+        raise ArgumentError(f"the {size} × {size} blocks on the diagonal are not all stored; store zeros, too")
+    return places.reshape(-1, size, size)
 
 
 @dataclass(frozen=True)

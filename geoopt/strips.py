@@ -31,7 +31,7 @@ class Strips:
         by_strip = self._counts.reshape(-1, STRIP)
         longest = by_strip.max(axis=1, initial=0)
         self.starts = np.concatenate([[0], np.cumsum(longest, dtype=np.int64) * STRIP])
-        self.starts = self.starts.astype(np.int32 if self.starts[-1] < 2**31 else np.int64)
+        self.starts = self.starts.astype(id_dtype(int(self.starts[-1])))
         self.differ = bool((by_strip != longest[:, None]).any())
 
     def column(self, terms: Ids) -> np.ndarray:

@@ -30,7 +30,7 @@ from .errors import (
     user_line,
 )
 from .graph import Graph
-from .ids import Ids
+from .ids import Ids, id_dtype
 
 # filled by the files that implement them, which lie above this one
 FUNCTIONS: dict[Callable, Callable] = {}
@@ -172,7 +172,7 @@ class Symbolic(NDArrayOperatorsMixin):
             return
         listed = np.array(self._ids.to_array(np.int64)).ravel()
         listed[places.to_array().ravel()] = ids.to_array().ravel()
-        self._ids = Ids.explicit(listed.astype(np.int32) if self._graph.size < 2**31 else listed).reshape(self.shape)
+        self._ids = Ids.explicit(listed.astype(id_dtype(self._graph.size), copy=False)).reshape(self.shape)
 
     def reshape(self, *lengths: Any) -> Symbolic:
         shape = lengths[0] if len(lengths) == 1 and isinstance(lengths[0], (tuple, list)) else lengths

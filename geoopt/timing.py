@@ -17,5 +17,7 @@ class Stopwatch:
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
         start = time.perf_counter()
-        yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+        try:
+            yield
+        finally:  # work that fails takes time, too
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start

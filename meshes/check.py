@@ -17,11 +17,20 @@ def check(V: Any, F: Any, *, degenerate: bool = True) -> None:
     Unreferenced vertices, boundaries and several components are fine.
     """
     V, F = np.asarray(V), np.asarray(F)
+    check_form(V, F)
+    what = _name(F)
+    ordered = np.sort(F, axis=1)
+    _refuse((ordered[:, 1:] == ordered[:, :-1]).any(axis=1), F, what, "repeats a vertex")
+    if degenerate:
+        _refuse(~(_measure(V, F) > 0), F, what, "has zero area" if F.shape[1] == 3 else "has zero volume")
+
+
+def check_form(V: np.ndarray, F: np.ndarray) -> None:
+    """What `check` asks of shapes, types, positions and the range of indices, whatever the elements look like."""
     if V.ndim != 2 or V.shape[1] != 3:
         raise MeshError(f"vertices have shape {V.shape}; give positions of shape (n, 3)")
     if F.ndim != 2 or F.shape[1] not in (3, 4):
         raise MeshError(f"faces have shape {F.shape}; give triangles (m, 3) or tetrahedra (m, 4)")
-    what = "face" if F.shape[1] == 3 else "tetrahedron"
     if not np.issubdtype(V.dtype, np.floating):
         raise MeshError(f"vertices have dtype {V.dtype}; give floating-point positions, e.g. V.astype(float)")
     if not np.issubdtype(F.dtype, np.integer):
@@ -33,11 +42,11 @@ def check(V: Any, F: Any, *, degenerate: bool = True) -> None:
         bad = int(np.argmin(finite))
         raise MeshError(f"vertex {bad} is not finite: {V[bad].tolist()}")
     outside = ((F < 0) | (F >= len(V))).any(axis=1)
-    _refuse(outside, F, what, f"has an index outside 0..{len(V) - 1}")
-    ordered = np.sort(F, axis=1)
-    _refuse((ordered[:, 1:] == ordered[:, :-1]).any(axis=1), F, what, "repeats a vertex")
-    if degenerate:
-        _refuse(~(_measure(V, F) > 0), F, what, "has zero area" if F.shape[1] == 3 else "has zero volume")
+    _refuse(outside, F, _name(F), f"has an index outside 0..{len(V) - 1}")
+
+
+def _name(F: np.ndarray) -> str:
+    return "face" if F.shape[1] == 3 else "tetrahedron"
 
 
 def _refuse(is_bad: np.ndarray, F: np.ndarray, what: str, why: str) -> None:

@@ -39,8 +39,9 @@ def icosphere(vertices: int) -> Mesh:
 
 
 def torus(vertices: int, radius: float = 2.0, tube: float = 1.0) -> Mesh:
-    """A torus on a k × k grid; k² vertices, all of valence 6."""
+    """A torus on a k × k grid; k² vertices, all of valence 6. radius, tube : of the circle, and around it [m]"""
     _at_least(vertices, 9)
+    _positive(radius=radius, tube=tube)
     k = max(round(np.sqrt(vertices)), 3)
     u, v = np.meshgrid(np.arange(k), np.arange(k), indexing="ij")
     a, b = 2 * np.pi * u.ravel() / k, 2 * np.pi * v.ravel() / k
@@ -71,6 +72,7 @@ def bumpy(vertices: int, seed: int = 0) -> Mesh:
 def cloth(vertices: int, width: float = 1.0, height: float = 1.0) -> Mesh:
     """A flat rectangle in the plane z = 0 with alternating diagonals; boundary, about ``vertices`` vertices."""
     _at_least(vertices, 4)
+    _positive(width=width, height=height)
     columns = max(round(np.sqrt(vertices * width / height)), 2)
     rows = max(round(vertices / columns), 2)
     y, x = np.meshgrid(np.linspace(0, height, rows), np.linspace(0, width, columns), indexing="ij")
@@ -109,6 +111,12 @@ def tetrahedral_ball(vertices: int) -> Mesh:
 def _at_least(vertices: int, least: int) -> None:
     if vertices < least:
         raise ArgumentError(f"asked for {vertices} vertices; this mesh needs at least {least}")
+
+
+def _positive(**sizes: float) -> None:
+    for name, size in sizes.items():
+        if not 0 < size < np.inf:
+            raise ArgumentError(f"{name} is {size}; give a positive number")
 
 
 def _welded(points: np.ndarray, triangles: np.ndarray, keys: np.ndarray) -> Mesh:

@@ -62,10 +62,11 @@ def _positions_and_faces(obj: bytes) -> bytes:
     """Only the ``v`` and ``f`` lines of an OBJ file: with texture coordinates trimesh splits vertices."""
     joined = re.sub(rb"\\\r?\n", b" ", obj)
     lines = re.findall(rb"^[ \t]*([vf][ \t][^\r\n#]*)", joined, re.MULTILINE)
-    zero = next((line for line in lines if re.search(rb"\s0(?=[\s/]|$)", line) and line[:1] == b"f"), None)
+    content = b"\n".join([*lines, b""])
+    zero = re.search(rb"^f[^\n]*?\s0(?=[\s/])[^\n]*", content, re.MULTILINE)
     if zero is not None:
-        raise MeshError(f"a face has index 0, but OBJ counts from 1: {zero.decode(errors='replace')!r}")
-    return b"\n".join(re.sub(rb"/\S*", b"", line) if line[:1] == b"f" else line for line in lines) + b"\n"
+        raise MeshError(f"a face has index 0, but OBJ counts from 1: {zero[0].decode(errors='replace')!r}")
+    return re.sub(rb"/\S*", b"", content) if b"/" in content else content
 
 
 def _read_cells(path: Path) -> tuple[np.ndarray, np.ndarray]:

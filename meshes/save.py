@@ -8,19 +8,23 @@ import numpy as np
 
 from geoopt.errors import MeshError
 
+from .check import check_form
 from .load import TRIANGLE_FORMATS, VOLUME_FORMATS
 
 
 def save(path: str | Path, V: np.ndarray, F: np.ndarray) -> None:
-    """Write a triangle mesh, in the format that the end of its name tells; a file that exists is replaced.
+    """Write a mesh, in the format that the end of its name tells; a file that exists is replaced.
 
-    V : (n, 3) positions;  F : (m, 3) triangles. OBJ, OFF, PLY and STL are written by trimesh (the latter two in single
+    V : (n, 3) positions;  F : (m, 3) triangles, or (m, 4) tetrahedra for MSH, MESH and VTK. OBJ, OFF, PLY and STL are written by trimesh (the latter two in single
     precision, STL without shared vertices), MSH, MESH and VTK by meshio.
-    Raises MeshError for an unknown format.
+    Raises MeshError for an unknown format, one that does not hold such elements, and for arrays that are no mesh.
     """
-    path = Path(path)
+    path, V, F = Path(path), np.asarray(V), np.asarray(F)
+    check_form(V, F)
     kind = path.suffix.lower()
     if kind in TRIANGLE_FORMATS:
+        if F.shape[1] == 4:
+            raise MeshError(f"{path}: holds triangles only; tetrahedra are written as {' '.join(VOLUME_FORMATS)}")
         import trimesh
 
         digits = {"digits": 17} if kind in (".obj", ".off") else {}
@@ -28,7 +32,7 @@ def save(path: str | Path, V: np.ndarray, F: np.ndarray) -> None:
     elif kind in VOLUME_FORMATS:
         import meshio
 
-        meshio.write_points_cells(path, V, [("triangle", F)])
+        meshio.write_points_cells(path, V, [("triangle" if F.shape[1] == 3 else "tetra", F)])
     else:
         known = " ".join(TRIANGLE_FORMATS + VOLUME_FORMATS)
         raise MeshError(f"{path}: unknown mesh format {path.suffix!r}; use one of {known}")

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from geoopt.errors import MeshError
 from geoopt.sparse import from_triplets
 
 from .assembly import laplacian_of_weights
 from .polar_rotation import polar_rotation
 from .surface_energies import cotangents
+from .topology import triangles
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,20 +45,21 @@ class ArapMesh:
 
 
 def arap_mesh(V: np.ndarray, F: np.ndarray) -> ArapMesh:
-    """The record of a rest mesh. V : (n, 3) rest positions [m]; F : (m, 3) triangles, in any orientation."""
+    """The record of a rest mesh. V : (n, 3) rest positions [m]; F : (m, 3) triangles, in any orientation.
+
+    Raises MeshError for other shapes, and for triangles without area.
+    """
     V = np.array(V, float)
     if V.ndim != 2 or V.shape[1] != 3:
-        raise ValueError(f"rest positions must have shape (n, 3), not {V.shape}")
-    F = np.asarray(F)
-    if F.ndim != 2 or F.shape[1] != 3:
-        raise ValueError(f"triangles must have shape (m, 3), not {F.shape}")
+        raise MeshError(f"rest positions must have shape (n, 3), not {V.shape}")
+    F = triangles(F)
     half_cot = 0.5 * cotangents(V[F])
     edges = laplacian_of_weights(F[:, [1, 2, 0]], F[:, [2, 0, 1]], half_cot, len(V)).tocoo()
     is_edge = edges.row != edges.col
     center, neighbour, weight = edges.row[is_edge], edges.col[is_edge], edges.data[is_edge]
     if not np.isfinite(weight).all():
         bad = center[~np.isfinite(weight)][0]
-        raise ValueError(f"a triangle at vertex {bad} has no area or positions that are not finite; repair the mesh")
+        raise MeshError(f"a triangle at vertex {bad} has no area or positions that are not finite; repair the mesh")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(center, minlength=len(V)))])
     return ArapMesh(V, center, neighbour, weight, offsets, F, half_cot)
 

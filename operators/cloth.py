@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from geoopt.errors import ArgumentError, MeshError
 from geoopt.sparse import from_triplets
 
-from .topology import interior_edges
+from .topology import interior_edges, triangles
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,8 @@ def cloth(
 
     V_rest : (n, 3) rest positions [m], flat or not;  F : (m, 3) triangles;  total_mass [kg] is spread evenly over
     the vertices. Edge 01 of a triangle is the first axis of its rest plane (warp), across it is the second (weft).
-    Raises ValueError for wrong shapes, triangles without area, edges of more than two triangles, negative constants.
+    Raises MeshError for wrong shapes, triangles without area and edges of more than two triangles, ArgumentError for
+    negative constants.
     """
     V, F = _checked(V_rest, F)
     constants = dict(
@@ -67,27 +69,25 @@ def cloth(
     )
     for name, value in constants.items():
         if not (np.isfinite(value) and value >= 0):
-            raise ValueError(f"{name} must be a number of at least 0, not {value}")
+            raise ArgumentError(f"{name} must be a number of at least 0, not {value}")
     if not (np.isfinite(total_mass) and total_mass > 0):
-        raise ValueError(f"total_mass must be a positive number, not {total_mass}")
+        raise ArgumentError(f"total_mass must be a positive number, not {total_mass}")
     g = np.array(gravity, float)
     if g.shape != (3,):
-        raise ValueError(f"gravity must have three components, not shape {g.shape}")
+        raise ArgumentError(f"gravity must have three components, not shape {g.shape}")
     area, B = _rest_frames(V, F)
     return Cloth(F, area, B, _bend_matrix(V, F), mass=total_mass / len(V), gravity=g, **constants)
 
 
 def _checked(V_rest: np.ndarray, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    V, F = np.array(V_rest, float), np.array(F)
+    V, F = np.array(V_rest, float), triangles(F)
     if V.ndim != 2 or V.shape[1] != 3 or not len(V):
-        raise ValueError(f"rest positions must have shape (n, 3), not {V.shape}")
-    if F.ndim != 2 or F.shape[1] != 3 or not np.issubdtype(F.dtype, np.integer):
-        raise ValueError(f"triangles must be integers of shape (m, 3), not {F.dtype} of shape {F.shape}")
+        raise MeshError(f"rest positions must have shape (n, 3), not {V.shape}")
     if F.size and (F.min() < 0 or F.max() >= len(V)):
-        raise ValueError(f"triangles must refer to vertices 0 to {len(V) - 1}, not to {F.min()} or {F.max()}")
+        raise MeshError(f"triangles must refer to vertices 0 to {len(V) - 1}, not to {F.min()} or {F.max()}")
     if not np.isfinite(V).all():
-        raise ValueError(f"rest position {np.argmin(np.isfinite(V).all(axis=1))} is not finite")
-    return V, F.astype(np.int64)
+        raise MeshError(f"rest position {np.argmin(np.isfinite(V).all(axis=1))} is not finite")
+    return V, F
 
 
 def _rest_frames(V: np.ndarray, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -96,7 +96,7 @@ def _rest_frames(V: np.ndarray, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     length, double_area = np.linalg.norm(e1, axis=1), np.linalg.norm(np.cross(e1, e2), axis=1)
     flat = double_area <= 1e-14 * np.maximum(length, np.linalg.norm(e2, axis=1)) ** 2
     if flat.any():
-        raise ValueError(f"triangle {np.argmax(flat)} has no area in the rest shape")
+        raise MeshError(f"triangle {np.argmax(flat)} has no area in the rest shape")
     # in the plane of the triangle: corner 0 at the origin, corner 1 at (length, 0), corner 2 at (along, height)
     along, height = np.sum(e1 * e2, axis=1) / length, double_area / length
     inverse = np.zeros((len(F), 2, 2))

@@ -17,7 +17,7 @@ def dihedral_angles(V: Numeric, F: np.ndarray) -> Any:
     V : (n, 3) vertex positions;  F : (m, 3) triangles, counter-clockwise seen from outside.
     Returns (h,) radians in [-π, π], in the order of `interior_edges`: 0 where flat, positive where convex, π/2 at the
     edges of a cube. The angle inside is π minus this. Of two faces that disagree about outside, the first one counts.
-    Raises ValueError where three or more faces meet at an edge.
+    Raises MeshError where three or more faces meet at an edge.
     """
     hinges, _ = interior_edges(F)
     i, j, left, right = (V[hinges[:, c]] for c in range(4))

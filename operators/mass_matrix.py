@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from geoopt.errors import ArgumentError
 from geoopt.numeric import Numeric
 from geoopt.sparse import from_triplets
 
@@ -28,7 +29,7 @@ def mass_matrix(V: Numeric, F: np.ndarray, kind: str = "barycentric") -> Any:
     elif kind == "voronoi":
         share = _voronoi_areas(V, F, area)
     else:
-        raise ValueError(f'kind is {kind!r}; choose "barycentric" or "voronoi"')
+        raise ArgumentError(f'kind is {kind!r}; choose "barycentric" or "voronoi"')
     return from_triplets(F, F, share, (n, n))
 
 

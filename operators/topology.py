@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from geoopt.errors import MeshError
+
+
+def triangles(F: np.ndarray) -> np.ndarray:
+    """Triangles as an array (m, 3) of int64; MeshError for another shape, and for numbers that are no integers."""
+    F = np.asarray(F)
+    if F.ndim != 2 or F.shape[1] != 3 or not np.issubdtype(F.dtype, np.integer):
+        raise MeshError(f"triangles must be integers of shape (m, 3), not {F.dtype} of shape {F.shape}")
+    return F.astype(np.int64)
+
 
 def edges(F: np.ndarray) -> np.ndarray:
     """The edges of a triangle mesh, each once.
 
     F : (m, 3) triangles.  Returns (e, 2) vertices, the smaller first, sorted by the first and then the second.
+    Raises MeshError for what is no triangle, or repeats a vertex.
     """
     _, _, pairs, first = _sides(F)
     return pairs[first]
@@ -20,16 +31,16 @@ def interior_edges(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     F : (m, 3) triangles, of which at most two meet at an edge; boundaries are fine.
     Returns ``(hinges, faces)`` in the order of `edges`. hinges : (h, 4) vertices i, j, k, l: the edge runs from i to
     j as in the first of its faces, k is opposite in the first and l in the second. faces : (h, 2), the smaller first.
-    Raises ValueError where three or more faces meet at an edge.
+    Raises MeshError where three or more faces meet at an edge, and as `edges` does.
     """
-    F = np.asarray(F)
+    F = triangles(F)
     face, corner, pairs, first = _sides(F)
     start = np.flatnonzero(first)
     count = np.diff(np.append(start, len(face)))
     if (count > 2).any():
         bad = start[np.argmax(count > 2)]
         i, j = pairs[bad].tolist()
-        raise ValueError(f"the mesh is not a manifold: edge ({i}, {j}) belongs to more than two triangles")
+        raise MeshError(f"the mesh is not a manifold: edge ({i}, {j}) belongs to more than two triangles")
     a = start[count == 2]
     one, other = face[a], face[a + 1]
     at, opposite = corner[a], corner[a + 1]
@@ -42,13 +53,13 @@ def _sides(F: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarra
 
     Returns the face of a side, the corner opposite in it, its two vertices in order, and whether its edge is new.
     """
-    F = np.asarray(F).astype(np.int64)
+    F = triangles(F)
     face, corner = (g.ravel() for g in np.indices(F.shape))
     pairs = np.sort(F[:, [[1, 2], [2, 0], [0, 1]]].reshape(-1, 2), axis=1)
     repeated = pairs[:, 0] == pairs[:, 1]
     if repeated.any():
         bad = int(face[np.argmax(repeated)])
-        raise ValueError(f"face {bad} repeats a vertex: {F[bad].tolist()}")
+        raise MeshError(f"face {bad} repeats a vertex: {F[bad].tolist()}")
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
     pairs = pairs[order]
     first = np.ones(len(pairs), bool)

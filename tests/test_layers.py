@@ -109,10 +109,10 @@ def test_imports_point_downward(name):
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "operators").glob("*.py")), ids=lambda p: p.name)
-def test_operators_know_numpy_and_sparse_matrices_only(path):
+def test_operators_know_numpy_sparse_matrices_and_errors_only(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and not node.level:
-            allowed = ("__future__", "dataclasses", "typing", "geoopt.numeric", "geoopt.sparse")
+            allowed = ("__future__", "dataclasses", "typing", "geoopt.errors", "geoopt.numeric", "geoopt.sparse")
             assert node.module in allowed, node.module
         if isinstance(node, ast.ImportFrom) and node.level:
             assert node.level == 1 and (ROOT / "operators" / f"{node.module}.py").exists(), node.module

@@ -75,6 +75,27 @@ def test_what_is_saved_can_be_loaded(tmp_path, suffix):
     assert suffix == ".stl" or (G == F).all()
 
 
+@pytest.mark.parametrize("suffix", [".msh", ".mesh", ".vtk"])
+def test_tetrahedra_that_are_saved_can_be_loaded(tmp_path, suffix):
+    V, T = meshes.tetrahedral_ball(27)
+    meshes.save(tmp_path / f"m{suffix}", V, T)
+    for got, want in zip(meshes.load(tmp_path / f"m{suffix}"), (V, T), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_what_a_format_cannot_hold_is_not_saved(tmp_path):
+    V, T = meshes.tetrahedral_ball(27)
+    for arrays, message in (
+        ((V, T), "holds triangles only; tetrahedra are written as .msh"),
+        ((V, T[:, :3] + 100), "face 0 has an index outside 0..26"),
+        ((V * np.nan, T[:, :3]), "vertex 0 is not finite"),
+        ((V, T[:, :2]), "faces have shape"),
+    ):
+        with pytest.raises(geoopt.MeshError, match=message):
+            meshes.save(tmp_path / "m.obj", *arrays)
+    assert not list(tmp_path.iterdir())
+
+
 def test_unknown_formats_are_not_saved(tmp_path):
     with pytest.raises(geoopt.MeshError, match=r"unknown mesh format '.doc'; use one of .obj"):
         meshes.save(tmp_path / "m.doc", *meshes.icosphere(12))

@@ -153,7 +153,7 @@ def test_compiled_it_is_the_same(mesh, rims):
     ("V", "F", "message"),
     [
         (np.zeros((4, 2)), np.zeros((0, 3), int), "rest positions must have shape"),
-        (np.zeros((4, 3)), np.zeros((1, 4), int), "triangles must have shape"),
+        (np.zeros((4, 3)), np.zeros((1, 4), int), "triangles must be integers of shape"),
         (np.zeros((4, 3)), np.array([[0, 1, 2]]), "has no area"),
     ],
 )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import geoopt
 from geoopt.ops import OPS
 from geoopt.options import FAMILIES, Options
-from geoopt.simplify import PASSES, rewrite
+from geoopt.simplify import PASSES, rewrite, signs
 from geoopt.simplify.facts import Facts
 from geoopt.simplify.fractions import share_divisors
 from geoopt.simplify.merge import merge_equal_values, merge_opposite_values
@@ -191,16 +191,21 @@ def test_signs():
     never_negative = [
         x * x, x * y * (y * x), (x - y) * (x - y), (x - y) / (x - y), -((x - y) * (y - x)), absolute(x) + y * y,
         sqrt(x) * 2, apply(t, "exp", x) / 3, apply(t, "maximum", x, 0), apply(t, "minimum", x * x, absolute(y)),
-        apply(t, "pow", x, 4), -(-2 * absolute(x)), apply(t, "where", apply(t, "less", x, y), x * x, 1),
+        apply(t, "power", x, 4), -(-2 * absolute(x)), apply(t, "where", apply(t, "less", x, y), x * x, 1),
         x * x - (-1 * y * y), x * x * x / x, apply(t, "tanh", x * x), apply(t, "sum", x * x),
+        apply(t, "arccos", x), apply(t, "arctan", absolute(x)), apply(t, "arcsinh", x * x) + sqrt(y),
     ]  # fmt: skip
     unknown = [x, x * y, x - y, x * x * x, (x - y) * (y - x), -absolute(x), x * x - 1, x * x - y * y, x / y, x + 1]
-    unknown += [apply(t, "maximum", x, -1), apply(t, "minimum", x, 1), apply(t, "log", x * x), apply(t, "pow", x, 3)]
+    unknown += [apply(t, "maximum", x, -1), apply(t, "minimum", x, 1), apply(t, "log", x * x), apply(t, "power", x, 3)]
     facts = Facts(t, [e.e for e in never_negative + unknown])
     for e in never_negative:
         assert facts.is_nonnegative(e.e), listing([e.e])
     for e in unknown:
         assert not facts.is_nonnegative(e.e), listing([e.e])
+
+
+def test_signs_are_known_of_operations_that_there_are():
+    assert {*signs.NEVER_NEGATIVE, *signs.AS_ARGUMENT, *signs.RULES} <= {*OPS, "sum"}
 
 
 def test_numbers_are_never_rounded_away():

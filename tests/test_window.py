@@ -10,8 +10,9 @@ import pytest
 from geoopt.apps import arap, cloth, handles
 from geoopt.apps.arap_window import ArapWindow
 from geoopt.apps.cloth_window import ClothWindow
-from geoopt.apps.picture import PictureError, require_opengl
+from geoopt.apps.picture import require_opengl
 from geoopt.apps.simulation import FRAME
+from geoopt.errors import PictureError
 from geoopt.meshes import bumpy, load
 from geoopt.meshes import cloth as grid
 

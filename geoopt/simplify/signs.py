@@ -44,11 +44,11 @@ def sign_of(e: Expression, args: list[Sign], unknown: Sign) -> Sign:
     """The sign of an operation from those of its operands; ``unknown`` is that of an opaque expression."""
     if e.op == "constant":
         return NONPOSITIVE if float(e.value) < 0 else NONNEGATIVE  # type: ignore[arg-type]
-    if e.op in _NEVER_NEGATIVE:
+    if e.op in NEVER_NEGATIVE:
         return NONNEGATIVE
-    if e.op in _AS_ARGUMENT:
+    if e.op in AS_ARGUMENT:
         return args[0] if args[0].parity == 0 else unknown
-    rule = _RULES.get(e.op)
+    rule = RULES.get(e.op)
     found = rule(e, *args) if rule else None
     return unknown if found is None else found
 
@@ -81,15 +81,15 @@ def _maximum(_: Expression, x: Sign, y: Sign) -> Sign | None:
     return NONPOSITIVE if x.is_nonpositive and y.is_nonpositive else None
 
 
-def _pow(e: Expression, x: Sign, _: Sign) -> Sign | None:
+def _power(e: Expression, x: Sign, _: Sign) -> Sign | None:
     exponent = e.args[1].value if e.args[1].op == "constant" else None
     is_even = exponent is not None and float(exponent) % 2 == 0
     return NONNEGATIVE if is_even or x.is_nonnegative else None
 
 
-_NEVER_NEGATIVE = frozenset({"absolute", "sqrt", "exp", "exp2", "cosh", "acos", "acosh"})
-_AS_ARGUMENT = frozenset({"sum", "cbrt", "expm1", "log1p", "sinh", "tanh", "asinh", "asin", "atan", "atanh"})
-_RULES: dict[str, Callable[..., Sign | None]] = {
+NEVER_NEGATIVE = frozenset({"absolute", "sqrt", "exp", "exp2", "cosh", "arccos", "arccosh"})
+AS_ARGUMENT = frozenset({"sum", "cbrt", "expm1", "log1p", "sinh", "tanh", "arcsinh", "arcsin", "arctan", "arctanh"})
+RULES: dict[str, Callable[..., Sign | None]] = {
     "negative": _negative,
     "multiply": _product,
     "divide": _product,
@@ -98,5 +98,5 @@ _RULES: dict[str, Callable[..., Sign | None]] = {
     "minimum": _minimum,
     "maximum": _maximum,
     "where": lambda e, c, x, y: _both(e, x, y),
-    "pow": _pow,
+    "power": _power,
 }
