@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import os
 import sys
@@ -287,39 +288,50 @@ def cotan(
 
 @app.command()
 def view(
-    function: Annotated[str, typer.Argument(help="A name in geoopt.operators, or MODULE:FUNCTION of (V, F).")],
+    function: Annotated[str, typer.Argument(help="A name in geoopt.operators, or MODULE:FUNCTION, of (V, F) or (V, T).")],
     mesh: MeshFile = None,
-    stage: Annotated[str, typer.Option(help="trace, lift, decompose, group, harvest, ..., assemble.")] = "harvest",
+    stage: Annotated[str, typer.Option(help="trace, lift, decompose, group, harvest, simplify, share, place, ..., assemble.")] = "harvest",
     vertices: Annotated[int, typer.Option(help="Size of the generated mesh.")] = 100,
     device: Annotated[str, typer.Option(help=DEVICES)] = "cpu",
 ) -> None:
     """Print what one stage of the compiler gives for a function of a mesh."""
     from .view import view
 
-    V, F, _ = _mesh(mesh, vertices)
-    typer.echo(view(_function(function), V, F, stage=stage, device=device))
+    called, names = _function(function)
+    V, F, _ = _mesh(mesh, vertices, corners=4 if names[1:] == ["T"] else 3)
+    try:
+        shown = view(called, V, F, stage=stage, device=device)
+    except GeooptError:
+        raise
+    except Exception as error:  # of the function that was named
+        raise ArgumentError(f"{function} fails on this mesh: {type(error).__name__}: {error}") from error
+    typer.echo(shown)
 
 
-def _function(name: str) -> Callable:
-    import importlib
-
+def _function(name: str) -> tuple[Callable, list[str]]:
+    """A function of a mesh, by its name, and the names of its arguments."""
     module, _, attribute = name.rpartition(":")
     try:
-        return getattr(importlib.import_module(module or "geoopt.operators"), attribute)
+        found = getattr(importlib.import_module(module or "geoopt.operators"), attribute)
     except (ImportError, AttributeError) as error:
         raise ArgumentError(f"{name}: {error}; give an operator's name or MODULE:FUNCTION") from error
+    try:
+        return found, list(inspect.signature(found).bind(None, None).arguments)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name}: {error}; give a function of positions and elements, (V, F) or (V, T)") from error
 
 
-def _mesh(path: Path | None, vertices: int):
-    """Load or generate a triangle mesh and check it."""
-    from .meshes import bumpy, check, load
+def _mesh(path: Path | None, vertices: int, corners: int = 3):
+    """Load or generate a mesh and check it. corners : 3 for triangles, 4 for tetrahedra"""
+    from .meshes import bumpy, check, load, tetrahedral_ball
 
     if path is None:
-        V, F = bumpy(vertices)
-        return V, F, "generated bumpy surface"
+        V, F = (bumpy if corners == 3 else tetrahedral_ball)(vertices)
+        return V, F, "generated bumpy surface" if corners == 3 else "generated ball"
     V, F = load(path)
-    if F.shape[1] != 3:
-        raise ArgumentError(f"{path}: has tetrahedra; this command needs triangles")
+    if F.shape[1] != corners:
+        kinds = {3: "triangles", 4: "tetrahedra"}
+        raise ArgumentError(f"{path}: has {kinds[F.shape[1]]}; this needs {kinds[corners]}")
     try:
         check(V, F)
     except GeooptError as error:

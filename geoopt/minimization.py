@@ -38,8 +38,8 @@ MaxStep = Callable[[np.ndarray, np.ndarray], float]
 class Minimum:
     """What `newton` found, and how it went.
 
-    x : like x0;  energy : there;  converged : whether the last step promised less than the tolerance;  reason : why it
-    stopped;  energies, gradient_norms : before each step, and at the end (of what is free, root of the sum of squares)
+    x : like x0;  energy : there;  converged : whether the last step promised less than the tolerance, or the gradient
+    is zero;  reason : why it stopped;  energies, gradient_norms : before each step, and at the end (of what is free, root of the sum of squares)
     steps : the length of each, 1 for Newton's;  seconds : by part of the work, with "prepare" for compiling
     """
 
@@ -89,10 +89,13 @@ def newton(
     Raises ArgumentError where x0, or the function there, is not finite, and ShapeError where it returns no number;
     where no step decreases the energy, it stops and says so.
     """
-    problem = _Problem(function, _start(x0), fixed, solver, options)
-    with Status("") if progress else nullcontext() as status:
+    projected = hessian(function, project=project)  # what this and the next line refuse is said before all work
+    choose("factors", solver)
+    x, is_free = _start(x0), _free(x0, fixed)
+    with Status("prepare") if progress else nullcontext() as status:
+        problem = _Problem(function, x, is_free, solver, options, status)
         search = _Search(problem)
-        return search.run(_Descent(problem, project), max_step, tolerance, iterations, status)
+        return search.run(_Descent(problem, projected, NEAR if project else 0.0), max_step, tolerance, iterations)
 
 
 def _start(x0: Any) -> np.ndarray:
@@ -107,23 +110,45 @@ def _start(x0: Any) -> np.ndarray:
     return x.astype(float)
 
 
+def _free(x0: Any, fixed: Any) -> np.ndarray:
+    """Which numbers may change, of the shape of x0."""
+    is_free = np.ones(np.shape(x0), bool)
+    if fixed is not None:
+        try:
+            is_free[fixed] = False
+        except (IndexError, ValueError, TypeError) as error:
+            raise ArgumentError(f"newton: fixed is no index of x0, whose shape is {is_free.shape}: {error}") from error
+    return is_free
+
+
 class _Problem:
     """What is minimised: its compiled programs, and which numbers are free, as places in ``x.ravel()``."""
 
-    def __init__(self, function: Callable, x: np.ndarray, fixed: Any, solver: str, options: Options | None):
-        self.function, self.x, self.solver, self.options = function, x, solver, options
-        self.clock = Stopwatch()
-        is_free = np.ones(x.shape, bool)
-        if fixed is not None:
-            is_free[fixed] = False
-        self.free = np.flatnonzero(is_free)
+    def __init__(
+        self,
+        function: Callable,
+        x: np.ndarray,
+        is_free: np.ndarray,
+        solver: str,
+        options: Options | None,
+        status: Status | None,
+    ):
+        self.function, self.x, self.solver, self.options, self.status = function, x, solver, options, status
+        self.clock, self.free = Stopwatch(), np.flatnonzero(is_free)
+
+    def say(self, what: str) -> None:
+        """Show what is being done, where somebody looks."""
+        if self.status is not None:
+            self.status.update(what)
 
     def compiled(self, function: Callable) -> Program:
+        name = "energy" if function is self.function else "derivatives"
         with self.clock.part("prepare"):
-            return compile(function, self.x, options=self.options)
+            watch = lambda stage, _: self.say(f"prepare {name}: {stage} done")  # noqa: E731
+            return compile(function, self.x, options=self.options, watch=watch)
 
-    def system(self, project: str | None) -> _System:
-        program = self.compiled(hessian(self.function, project=project))
+    def system(self, derivatives: Callable) -> _System:
+        program = self.compiled(derivatives)
         with self.clock.part("prepare"):
             return _System(program, self.x, self.free, choose("factors", self.solver)[0], self.clock)
 
@@ -132,7 +157,7 @@ class _Search:
     """One minimisation: where it is, and how it has gone."""
 
     def __init__(self, problem: _Problem):
-        self.x, self.free, self.clock = problem.x, problem.free, problem.clock
+        self.x, self.free, self.clock, self.say = problem.x, problem.free, problem.clock, problem.say
         self.program, self.slopes = problem.compiled(problem.function), problem.compiled(gradient(problem.function))
         self.energies: list[float] = []
         self.norms: list[float] = []
@@ -144,7 +169,6 @@ class _Search:
         max_step: MaxStep | None,
         tolerance: float,
         iterations: int,
-        status: Status | None,
     ) -> Minimum:
         """descent : gives a direction from x, the slope there, and what the step before promised, as a share"""
         energy, share = self._energy(self.x), np.inf
@@ -154,8 +178,7 @@ class _Search:
             slope = self._slope()
             self.energies.append(energy)
             self.norms.append(float(np.linalg.norm(slope)))
-            if status is not None:
-                status.update(f"step {len(self.steps)}: energy {energy:.10g}, gradient {self.norms[-1]:.2e}")
+            self.say(f"step {len(self.steps)}: energy {energy:.10g}, gradient {self.norms[-1]:.2e}")
             if not np.isfinite(slope).all():
                 return self._minimum(False, "derivatives are not finite where the last step ended")
             if not slope.any():
@@ -212,9 +235,9 @@ class _Search:
 class _Descent:
     """Newton's directions: by projected Hessians, and near a minimum by plain ones, which are prepared when needed."""
 
-    def __init__(self, problem: _Problem, project: str | None):
-        self.projected, self.near = problem.system(project), NEAR if project else 0.0
-        self.plain = functools.cache(lambda: problem.system(None))
+    def __init__(self, problem: _Problem, projected: Callable, near: float):
+        self.projected, self.near = problem.system(projected), near
+        self.plain = functools.cache(lambda: problem.system(hessian(problem.function)))
 
     def __call__(self, x: np.ndarray, slope: np.ndarray, share: float) -> np.ndarray | None:
         if share < self.near:

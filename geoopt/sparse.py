@@ -109,18 +109,20 @@ def _listed(value: Any) -> list:
     """Arrays, one by one; a list of numbers is one array."""
     if not isinstance(value, (list, tuple)):
         return [value]
-    if not value or any(np.ndim(v) for v in value):
+    if any(np.ndim(v) for v in value):
         return list(value)
     symbolic = next((v for v in value if isinstance(v, Symbolic)), None)
     return [np.asarray(value) if symbolic is None else as_symbolic(symbolic.graph, value)]
 
 
 def _joined(arrays: list[np.ndarray]) -> np.ndarray:
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+    """Indices one after the other; a list of none, which NumPy takes for floats, has integers, too."""
+    joined = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+    return joined if joined.size else joined.astype(np.int32)
 
 
 def _check_range(what: str, index: np.ndarray, length: int) -> None:
-    if not np.issubdtype(index.dtype, np.integer) and index.size:
+    if not np.issubdtype(index.dtype, np.integer):
         raise ArgumentError(f"from_triplets: {what} indices must be integers, not {index.dtype}")
     if index.size and (index.min() < 0 or index.max() >= length):
         bad = int(np.argmax((index < 0) | (index >= length)))

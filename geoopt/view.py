@@ -31,9 +31,8 @@ def view(
 ) -> str:
     """The result of one stage of `compile` for a function and its arguments.
 
-    stage : "trace", "lift", "decompose", "group", "harvest", "simplify" (kernels with their leaf tables), "place",
-        "schedule", "allocate", "rows", "compress" or "spread" (kernels with their addresses) or "assemble" (the
-        device's code)
+    stage : of `pipeline.STAGES` that the device has: up to "group" graphs and their parts, from "harvest" to "share"
+        kernels with their leaf tables, from "place" on kernels with their addresses, at "assemble" the device's code
     device : as `compile` takes it
     """
     stages = chosen(device).stages

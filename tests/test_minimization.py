@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.optimize
-import scipy.sparse as sp
 
 import geoopt
 from geoopt.meshes import cloth, icosphere
@@ -174,11 +173,27 @@ def test_kinks_in_the_way_end_the_search():
     """From sqrt(x²) with minimum at 0, where its derivative is NaN."""
     found = geoopt.newton(lambda x: np.sum(np.sqrt(x * x)) + np.sum(x * x), np.ones(2))
     assert np.abs(found.x).max() < 1 and np.isfinite(found.energies).all()
+    assert not found.converged and found.reason == "no step decreases the energy"
 
 
-def test_hessians_keep_their_pattern():
+def test_the_number_of_threads_changes_nothing():
     x = V + 0.2 * np.random.default_rng(4).normal(size=V.shape)
     found = geoopt.newton(springs, x, options=geoopt.Options(threads=2))
     again = geoopt.newton(springs, x)
     np.testing.assert_array_equal(found.x, again.x)
-    assert sp.issparse(geoopt.hessian(springs, project="psd")(x))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"solver": "eigen"}, "solver 'eigen' is unknown"),
+        ({"project": "all"}, "project='all'"),
+        ({"fixed": [10**6]}, r"fixed is no index of x0, whose shape is \(4,\): index 1000000"),
+    ],
+)
+def test_what_is_unknown_is_refused_before_anything_is_compiled(settings, message):
+    def function(x):
+        raise AssertionError("must not be called")
+
+    with pytest.raises(geoopt.ArgumentError, match=message):
+        geoopt.newton(function, np.ones(4), **settings)
