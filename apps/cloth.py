@@ -109,6 +109,10 @@ def system(
         gravity=gravity,
     )
     A, b = cloth_system(x, v, h, record, definite=True)
+    alone = 3 * np.setdiff1d(np.arange(x.shape[0]), rest.F)[:, None, None]  # without triangles: particles
+    if len(alone):  # contacts change the whole block of a vertex
+        rows, cols = np.broadcast_arrays(alone + np.arange(3)[:, None], alone + np.arange(3))
+        A = A + from_triplets(rows, cols, np.zeros(rows.shape), A.shape)
     pull = air * _drag(x, v, wind, rest.F)
     return A, b + h * pull.reshape(3 * x.shape[0])
 

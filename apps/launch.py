@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import track
@@ -20,7 +21,8 @@ MakeWindow = Callable[[Simulation, bool, Recording | None], Window]
 def in_window(simulation: Simulation, make_window: MakeWindow, recording: Recording | None, console: Console) -> None:
     """Show a simulation until its window is closed; record it if there is a recording."""
     console.print(f"solver: {simulation.solver_note}", markup=False)
-    make_window(simulation, False, recording).show()
+    with _kept(recording, console):
+        make_window(simulation, False, recording).show()
     if recording is not None and recording.frames:
         _report(simulation, recording, console)
 
@@ -36,9 +38,27 @@ def headless(
         advance = make_window(simulation, True, recording).advance
     except PictureError as missing:
         console.print(f"no pictures: {missing}", markup=False)
-    for _ in track(range(frames), description="frames", console=console):
-        advance()
+    with _kept(recording, console):
+        for _ in track(range(frames), description="frames", console=console):
+            advance()
     _report(simulation, recording, console)
+
+
+@contextmanager
+def _kept(recording: Recording | None, console: Console) -> Iterator[None]:
+    """Write what was recorded, whatever ends a run early."""
+    try:
+        yield
+    except BaseException:
+        if recording is not None and recording.frames:
+            console.print(f"ended after {len(recording.frames)} frames")
+            _write(recording, console)
+        raise
+
+
+def _write(recording: Recording, console: Console) -> None:
+    for path in recording.finish():
+        console.print(f"written: {path}", markup=False)
 
 
 def _report(simulation: Simulation, recording: Recording, console: Console) -> None:
@@ -56,5 +76,4 @@ def _report(simulation: Simulation, recording: Recording, console: Console) -> N
     faster = simulation.times_faster()
     precision = "" if simulation.program.dtype == float else f" in {simulation.program.dtype}"
     console.print(f"{simulation.compiled}: geoopt{precision} is {faster:.0f} × faster than the same code run by NumPy")
-    for path in recording.finish():
-        console.print(f"written: {path}", markup=False)
+    _write(recording, console)

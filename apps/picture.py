@@ -12,14 +12,15 @@ import numpy as np
 from geoopt.errors import PictureError
 
 CHECKERS = 40  # squares along a map
+PNG_END = b"IEND\xaeB`\x82"  # with which every whole PNG file ends
 
 
 def render(V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: Path, timeout: float = 120) -> None:
     """Write a picture of a mesh coloured by a value per vertex.
 
-    Raises PictureError where OpenGL/EGL is missing.
+    Raises PictureError where OpenGL/EGL is missing or the picture cannot be written.
     """
-    _in_own_process(_render, (V, F, values, name, str(path)), timeout)
+    _in_own_process(_render, (V, F, values, name, path), timeout)
 
 
 def render_layout(
@@ -30,7 +31,7 @@ def render_layout(
     x : (n, 2) positions in the plane;  values : (m,) that colour the triangles there
     Raises PictureError where OpenGL/EGL is missing.
     """
-    _in_own_process(_render_layout, (V, F, x, values, str(flat), str(checkered)), timeout)
+    _in_own_process(_render_layout, (V, F, x, values, flat, checkered), timeout)
 
 
 def require_opengl(timeout: float = 120) -> None:
@@ -52,6 +53,14 @@ def start(size: tuple[int, int] = (1024, 768)) -> Any:
     return ps
 
 
+def shoot(ps: Any, path: Path, **settings: Any) -> None:
+    """Write what polyscope shows as a PNG file. Raises PictureError where it is not written, or not completely."""
+    ps.screenshot(str(path), transparent_bg=False, **settings)
+    if not path.is_file() or not path.read_bytes().endswith(PNG_END):
+        path.unlink(missing_ok=True)
+        raise PictureError(f"{path} could not be written; is the folder writable, and is there room?")
+
+
 def _in_own_process(work: Callable[..., Any], arguments: tuple, timeout: float) -> None:
     """OpenGL that is missing or broken can take a process with it: one of its own."""
     context = multiprocessing.get_context("spawn")
@@ -59,27 +68,34 @@ def _in_own_process(work: Callable[..., Any], arguments: tuple, timeout: float) 
     worker = context.Process(target=_report, args=(work, arguments, send), daemon=True)
     worker.start()
     send.close()
+    is_known = False
     try:
-        message = receive.recv() if receive.poll(timeout) else f"no picture after {timeout:.0f} s"
+        is_known, message = receive.recv() if receive.poll(timeout) else (False, f"no picture after {timeout:.0f} s")
     except EOFError:
         message = "the renderer crashed"
     worker.join(5)
     if worker.is_alive():
         worker.kill()
+    if is_known:
+        raise PictureError(message)
     if message:
         remedy = "install OpenGL with EGL (Debian: apt install libegl1 libgl1 libgl1-mesa-dri)"
         raise PictureError(f"cannot render without a display: {message}; {remedy}")
 
 
 def _report(work: Callable[..., Any], arguments: tuple, send: Any) -> None:
+    """Send what is wrong, nothing if all is well, and whether that is the whole message."""
     try:
         work(*arguments)
-        send.send("")
+        send.send((False, ""))
+    except PictureError as error:
+        send.send((True, str(error)))
     except Exception as error:
-        send.send(f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}")
+        what = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
+        send.send((False, what))
 
 
-def _render(V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: str) -> None:
+def _render(V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: Path) -> None:
     ps = start()
     surface = ps.register_surface_mesh("mesh", V, F, smooth_shade=True)
     low, high = np.quantile(values, [0.02, 0.98])
@@ -87,7 +103,9 @@ def _render(V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: s
     _shoot(ps, V, np.array([0.45, 0.35, 0.8]), path)
 
 
-def _render_layout(V: np.ndarray, F: np.ndarray, x: np.ndarray, values: np.ndarray, flat: str, checkered: str) -> None:
+def _render_layout(
+    V: np.ndarray, F: np.ndarray, x: np.ndarray, values: np.ndarray, flat: Path, checkered: Path
+) -> None:
     ps = start()
     surface = ps.register_surface_mesh("mesh", V, F, smooth_shade=True)
     size = float(np.ptp(x, axis=0).max() / CHECKERS)
@@ -101,8 +119,8 @@ def _render_layout(V: np.ndarray, F: np.ndarray, x: np.ndarray, values: np.ndarr
     _shoot(ps, plane, np.array([0.0, 0.0, 0.95]), flat)
 
 
-def _shoot(ps: Any, V: np.ndarray, direction: np.ndarray, path: str) -> None:
+def _shoot(ps: Any, V: np.ndarray, direction: np.ndarray, path: Path) -> None:
     """A picture of all that there is, from a direction."""
     centre, extent = (V.max(axis=0) + V.min(axis=0)) / 2, np.linalg.norm(np.ptp(V, axis=0))
     ps.look_at(centre + extent * direction, centre)
-    ps.screenshot(path, transparent_bg=False)
+    shoot(ps, path)

@@ -16,6 +16,9 @@ from geoopt.apps.simulation import FRAME, Frame
 from geoopt.errors import ArgumentError
 from geoopt.timing import Stopwatch
 
+FILMS = ("film.mp4", "film.gif")  # with imageio's encoder, and without
+TABLE = "timings.csv"
+
 
 class Recording:
     """Frames, kept in a folder as they come.
@@ -64,12 +67,14 @@ class Recording:
     def _pictures(self) -> Path:
         return self.folder / "frames"
 
+    def _own_pictures(self) -> list[Path]:
+        return sorted(p for p in self._pictures.glob("*.png") if p.stem.isdigit())
+
     def _clear(self) -> None:
         """Remove what an earlier recording left; other files stay."""
         self.folder.mkdir(exist_ok=True)
-        for pattern in ("frames/*.png", "film.*", "timings.csv"):
-            for old in self.folder.glob(pattern):
-                old.unlink()
+        for old in (*self._own_pictures(), *(self.folder / name for name in (TABLE, *FILMS))):
+            old.unlink(missing_ok=True)
 
     def _write_table(self) -> Path:
         rows = [
@@ -81,7 +86,7 @@ class Recording:
             }
             for i, f in enumerate(self.frames)
         ]
-        path = self.folder / "timings.csv"
+        path = self.folder / TABLE
         with path.open("w", newline="") as file:
             writer = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)))
             writer.writeheader()
@@ -91,9 +96,9 @@ class Recording:
     def _write_film(self) -> Path:
         imageio: Any = importlib.import_module("imageio.v2")  # its writers have no type in common
         has_encoder = importlib.util.find_spec("imageio_ffmpeg") is not None
-        path = self.folder / ("film.mp4" if has_encoder else "film.gif")
+        path = self.folder / FILMS[0 if has_encoder else 1]
         settings = {"fps": round(1 / FRAME), "macro_block_size": 2} if has_encoder else {"duration": 1000 * FRAME}
         with imageio.get_writer(path, **settings) as film:
-            for picture in sorted(self._pictures.glob("*.png")):
+            for picture in self._own_pictures():
                 film.append_data(imageio.imread(picture)[..., :3])
         return path

@@ -131,7 +131,7 @@ class Window(Panel):
 
     def write_picture(self, path: Path, with_panel: bool = False) -> None:
         """Write what the window shows as a PNG file."""
-        self._ps.screenshot(str(path), transparent_bg=False, include_UI=with_panel)
+        picture.shoot(self._ps, path, include_UI=with_panel)
 
     # -- one turn of the window -----------------------------------------------------------------------
 

@@ -51,6 +51,8 @@ def demo(
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of timing.")] = 10,
 ) -> None:
     """Specialise the cotan Laplacian for a mesh, check it against NumPy, time it, and draw the mean curvature."""
+    if out.suffix != ".png":
+        raise ArgumentError(f"{out}: the picture must end in .png")
     _refuse_existing([out], force)
     V, F, name = _mesh(mesh, vertices)
     from .apps import demo as job
@@ -187,7 +189,7 @@ def parametrize(
     force: Force = False,
 ) -> None:
     """Lay a disk flat with little distortion, by Newton's method, and draw it."""
-    _refuse_existing([out], force)
+    _refuse_existing([out], force, are_folders=True)
     from .apps import parametrize as job
 
     V, F, name = (*job.open_surface(vertices), "generated surface") if mesh is None else _mesh(mesh, 0)
@@ -288,9 +290,13 @@ def cotan(
 
 @app.command()
 def view(
-    function: Annotated[str, typer.Argument(help="A name in geoopt.operators, or MODULE:FUNCTION, of (V, F) or (V, T).")],
+    function: Annotated[
+        str, typer.Argument(help="A name in geoopt.operators, or MODULE:FUNCTION, of (V, F) or (V, T).")
+    ],
     mesh: MeshFile = None,
-    stage: Annotated[str, typer.Option(help="trace, lift, decompose, group, harvest, simplify, share, place, ..., assemble.")] = "harvest",
+    stage: Annotated[
+        str, typer.Option(help="trace, lift, decompose, group, harvest, simplify, share, place, ..., assemble.")
+    ] = "harvest",
     vertices: Annotated[int, typer.Option(help="Size of the generated mesh.")] = 100,
     device: Annotated[str, typer.Option(help=DEVICES)] = "cpu",
 ) -> None:
@@ -311,6 +317,7 @@ def view(
 def _function(name: str) -> tuple[Callable, list[str]]:
     """A function of a mesh, by its name, and the names of its arguments."""
     module, _, attribute = name.rpartition(":")
+    sys.path.insert(0, "")  # as ``python -m`` does: modules of the current folder
     try:
         found = getattr(importlib.import_module(module or "geoopt.operators"), attribute)
     except (ImportError, AttributeError) as error:
@@ -339,8 +346,10 @@ def _mesh(path: Path | None, vertices: int, corners: int = 3):
     return V, F, path.name
 
 
-def _refuse_existing(paths: list[Path], force: bool) -> None:
+def _refuse_existing(paths: list[Path], force: bool, are_folders: bool = False) -> None:
     for path in paths:
+        if path.exists() and path.is_dir() != are_folders:
+            raise ArgumentError(f"{path} is {'no' if are_folders else 'a'} folder; give another name")
         if not path.parent.is_dir():
             raise ArgumentError(f"{path}: there is no folder {path.parent}")
         if path.exists() and not force:
@@ -349,14 +358,18 @@ def _refuse_existing(paths: list[Path], force: bool) -> None:
 
 def _write_whole(path: Path, write) -> None:
     """Write a file completely or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=path.suffix)
+    name = None
     try:
+        handle, name = tempfile.mkstemp(dir=path.parent, suffix=path.suffix)
         with os.fdopen(handle, "wb") as file:
             write(file)
         os.chmod(name, 0o644)
         os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
+    except BaseException as error:
+        if name is not None:
+            Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)  # the name that users know
         raise
 
 

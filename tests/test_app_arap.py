@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import Future
 
 import igl
 import numpy as np
 import pytest
 
+import geoopt
 from geoopt.apps import arap
 from geoopt.apps.handles import Track
 from geoopt.errors import ArgumentError, MeshError
@@ -117,6 +119,24 @@ def test_new_constraints_are_factored_in_the_background():
         time.sleep(0.01)
     simulation.step()
     np.testing.assert_array_equal(simulation.positions[:10], simulation.targets)
+
+
+def test_a_failure_in_the_background_is_raised_once():
+    simulation = arap.build(bumpy(300), arap.ArapOptions(background=True))
+    failed = Future()
+    failed.set_exception(geoopt.ArgumentError("a reason"))
+    simulation._pending = failed
+    with pytest.raises(geoopt.ArgumentError, match="a reason"):
+        simulation.step()
+    simulation.step()
+
+
+@pytest.mark.parametrize("vertices", [[], [-1], [1000], [0.5]])
+def test_what_is_no_vertex_is_not_grabbed(vertices):
+    simulation = arap.build(bumpy(300))
+    with pytest.raises(geoopt.ArgumentError, match="vert"):
+        simulation.grab(np.array(vertices))
+    assert not simulation.handles
 
 
 def test_without_handles_nothing_moves():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+import geoopt
 from geoopt.apps import cloth
 from geoopt.apps.obstacles import Ball, Floor
 from geoopt.meshes import cloth as grid
@@ -29,6 +30,30 @@ def test_without_obstacles_it_falls_freely():
     h, n = cloth.FRAME, 15
     want = simulation.V - [0, 0, 9.81 * h * h * n * (n + 1) / 2]  # implicit Euler
     np.testing.assert_allclose(simulation.positions, want, atol=1e-9)
+
+
+def test_vertices_without_triangles_fall_as_particles():
+    V, F = grid(9)
+    V = np.concatenate([V, [[0.4, 0.4, 1.0], [9, 9, 1]]])  # one above the ball, one beside it
+    simulation = cloth.build((V, F))
+    run(simulation, 60)
+    ball, floor = simulation.obstacles
+    on_ball, on_floor = simulation.positions[-2:]
+    assert abs(floor.gaps(on_floor[None])[0]) < 1e-3 and ball.gaps(on_ball[None])[0] > -1e-3
+    np.testing.assert_allclose(on_floor[:2], [9, 9])
+
+
+def test_a_mesh_or_an_option_that_makes_no_cloth_is_refused():
+    sliver = np.array([[0, 0, 0], [1, 0, 0], [0.5, 1e-15, 0]])
+    with pytest.raises(geoopt.MeshError, match="triangle 0 has no area in the rest shape"):
+        cloth.build((sliver, np.array([[0, 1, 2]])))
+    with pytest.raises(geoopt.ArgumentError, match="density is -1"):
+        cloth.ClothOptions(density=-1)
+
+
+def test_a_wind_may_be_a_list():
+    simulation = falling(9, material=cloth.Material(wind=[1, 0, 0]))
+    assert simulation.advance().measures["stretch"] < 1.3
 
 
 def test_it_comes_to_rest_on_the_ball():

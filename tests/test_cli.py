@@ -89,6 +89,8 @@ ERRORS = {
     "there.npz exists": ("operator", "cotan", "mesh.off", "--out", "there.npz"),
     "must end in .npz": ("operator", "cotan", "mesh.off", "--out", "a.txt"),
     "there is no folder": ("operator", "cotan", "mesh.off", "--out", "no/a.npz"),
+    "must end in .png": ("demo", "mesh.off", "--out", "a"),
+    "is no folder": ("parametrize", "mesh.off", "--out", "there.npz", "--force"),
     "demo: no such file": ("demo", "none.obj"),
     "at least 8": ("demo", "--vertices", "3"),
 }

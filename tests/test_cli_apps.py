@@ -58,8 +58,39 @@ def test_it_runs_without_a_display(folder, app, monkeypatch, capfd):
     assert "run exists and is not empty" in refusal(
         monkeypatch, capfd, folder, app, *RUNS[app], "--headless", "--frames", 1, "--out", "run"
     )
+    own = [folder / "run" / "frames" / "holiday.png", folder / "run" / "film.blend"]
+    for path in own:
+        path.write_text("not a recording's")
     again = geoopt(app, *RUNS[app], "--headless", "--frames", 1, "--out", "run", "--force", cwd=folder)
-    assert again.returncode == 0 and len(list((folder / "run" / "frames").iterdir())) == 1
+    assert again.returncode == 0 and len(list((folder / "run" / "frames").iterdir())) == 2
+    assert all(path.read_text() == "not a recording's" for path in own)
+
+
+def test_what_was_recorded_is_kept_when_a_run_ends_early(tmp_path):
+    from rich.console import Console
+
+    from geoopt.apps import cloth, launch
+    from geoopt.apps.recording import Recording
+    from geoopt.meshes import cloth as grid
+
+    simulation, recording = cloth.build(grid(9)), Recording(tmp_path / "run")
+
+    class Interrupted:
+        def __init__(self, *_):
+            pass
+
+        def advance(self):
+            if len(recording.frames) == 2:
+                raise KeyboardInterrupt
+            recording.add(simulation.advance())
+
+        show = advance
+
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(3):
+            launch.in_window(simulation, Interrupted, recording, Console(quiet=True))
+    with (tmp_path / "run" / "timings.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 2
 
 
 def test_without_opengl_the_numbers_are_written(folder, monkeypatch):
