@@ -203,11 +203,11 @@ def matrix_power(a: Any, n: int) -> Symbolic:
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise ValueError("last 2 dimensions of the array must be square")
     if n == 0:
-        return viewed(np.broadcast_to, as_symbolic(a.graph, np.eye(a.shape[-1])), a.shape)
+        return viewed(np.broadcast_to, as_symbolic(a.graph, np.eye(a.shape[-1])), a.shape).copy()
     if n < 0:
         return matrix_power(inv(a), -n)
     if n == 1:
-        return a.copy()
+        return a
     root = matrix_power(a, n // 2)
     square = matmul(root, root)
     return matmul(square, a) if n % 2 else square

@@ -114,7 +114,7 @@ def copy(a: Symbolic) -> Symbolic:
 
 @implements(np.astype)
 def astype(x: Symbolic, dtype: Any, copy: bool = True) -> Symbolic:
-    return x.astype(dtype)
+    return x.astype(dtype, copy=copy)
 
 
 @implements(np.broadcast_arrays)
@@ -140,7 +140,8 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         axes[:2] = axes[:2][::-1]
     order = range(len(axes))
     grid = tuple(x.reshape(tuple(-1 if i == a else 1 for i in order)) for a, x in zip(axes, lines, strict=True))
-    return grid if sparse else broadcast_arrays(*grid)
+    grid = grid if sparse else broadcast_arrays(*grid)
+    return tuple(x.copy() for x in grid) if copy else grid
 
 
 # -- joining ----------------------------------------------------------------------------------------

@@ -37,7 +37,9 @@ class Term:
 def einsum(*operands: Any) -> Symbolic:
     """Axes are summed as soon as no other factor has them; factors are multiplied in pairs, cheapest first."""
     inputs, output, factors = _parsed(operands)
-    return contracted([_term(labels, x) for labels, x in zip(inputs, factors, strict=True)], output)
+    result = contracted([_term(labels, x) for labels, x in zip(inputs, factors, strict=True)], output)
+    is_moved = len(inputs) == 1 and set(inputs[0]) == set(output)  # NumPy gives a view, too
+    return result if is_moved else result.copy()
 
 
 def contracted(terms: list[Term], output: Labels) -> Symbolic:

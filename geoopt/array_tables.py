@@ -19,6 +19,14 @@ from .symbolic import FUNCTIONS, UFUNC_METHODS, UFUNCS, Symbolic
 LONGEST_CHAIN = 64  # products, maxima and running sums are unrolled over at most this many entries
 GIVEN_NOT = getattr(np, "_NoValue", None)  # what NumPy's own functions pass on for arguments left out
 
+# whose results may share the memory of an argument, where ours do; those of all others are arrays of their own
+SHARING = frozenset({
+    np.array_split, np.astype, np.atleast_1d, np.atleast_2d, np.atleast_3d, np.broadcast_arrays, np.broadcast_to,
+    np.diag, np.diagonal, np.diff, np.dsplit, np.einsum, np.expand_dims, np.flip, np.fliplr, np.flipud, np.hsplit,
+    np.linalg.diagonal, np.linalg.matrix_power, np.linalg.matrix_transpose, np.matrix_transpose, np.meshgrid,
+    np.moveaxis, np.ravel, np.real, np.reshape, np.rollaxis, np.rot90, np.split, np.squeeze, np.swapaxes, np.transpose,
+    np.unstack, np.vsplit,
+})  # fmt: skip
 # where ours takes less than NumPy's and NumPy may not tell
 UNTOLD: dict[Callable, Callable] = {
     np.concatenate: lambda arrays, axis=0, out=None, *, dtype=None, casting="same_kind": None,
@@ -64,7 +72,8 @@ def implements_call(function: Callable, ours: Callable[[dict], Any]) -> None:
     signature, name = signature_of(function, ours), name_of(function)
 
     def answer(*args: Any, **kwargs: Any) -> Any:
-        return _refusing(name, lambda: ours(signature.bind(*args, **kwargs).arguments))
+        result = _refusing(name, lambda: ours(signature.bind(*args, **kwargs).arguments))
+        return result if function in SHARING else _own(result)
 
     answer.__signature__ = signature  # type: ignore[attr-defined]
     FUNCTIONS[function] = answer
@@ -86,7 +95,8 @@ def _behind_signature(function: Callable, ours: Callable) -> Callable:
         given = signature.bind(*args, **kwargs).arguments
         listed = given.pop(kinds.get(inspect.Parameter.VAR_POSITIONAL, ""), ())
         given.update(given.pop(kinds.get(inspect.Parameter.VAR_KEYWORD, ""), {}))
-        return _answered(name, ours, signature, listed, given)
+        result = _answered(name, ours, signature, listed, given)
+        return result if function in SHARING else _own(result)
 
     answer.__signature__ = signature  # type: ignore[attr-defined]
     answer.__wrapped__ = ours  # type: ignore[attr-defined]
@@ -98,7 +108,7 @@ def _ufunc_method(ufunc: np.ufunc, method: str, ours: Callable) -> Callable:
     name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
 
     def answer(*inputs: Any, **kwargs: Any) -> Any:
-        return _answered(name, ours, signature, (ufunc, *inputs), kwargs)
+        return _own(_answered(name, ours, signature, (ufunc, *inputs), kwargs))
 
     return answer
 
@@ -110,6 +120,11 @@ def _answered(name: str, ours: Callable, signature: inspect.Signature, listed: t
             require_default(name, key, value, signature)
     passed = {k: v for k, v in given.items() if k in taken and v is not GIVEN_NOT}
     return _refusing(name, lambda: ours(*listed, **passed))
+
+
+def _own(result: Any) -> Any:
+    """A result that shares no memory with an argument; one that is moved data would."""
+    return result.copy() if isinstance(result, Symbolic) and result.shape else result
 
 
 def _refusing(name: str, call: Callable[[], Any]) -> Any:

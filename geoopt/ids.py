@@ -244,6 +244,14 @@ class Ids:
             return Ids.explicit(self.to_array().reshape(shape))
         return self._from_phantoms(affine, base)
 
+    def can_be(self, shape: tuple[int, ...]) -> bool:
+        """Whether the affine part stays a view in another shape."""
+        try:
+            np.reshape(self._phantoms()[0], shape, copy=False)
+        except ValueError:
+            return False
+        return True
+
     def element(self, key: object) -> Ids | None:
         """``self[key]`` for an integer or a tuple of integers, the short way; None for every other key."""
         keys = key if type(key) is tuple else (key,)
@@ -326,6 +334,8 @@ class Ids:
 
         given : the list behind the column may be overwritten with the result's
         """
+        if not column.size:
+            return Ids.contiguous(0, column.shape)
         if self.ndim and self.is_contiguous():
             return column.shifted(self.offset)
         if self.ndim == 1 and column.size == self.size and not column.offset and column.is_contiguous():

@@ -181,10 +181,19 @@ class Symbolic(NDArrayOperatorsMixin):
         if int(np.prod(whole, dtype=np.int64)) != self.size or list(shape).count(-1) > 1:
             what = f"cannot reshape {self.shape} into {tuple(shape)}"
             raise ShapeError(what, "give a shape with as many elements and at most one -1")
-        return self.sharing(lambda ids: ids.reshape(whole))
+        result = self.sharing(lambda ids: ids.reshape(whole))
+        return result if self._memory.can_be(whole) else result.copy()
 
     def ravel(self) -> Symbolic:
-        return self.reshape(-1)
+        result = self.sharing(lambda ids: ids.reshape((self.size,)))
+        return result if self._memory.is_contiguous() else result.copy()
+
+    @property
+    def _memory(self) -> Ids:
+        """Where the numbers would be in NumPy's memory: arrays that are no views are contiguous."""
+        if not self.shape or self._owner is None:
+            return Ids.contiguous(0, self.shape)
+        return self._derive(Ids.contiguous(0, self._owner.shape))  # type: ignore[misc]
 
     def flatten(self) -> Symbolic:
         return self.reshape(-1).copy()
@@ -198,12 +207,12 @@ class Symbolic(NDArrayOperatorsMixin):
         order = tuple(a % self.ndim for a in axes) if axes and axes[0] is not None else range(self.ndim)[::-1]
         return self.sharing(lambda ids: ids.transpose(tuple(order)))
 
-    def astype(self, dtype: Any, **_: Any) -> Symbolic:
+    def astype(self, dtype: Any, *, copy: bool = True, **_: Any) -> Symbolic:
         if np.dtype(dtype) == bool:
             return self.copy() if self._is_bool else np.not_equal(self, 0.0)  # type: ignore[return-value]
         if not np.issubdtype(np.dtype(dtype), np.floating):
             raise UnsupportedError(f"cannot convert unknown values to {np.dtype(dtype)}", "keep them floating-point")
-        return self.copy()
+        return self.copy() if copy else self
 
     # -- reductions and products, by NumPy's names ------------------------------------------------------
 
@@ -212,7 +221,8 @@ class Symbolic(NDArrayOperatorsMixin):
     all, any = (_method(f) for f in (np.all, np.any))
     max, min, clip, dot = (_method(f) for f in (np.max, np.min, np.clip, np.dot))
     take, repeat, swapaxes, squeeze = (_method(f) for f in (np.take, np.repeat, np.swapaxes, np.squeeze))
-    diagonal, trace, conj, conjugate = (_method(f) for f in (np.diagonal, np.trace, np.conj, np.conjugate))
+    diagonal, trace = (_method(f) for f in (np.diagonal, np.trace))
+    conj = conjugate = lambda self: self
     real, mT = property(np.real), property(np.matrix_transpose)
 
     # -- what has no meaning before the values are known ------------------------------------------------

@@ -7,6 +7,8 @@ import pytest
 
 import geoopt
 
+from .cases_sharing import RESULTS
+
 MASK = np.array([True, False, True, True, False, False])
 
 
@@ -149,3 +151,30 @@ def test_nothing_can_be_assigned_to_nothing(shape):
     assert geoopt.compile(f, np.zeros(shape))(np.zeros(shape)).shape == shape
     with pytest.raises(geoopt.ShapeError):
         geoopt.compile(lambda x: x.__setitem__(slice(None), x[:0, 0]), np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("number", range(len(RESULTS)))
+def test_what_shares_memory_in_numpy_does_so_here(number):
+    def changed(x):
+        x = x * 1.0
+        y = RESULTS[number](x)
+        y += 1.0
+        y[..., 0] = 7.0
+        return x, y
+
+    x = np.arange(12.0).reshape(4, 3) + 1
+    for got, want in zip(geoopt.compile(changed, x)(x), changed(x), strict=True):
+        np.testing.assert_allclose(got, want)
+
+
+def test_nothing_is_assigned_to_nothing():
+    def unchanged(x):
+        x = x * 1.0
+        x[1:1] *= 2.0
+        x[2:2][:] = 5.0
+        x[[], 0] = 7.0
+        x[np.zeros(4, bool)] -= 1.0
+        return x
+
+    x = np.ones((4, 3))
+    np.testing.assert_array_equal(geoopt.compile(unchanged, x)(x), x)
