@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from pathlib import Path
 
 import numpy as np
+import scipy
 
 _PACKAGE = str(Path(__file__).parent) + os.sep
-_NUMPY = str(Path(np.__file__).parent) + os.sep
+_LIBRARIES = tuple(str(Path(str(library.__file__)).parent) + os.sep for library in (np, scipy))
 
 
-def user_line() -> str:
-    """``file:line: source`` of the innermost caller that is not geoopt's own compiler code."""
+def user_line(error: BaseException | None = None) -> str:
+    """``file:line: source`` of the innermost caller that is not geoopt's own compiler code, or a library's: of this
+    function, or of what raised an error."""
     import linecache
 
-    frame = sys._getframe(1)
-    while frame is not None:
+    frames = traceback.walk_stack(sys._getframe(1))
+    if error is not None:
+        frames = reversed(list(traceback.walk_tb(error.__traceback__)))
+    for frame, line in frames:
         name = frame.f_code.co_filename
-        foreign = name.startswith(("<__array_function__", _NUMPY))
-        if not name.startswith(_PACKAGE) and not foreign:
-            source = linecache.getline(name, frame.f_lineno).strip()
-            return f"{name}:{frame.f_lineno}: {source}" if source else f"{name}:{frame.f_lineno}"
-        frame = frame.f_back
+        if not name.startswith(("<__array_function__", _PACKAGE, *_LIBRARIES)):
+            source = linecache.getline(name, line).strip()
+            return f"{name}:{line}: {source}" if source else f"{name}:{line}"
     return "<unknown line>"
+
+
+def is_of_scipy(error: BaseException) -> bool:
+    """Whether SciPy raised it."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return frame.f_code.co_filename.startswith(_LIBRARIES[1])
 
 
 class GeooptError(Exception):
@@ -34,8 +43,8 @@ class GeooptError(Exception):
 class TracingError(GeooptError):
     """The traced code asked for something that has no meaning on unknown values."""
 
-    def __init__(self, what: str, remedy: str):
-        super().__init__(f"{what}\n  at {user_line()}\n  {remedy}")
+    def __init__(self, what: str, remedy: str, cause: BaseException | None = None):
+        super().__init__(f"{what}\n  at {user_line(cause)}\n  {remedy}")
 
 
 class BranchError(TracingError):
@@ -56,6 +65,11 @@ class MissingAttributeError(UnsupportedError, AttributeError):
     """An attribute of NumPy's arrays that the symbolic array has not; `hasattr` says so."""
 
 
+SCIPY = (
+    "SciPy's own functions and methods do not take symbolic values",
+    "geoopt.sparse has from_triplets, from_diagonal, block_array, hstack and vstack; call methods of the symbolic "
+    "operand: A.multiply(B) where B is known",
+)
 # what to write instead of the functions of NumPy whose results depend on values, by their names
 _BY_VALUES = {
     "sort argsort partition argpartition lexsort sort_complex median percentile quantile nanmedian nanpercentile "

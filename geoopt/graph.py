@@ -82,6 +82,7 @@ class Graph:
     blocks: list[tuple[Ids, ...]] = field(default_factory=list)  # arrays that the author tagged as one block
     is_loop: bool = False  # whether the code that makes it loops over elements, as `repetition` found ...
     next_look: int = 0  # ... and how many nodes there are when it looks again
+    has_matrices: bool = False  # whether one of SciPy's older matrices has come in, whose * is the matrix product
     _known: dict[tuple, Node] = field(default_factory=dict)
     _reads: WeakKeyDictionary[Ids, list] = field(default_factory=WeakKeyDictionary)
     _numbers: dict[object, int] = field(default_factory=dict)

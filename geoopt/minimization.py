@@ -39,8 +39,9 @@ class Minimum:
     """What `newton` found, and how it went.
 
     x : like x0;  energy : there;  converged : whether the last step promised less than the tolerance, or the gradient
-    is zero;  reason : why it stopped;  energies, gradient_norms : before each step, and at the end (of what is free, root of the sum of squares)
-    steps : the length of each, 1 for Newton's;  seconds : by part of the work, with "prepare" for compiling
+    is zero;  reason : why it stopped;  energies, gradient_norms : before each step, and at the end (of what is free,
+    root of the sum of squares);  steps : the length of each, 1 for Newton's;  seconds : by part of the work, with
+    "prepare" for compiling
     """
 
     x: np.ndarray

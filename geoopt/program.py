@@ -66,7 +66,8 @@ class Program:
         names = [a.name for a in arguments]
         if len(values) > len(arguments):
             raise ArgumentError(
-                f"{self!r} takes {len(arguments)} variables ({', '.join(names)}), {len(values)} were given"
+                f"{self!r} takes {len(arguments)} variables ({', '.join(names)}), {len(values)} were given; of what "
+                "compile was given, arrays of floats are variables, integers and lists are structure"
             )
         given = dict(zip(names, values, strict=False))
         for name, value in named.items():

@@ -87,7 +87,10 @@ def _known(result: Any) -> tuple[Rebuild, Collect]:
     """A part of the result that does not depend on the variables; arrays are fresh for each call."""
     if isinstance(result, np.ndarray) or sp.issparse(result):
         return (lambda *_: result.copy()), (lambda _: [])
-    if result is NotImplemented or hasattr(result, "__dict__") or hasattr(result, "__next__"):
+    if result is NotImplemented:
+        what = "the function returned NotImplemented, as methods of SciPy's matrices do for symbolic values"
+        raise UnsupportedError(what, "call the method of the symbolic one: A.multiply(B) where B is known")
+    if hasattr(result, "__dict__") or hasattr(result, "__next__"):
         what = f"the function returned {type(result).__name__}"
         raise UnsupportedError(what, "return arrays, sparse matrices, tuples, lists, dicts or dataclasses of them")
     return (lambda *_: result), (lambda _: [])

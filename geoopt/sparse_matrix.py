@@ -14,13 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from .arithmetic import apply, as_symbolic
-from .errors import ShapeError, UnsupportedError
+from .errors import MissingAttributeError, ShapeError, TracingError, UnsupportedError, unsupported
 from .gathers import taken
 from .graph import Graph
 from .ids import Ids, id_dtype
 from .patterns import Pattern, joint_places, product, restricted, row_length, selected, transposed, union
 from .sums import joined, segment_sum
-from .symbolic import Symbolic
+from .symbolic import Symbolic, asked_by_scipy
 
 RUN_COST = 4  # of starting to read a row of the right factor, in multiplications
 MOST_DENSE = 10_000_000  # entries of a dense form
@@ -34,8 +34,10 @@ class SparseMatrix:
 
     __array_priority__ = 2000.0
     __array_ufunc__ = None  # NumPy leaves operators with arrays on the left to this class
+    __hash__ = object.__hash__
     ndim = 2
     format = "csr"
+    dtype = np.dtype(np.float64)
 
     def __init__(self, pattern: Pattern, data: Symbolic):
         self._pattern, self._data = pattern, data
@@ -47,6 +49,12 @@ class SparseMatrix:
     @property
     def data(self) -> Symbolic:
         return self._data
+
+    @data.setter
+    def data(self, values: Symbolic) -> None:
+        if np.shape(values) != (self.nnz,):
+            raise ShapeError(f"the values of this matrix have shape ({self.nnz},), not {np.shape(values)}", "keep it")
+        self._data = as_symbolic(self.graph, values)
 
     @property
     def graph(self) -> Graph:
@@ -90,7 +98,7 @@ class SparseMatrix:
         return SparseMatrix(self.pattern, data)
 
     def copy(self) -> SparseMatrix:
-        return self.with_data(self.data)
+        return self.with_data(self.data.copy())
 
     def tocsr(self) -> SparseMatrix:
         return self
@@ -100,8 +108,15 @@ class SparseMatrix:
         return SparseMatrix(pattern, self.data[order])
 
     def __getitem__(self, key: Any) -> Any:
-        """Rows and columns by structure: slices, integer or boolean arrays; two integers give a number."""
+        """Rows and columns by structure: slices, integer or boolean arrays, `np.ix_`; two integers give a number."""
+        rows: Any
+        cols: Any
         rows, cols = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
+        if np.ndim(rows) == 2 and np.ndim(cols) == 2 and np.shape(rows)[1] == 1 == np.shape(cols)[0]:
+            return self[np.ravel(rows), :][:, np.ravel(cols)]
+        if np.ndim(rows) and np.ndim(cols):
+            what = "indexing a sparse matrix with two lists, which means single entries, is not supported"
+            raise UnsupportedError(what, "A[np.ix_(rows, cols)] is the block; see also diagonal()")
         if isinstance(rows, (int, np.integer)) and isinstance(cols, (int, np.integer)):
             return self[[rows], :][:, [cols]].toarray()[0, 0]
         if any(isinstance(k, (int, np.integer, Symbolic)) or k is None for k in (rows, cols)):
@@ -131,6 +146,7 @@ class SparseMatrix:
         """Sums over all entries, columns (axis 0) or rows (axis 1)."""
         if axis is None:
             return self.data.sum()
+        self._refuse_older("sum over an axis, which is a np.matrix for SciPy's older matrices,")
         if axis not in (0, 1, -1, -2):
             raise UnsupportedError(f"the sum of a sparse matrix over axis {axis!r}", "use axis 0, 1 or None")
         if axis in (0, -2):
@@ -176,15 +192,42 @@ class SparseMatrix:
         return _combined("subtract", other, self)
 
     def __mul__(self, other: Any) -> Any:
+        if np.ndim(other):
+            self._refuse_older("*, which is the matrix product for SciPy's older matrices,")
         return self.multiply(other)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, SparseMatrix) or sp.issparse(other):
+            raise UnsupportedError("dividing by a sparse matrix is not supported", "write A.multiply(B.power(-1))")
         return self.multiply(1.0 / other) if np.ndim(other) else self.with_data(self.data / other)
 
     def __pow__(self, exponent: Any) -> SparseMatrix:
+        self._refuse_older("**, which is the matrix power for SciPy's older matrices,")
         return self.power(exponent)
+
+    def _refuse_older(self, what: str) -> None:
+        if self.graph.has_matrices:
+            raise UnsupportedError(f"{what} is not supported", "write @ or .multiply(), or give csr_array(A)")
+
+    def _compared(self, _: Any) -> Any:
+        raise UnsupportedError("comparing sparse matrices is not supported", "compare the values: A.data > 0")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compared  # type: ignore[assignment]
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        found = asked_by_scipy(self)
+        if found is not None:
+            return found
+        what = "cannot turn a symbolic matrix into a NumPy array: its values are unknown while tracing"
+        raise TracingError(what, "A.toarray() is the dense form of a small one")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(sp.csr_array, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        called = f"A.{name}()" if callable(getattr(sp.csr_array, name)) else f"A.{name}"
+        raise unsupported(called, MissingAttributeError)
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, SparseMatrix) or sp.issparse(other):
@@ -208,7 +251,7 @@ class SparseProduct(SparseMatrix):
         for a, b in itertools.pairwise(factors):
             if a.shape[1] != b.shape[0]:
                 raise ShapeError(f"cannot multiply {a.shape} by {b.shape}", "inner sizes must agree")
-        self._factors = factors
+        self._factors = tuple(f.copy() for f in factors)  # what is changed afterwards does not change the product
         self._value: SparseMatrix | None = None
 
     @property
@@ -231,6 +274,10 @@ class SparseProduct(SparseMatrix):
     @property
     def data(self) -> Symbolic:
         return self._evaluated().data
+
+    @data.setter
+    def data(self, values: Symbolic) -> None:
+        self._evaluated().data = values
 
     @property
     def graph(self) -> Graph:
@@ -269,6 +316,7 @@ def _best_cut(patterns: list[Pattern]) -> int:
 
 def constant(graph: Graph, matrix: Any) -> SparseMatrix:
     """A ``scipy.sparse`` matrix of numbers in a graph."""
+    graph.has_matrices |= isinstance(matrix, sp.spmatrix)
     canonical: Any = sp.csr_array(matrix, copy=True)
     canonical.sum_duplicates()
     pattern = Pattern(canonical.shape, canonical.indptr, canonical.indices)
@@ -297,9 +345,9 @@ def _with_zeros(values: Symbolic, picked: np.ndarray, places: np.ndarray, length
 def _combined(op: str, left: Any, right: Any) -> Any:
     """Union of two patterns; where only one side has a value there is nothing to compute but a sign."""
     if _is_zero(left):  # so that sum([A, B]) works
-        return right if op == "add" else -right
+        return right.copy() if op == "add" else -right
     if _is_zero(right):
-        return left
+        return left.copy()
     graph = (left if isinstance(left, SparseMatrix) else right).graph
     left, right = (_lifted(graph, m) for m in (left, right))
     if left is NotImplemented or right is NotImplemented:

@@ -21,6 +21,7 @@ import scipy.sparse
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from .errors import (
+    SCIPY,
     BranchError,
     MissingAttributeError,
     ShapeError,
@@ -231,7 +232,10 @@ class Symbolic(NDArrayOperatorsMixin):
         raise BranchError("branch on a symbolic value")
 
     def __float__(self) -> float:
-        raise BranchError("convert a symbolic value to float")
+        raise TracingError(
+            "cannot convert a symbolic value to float: its value is unknown while tracing",
+            "use NumPy's functions, np.sqrt for math.sqrt; to fill an array, start from np.zeros_like(x)",
+        )
 
     def __int__(self) -> int:
         raise BranchError("convert a symbolic value to int")
@@ -239,11 +243,9 @@ class Symbolic(NDArrayOperatorsMixin):
     __index__ = None  # type: ignore[assignment]  # so that range(x) and x as an index fail with Python's own message
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
-        if sys._getframe(1).f_globals.get("__name__", "").startswith("scipy.sparse"):
-            # how SciPy finds out, in A @ x, that x knows better
-            nothing = np.empty((), object)
-            nothing[()] = self
-            return nothing
+        found = asked_by_scipy(self)
+        if found is not None:
+            return found
         raise TracingError(
             "cannot turn a symbolic array into a NumPy array: its values are unknown while tracing",
             "use NumPy functions that accept it; to fill an array, start from np.zeros_like(x) or np.zeros(n, like=x)",
@@ -262,7 +264,8 @@ class Symbolic(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if any(scipy.sparse.issparse(x) for x in inputs) and ufunc in _OPERATORS and not kwargs:
             return _OPERATORS[ufunc](*(AS_SPARSE[0](self._graph, x) if scipy.sparse.issparse(x) else x for x in inputs))
-        if any(not isinstance(x, (Symbolic, *_OPERANDS)) for x in inputs):
+        operands = inputs[::2] if method == "at" else inputs  # all but the index
+        if any(not isinstance(x, (Symbolic, *_OPERANDS)) for x in operands):
             return NotImplemented
         out = kwargs.pop("out", None)
         function = UFUNC_METHODS.get((ufunc, method)) or (UFUNCS.get(ufunc) if method == "__call__" else None)
@@ -276,6 +279,7 @@ class Symbolic(NDArrayOperatorsMixin):
         return result if out is None else _written(called, result, out[0])
 
     def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
+        asked_by_scipy(self)
         name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
         if function in CREATED:
             return CREATED[function](self, *args, **kwargs)
@@ -288,6 +292,21 @@ class Symbolic(NDArrayOperatorsMixin):
         if scipy.sparse.issparse(other):
             return AS_SPARSE[0](self._graph, other) @ self
         return np.matmul(other, self)
+
+
+def asked_by_scipy(value: Any) -> np.ndarray | None:
+    """What ``value.__array__`` answers where `scipy.sparse` calls it; None where somebody else does.
+
+    Raises TracingError where SciPy wants the numbers.
+    """
+    caller = sys._getframe(2)
+    if not caller.f_globals.get("__name__", "").startswith("scipy.sparse"):
+        return None
+    if caller.f_code.co_name not in ("_matmul_dispatch", "_rmatmul_dispatch"):
+        raise TracingError(*SCIPY)
+    nothing = np.empty((), object)  # how SciPy finds out, in A @ x, that x knows better
+    nothing[()] = value
+    return nothing
 
 
 def symbolic(graph: Graph, ids: Ids, is_bool: bool = False) -> Symbolic:

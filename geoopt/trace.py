@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .cores import load_in_background
-from .errors import ArgumentError
+from .errors import SCIPY, ArgumentError, TracingError, is_of_scipy
 from .graph import Graph, Node, Traced
 from .results import Collect, Rebuild, flatten
 from .sparse import from_scipy
@@ -79,7 +79,14 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
     found: list[tuple[Argument, Node]] = []
     stand_ins = [_stand_in(graph, n, a, found) for n, a in zip(names, arguments, strict=True)]
     named = {n: _stand_in(graph, n, a, found) for n, a in (keywords or {}).items()}
-    result = function(*stand_ins, **named)
+    try:
+        result = function(*stand_ins, **named)
+    except (ValueError, TypeError) as error:
+        if isinstance(error.__cause__, TracingError):  # NumPy says only that it failed to set an element
+            raise error.__cause__ from None
+        if is_of_scipy(error):
+            raise TracingError(*SCIPY, error) from error
+        raise
     arrays: list[Symbolic] = []
     rebuild, collect, has_numbers = flatten(result, arrays)
     graph.finish()
@@ -127,6 +134,7 @@ def _sparse_stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argu
     if not np.issubdtype(value.dtype, np.floating):
         return value
     pattern = _canonical(value)
+    graph.has_matrices |= isinstance(value, sp.spmatrix)
     node = graph.variable(name, (pattern.nnz,))
     found.append((Argument(name, (pattern.nnz,), pattern), node))
     return from_scipy(pattern, Symbolic(graph, node.ids))

@@ -41,7 +41,7 @@ def check_form(V: np.ndarray, F: np.ndarray) -> None:
     if not finite.all():
         bad = int(np.argmin(finite))
         raise MeshError(f"vertex {bad} is not finite: {V[bad].tolist()}")
-    outside = ((F < 0) | (F >= len(V))).any(axis=1)
+    outside = np.any((F < 0) | (F >= len(V)), axis=1)
     _refuse(outside, F, _name(F), f"has an index outside 0..{len(V) - 1}")
 
 

@@ -15,8 +15,8 @@ from .load import TRIANGLE_FORMATS, VOLUME_FORMATS
 def save(path: str | Path, V: np.ndarray, F: np.ndarray) -> None:
     """Write a mesh, in the format that the end of its name tells; a file that exists is replaced.
 
-    V : (n, 3) positions;  F : (m, 3) triangles, or (m, 4) tetrahedra for MSH, MESH and VTK. OBJ, OFF, PLY and STL are written by trimesh (the latter two in single
-    precision, STL without shared vertices), MSH, MESH and VTK by meshio.
+    V : (n, 3) positions;  F : (m, 3) triangles, or (m, 4) tetrahedra for MSH, MESH and VTK. OBJ, OFF, PLY and STL are
+    written by trimesh (the latter two in single precision, STL without shared vertices), MSH, MESH and VTK by meshio.
     Raises MeshError for an unknown format, one that does not hold such elements, and for arrays that are no mesh.
     """
     path, V, F = Path(path), np.asarray(V), np.asarray(F)

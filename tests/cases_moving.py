@@ -262,6 +262,7 @@ def _summed_at(v, x, t):
     np.add.at(total, F, t[0, 0, :3])
     np.subtract.at(total, (F[:, 0], F[:, 1] % 3), x[F[:, 2], 0])
     np.add.at(total, MASK, 1.0)
+    np.add.at(total, slice(1, 3), t[0, 0, 0])
     return total
 
 

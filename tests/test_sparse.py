@@ -11,7 +11,7 @@ from geoopt.coordinates import Pairs, from_coordinates, from_pairs
 from geoopt.meshes import bumpy
 from geoopt.operators import cotan_laplacian
 from geoopt.patterns import Pattern, mirrored, multiplications, product
-from geoopt.sparse import block_array, from_diagonal, hstack, vstack
+from geoopt.sparse import block_array, from_diagonal, from_triplets, hstack, vstack
 from geoopt.vertex_blocks import _by_corners, from_elements
 
 from .test_stages import check_all_stages
@@ -36,6 +36,7 @@ EXPRESSIONS = {
     "sum of a list": lambda A, B: sum([A, B, A @ B]),
     "entry by entry": lambda A, B: A.multiply(B) + abs(A) - (A * B).multiply(A),
     "rows": lambda A: A[[3, 1, 1, 19], :] @ A[:, ::2],
+    "block of rows and columns": lambda A: A[np.ix_([3, 1], [2, 0, 5])] - A[:2, :3],
     "masks": lambda A: A[np.arange(20) % 3 == 0][:, np.arange(20) > 4],
     "scaled rows and columns": lambda A, d: A.multiply(d[:, None]) + A.multiply(d) - A / 2.0,
     "diagonal matrix": lambda A, d: from_diagonal(d) @ A @ from_diagonal(1 / d),
@@ -232,3 +233,85 @@ def test_a_triangle_is_mirrored():
     got = sp.csr_array((lower.data[order], pattern.indices, pattern.indptr), pattern.shape)
     assert got.has_canonical_format
     np.testing.assert_array_equal(got.toarray(), lower.toarray() + sp.tril(lower, -1).toarray().T)
+
+
+def after(change, result):
+    change()
+    return result
+
+
+def dense(x):
+    return x.toarray() if sp.issparse(x) else x
+
+
+def diagonal_then_change(d):
+    d = d * 1.0
+    return after(lambda: d.__iadd__(1.0), from_diagonal(d))
+
+
+def applied_before_and_after(A, d):
+    P = A @ A
+    return P @ d + after(lambda: A.data.__imul__(2.0), P) @ d
+
+
+CHANGES = {
+    "diagonal": diagonal_then_change,
+    "copy": lambda A: after(lambda: A.copy().data.__imul__(2.0), A),
+    "sum with zero": lambda A: after(lambda: sum([A]).data.__imul__(2.0), A),
+    "product": lambda A: after(lambda: A.data.__imul__(2.0), A @ A),
+    "product applied": applied_before_and_after,
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_values_that_change_change_nothing_else(name):
+    inputs = inputs_of(CHANGES[name])
+    want = CHANGES[name](*(x.copy() for x in inputs))
+    np.testing.assert_allclose(dense(geoopt.compile(CHANGES[name], *inputs)(*inputs)), dense(want))
+
+
+def test_values_can_be_replaced():
+    def doubled(A):
+        A.data *= 2.0
+        P = A @ A
+        P.data = P.data + 1.0
+        return P
+
+    want = 4.0 * A @ A
+    want.sort_indices()
+    np.testing.assert_allclose(geoopt.compile(doubled, A)(A).data, want.data + 1.0)
+
+
+REFUSED = {
+    "pointwise": (lambda A: A[[0, 1], [1, 2]], A, r"A\[np.ix_\(rows, cols\)\]"),
+    "comparison": (lambda A: (A == A).sum(), A, "compare the values: A.data > 0"),
+    "division": (lambda A: A / A, A, r"A.multiply\(B.power\(-1\)\)"),
+    "other values": (lambda A: setattr(A, "data", A.data[:3]), A, "have shape"),
+    "method": (lambda A: A.tocsc(), A, r"A.tocsc\(\) is not supported"),
+    "function of SciPy": (lambda A: sp.kron(A, A), A, "geoopt.sparse has from_triplets"),
+    "array": (lambda A: np.asarray(A), A, r"A.toarray\(\)"),
+    "older matrix": (lambda A: A * A, sp.csr_matrix(A), "matrix product for SciPy's older matrices.*\n.*\n.*write @"),
+    "power of an older matrix": (lambda A: A**2, sp.csr_matrix(A), "write @ or .multiply"),
+    "sum of an older matrix": (lambda A: A.sum(axis=0), sp.csc_matrix(A), "give csr_array"),
+    "older constant": (lambda d: sp.csr_matrix(A) * d, D, "write @ or .multiply"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_would_mean_something_else_is_refused(name):
+    function, argument, message = REFUSED[name]
+    with pytest.raises(geoopt.TracingError, match=message):
+        geoopt.compile(function, argument)
+
+
+def test_older_matrices_are_multiplied_and_scaled():
+    old = sp.csc_matrix(A)
+    got = geoopt.compile(lambda A, d: (2.0 * A @ A, A @ d), old, D)(old, D)
+    np.testing.assert_allclose(got[0].toarray(), 2.0 * (A @ A).toarray())
+    np.testing.assert_allclose(got[1], A @ D)
+
+
+def test_triplets_of_nothing_are_a_matrix_of_nothing():
+    assert from_triplets([], [], [], (3, 4)).shape == (3, 4)
+    got = geoopt.compile(lambda d: from_triplets([], [], [], (20, 20)) + from_diagonal(d), D)(D)
+    np.testing.assert_array_equal(got.toarray(), np.diag(D))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import geoopt
 from geoopt.meshes import torus
@@ -58,9 +59,19 @@ def branch(x):
     return -x
 
 
+PLACES = np.arange(3)
 CASES = {
     "branch": (branch, geoopt.BranchError, "if x[0] > 0:", "np.where"),
-    "float": (lambda x: float(x[0]), geoopt.BranchError, "float(x[0])", "np.where"),
+    "float": (lambda x: float(x[0]), geoopt.TracingError, "float(x[0])", "np.sqrt for math.sqrt"),
+    "filling": (lambda x: np.zeros(3).__setitem__(0, x[0]), geoopt.TracingError, "__setitem__(0", "np.zeros_like(x)"),
+    "diagonal of SciPy": (lambda x: sp.diags_array(x), geoopt.TracingError, "sp.diags_array(x)", "from_diagonal"),
+    "matrix of SciPy": (
+        lambda x: sp.csr_array((x, (PLACES, PLACES))),
+        geoopt.TracingError,
+        "sp.csr_array(",
+        "from_triplets",
+    ),
+    "method of SciPy": (lambda x: sp.eye_array(3).multiply(x), geoopt.TracingError, "multiply(x)", "symbolic operand"),
     "unsupported function": (lambda x: np.linalg.eigh(x), geoopt.UnsupportedError, "np.linalg.eigh(x)", "eigh"),
     "unsupported ufunc": (lambda x: np.frexp(x), geoopt.UnsupportedError, "np.frexp(x)", "frexp"),
     "broadcast": (lambda x: x + x[:2], geoopt.ShapeError, "x + x[:2]", "(3,) and (2,)"),
