@@ -113,10 +113,13 @@ def write(path: Path, handles: list[Handle], V: np.ndarray, F: np.ndarray) -> No
 
 def _handle(entry: dict[str, Any], V: np.ndarray) -> Handle:
     name = str(entry["name"])
+    _refuse_unknown(f"handle {name!r}", entry, ("name", "inside", "vertices", "start", "keys"))
     vertices = _inside(entry["inside"], V) if "inside" in entry else np.array(entry["vertices"])
     if vertices.ndim != 1 or not vertices.size:
-        raise ArgumentError(f"handle {name!r} holds no vertex of this mesh")
-    if not np.issubdtype(vertices.dtype, np.integer) or vertices.min() < 0 or vertices.max() >= len(V):
+        raise ArgumentError(f"handle {name!r} holds no vertex of this mesh; --script gives other handles")
+    if not np.issubdtype(vertices.dtype, np.integer):
+        raise ArgumentError(f"handle {name!r}: vertices must be integers, not {vertices.dtype}")
+    if vertices.min() < 0 or vertices.max() >= len(V):
         raise ArgumentError(f"handle {name!r} has vertices outside 0..{len(V) - 1}; was it made for another mesh?")
     start = np.array(entry["start"], float) if "start" in entry else V[vertices]
     if start.shape != (len(vertices), 3) or not np.isfinite(start).all():
@@ -132,6 +135,8 @@ def _inside(box: list, V: np.ndarray) -> np.ndarray:
 
 
 def _track(name: str, keys: list[dict], diagonal: float) -> Track:
+    for key in keys:
+        _refuse_unknown(f"a key of handle {name!r}", key, ("time", "move", "turn"))
     none = [0, 0, 0]
     times = np.array([k["time"] for k in keys], float)
     moves, turns = (np.array([k.get(what, none) for k in keys], float) for what in ("move", "turn"))
@@ -139,6 +144,12 @@ def _track(name: str, keys: list[dict], diagonal: float) -> Track:
     if not times.size or (np.diff(times) <= 0).any() or {moves.shape, turns.shape} != {(len(keys), 3)} or not is_finite:
         raise ArgumentError(f"handle {name!r}: keys need increasing times, and moves and turns of three numbers")
     return Track(times, diagonal * moves, turns)
+
+
+def _refuse_unknown(what: str, entry: dict[str, Any], known: tuple[str, ...]) -> None:
+    for name in entry:
+        if name not in known:
+            raise ArgumentError(f"{what} has {name!r}, which means nothing; it may have {', '.join(known)}")
 
 
 def _check_disjoint(handles: list[Handle]) -> None:

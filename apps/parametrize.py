@@ -87,6 +87,14 @@ def tutte(V: np.ndarray, F: np.ndarray) -> np.ndarray:
 def _boundary(V: np.ndarray, F: np.ndarray) -> np.ndarray:
     """The vertices of the boundary of a disk, in order."""
     check(V, F)
+    unused = np.setdiff1d(np.arange(len(V)), F)
+    if len(unused):
+        raise MeshError(f"vertex {unused[0]} belongs to no triangle, nor do {len(unused) - 1} others; leave them out")
+    sides = F[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2).astype(np.int64) @ [len(V), 1]
+    _, first, count = np.unique(sides, return_index=True, return_counts=True)
+    if (count > 1).any():
+        bad = int(first[np.argmax(count > 1)]) // 3
+        raise MeshError(f"face {bad} and a neighbour have an edge in one direction: orient all faces alike")
     loops = igl.boundary_loop_all(np.asarray(F, np.int64))
     characteristic = len(V) - len(edges(F)) + len(F)
     if len(loops) != 1 or characteristic != 1 or not igl.is_edge_manifold(np.asarray(F, np.int64))[0]:

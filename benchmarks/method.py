@@ -1,6 +1,6 @@
 """How everything here is measured.
 
-Candidates are warmed up and called in turn, round by round, at least 10 rounds; a number is the median of the rounds
+Candidates are warmed up and called in turn, in 10 rounds unless asked otherwise; a number is the median of the rounds
 with its quartiles, and a ratio is formed within each round, so that a disturbance hits both sides. Preparing and the
 first call are timed apart. Each library is held to a number of threads by its own switch. Preparation and peak memory
 are those of a fresh process whose cache of machine code is empty.

@@ -234,7 +234,7 @@ def parts(result: Any) -> list:
 
 
 def about(name: str, title: str, benchmark: Benchmark, mesh: Mesh, setting: Setting, watch: method.Watch) -> Line:
-    """What a line says besides its entries. others : cores that others used meanwhile"""
+    """What a line says besides its entries. watch : knows how many cores others used meanwhile"""
     file = setting.mesh or benchmark.mesh
     return {
         "benchmark": name,

@@ -68,7 +68,8 @@ def hessian(function: Callable, wrt: Wrt = 0, triangle: str = "full", project: s
     triangle : "full", or "lower" for the entries on and below the diagonal only
     project : "psd" makes the Hessian positive semidefinite, as Newton's method wants it: in the second derivatives of
         every element, up to 12 × 12, negative eigenvalues become zero. "abs" takes their absolute values. An element
-        without eigenvalues that are negative by more than rounding errors stays as it is, to the last bit.
+        without eigenvalues that are negative by more than rounding errors stays as it is, to the last bit. Elements are
+        the terms of sums over more than 16: shorter sums, as over coordinates, belong to one element.
     Returns a function of the same arguments. Its result has a row and a column for each entry of the argument, in the
     order of ``x.ravel()``, one argument after the other; a ``csr_array`` of floats. Entries are stored wherever the
     structure of the function allows a second derivative that is not zero.

@@ -160,7 +160,8 @@ class Element:
                 raise UnsupportedError(
                     f"an element depends on {len(together)} numbers; hessian(project={project!r}) takes"
                     f" {MOST_PROJECTED} at most",
-                    "write the energy as a sum over smaller elements, or add a multiple of the identity instead",
+                    "write the energy as a sum over smaller elements, of more than 16 terms (shorter sums are one "
+                    "element), or add a multiple of the identity instead",
                 )
             pairs = [(k, leaf) for i, k in enumerate(together) for leaf in together[: i + 1]]
             lanes = tuple(columns.get(pair, zero).ids for pair in pairs)

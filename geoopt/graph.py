@@ -228,7 +228,7 @@ class Graph:
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """What `trace` gives: the graph, the outputs as views over its ids, and how to rebuild the results.
+    """What `trace` gives of a program: the graph, and the outputs as views over its ids.
 
     outputs : one view per array of the result, in the order of `results.flatten`
     variables : the nodes of the program's arguments, in call order

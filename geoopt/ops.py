@@ -31,7 +31,7 @@ class Op:
         absolute at 0
     choice : of an operation whose result is one of its last two operands, the condition under which it is the first;
         its derivative is that of the operand chosen. Of equal operands, minimum and maximum choose one
-    field : the operation on integers modulo the prime of `hashing`; without one it is opaque to the algebraic hash
+    field : the operation on integers modulo ``PRIME``; without one it is opaque to the algebraic hash
     meaning : the operation in terms of others, on arrays of any kind
     """
 

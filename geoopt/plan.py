@@ -216,7 +216,7 @@ class PlannedKernel:
 class Plan:
     """The program as a backend sees it.
 
-    buffers : sizes of the variables, outputs and workspace, in this order; tables and constants follow
+    buffers are the variables, the outputs and the workspace, in this order, and then the tables
     tables : integer arrays (columns) and float arrays (varying constants)
     tasks : (k, 7 + bases) int64 rows: kernel, first member, end member, column (the entry of member i in a table is
         i + column), first strip (of 16 members each, counted from the first member), shift, apart, and the bases

@@ -30,6 +30,8 @@ def load(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
         raise MeshError(f"{path}: unknown mesh format {path.suffix!r}; use one of {' '.join(known)}")
     if not path.is_file():
         raise MeshError(f"{path}: no such file")
+    if not path.stat().st_size:
+        raise MeshError(f"{path}: the file is empty")
     try:
         read = _read_triangles if path.suffix.lower() in TRIANGLE_FORMATS else _read_cells
         V, F = read(path)

@@ -76,15 +76,21 @@ def test_growing_never_flips_and_shrinking_does_at_the_end():
     assert job.first_flip(x, -x, F) == pytest.approx(1, rel=1e-6)
 
 
+def book_turned():
+    """Two triangles that share an edge in one direction."""
+    return np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]), np.array([[0, 1, 2], [1, 2, 3]])
+
+
 @pytest.mark.parametrize(
     "mesh, what",
     [
         (bumpy(100), "0 boundaries"),
         (torus(100), "0 boundaries"),
-        (with_unreferenced(), "no disk"),
+        (with_unreferenced(), "belongs to no triangle"),
+        (book_turned(), "orient all faces alike"),
         ((np.zeros((3, 3)), np.array([[0, 1, 2]])), "zero area"),
     ],
-    ids=["sphere", "torus", "two components", "no area"],
+    ids=["sphere", "torus", "unreferenced", "orientation", "no area"],
 )
 def test_what_is_no_disk_is_refused(mesh, what):
     with pytest.raises(MeshError, match=what):

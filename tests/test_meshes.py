@@ -151,7 +151,7 @@ FILES = {
     "words.msh": ("hello", "cannot be read as a mesh"),
     "words.vtk": ("hello", "cannot be read as a mesh"),
     "range.off": ("OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 7\n", "range"),
-    "empty.obj": ("", "0 vertices"),
+    "empty.obj": ("", "the file is empty"),
 }
 
 

@@ -134,7 +134,7 @@ class Facts:
         return recurring, by_itself
 
     def cost(self, roots: list[Expression]) -> tuple[int, int]:
-        """`template.cost` with loops weighted, then the number of expressions."""
+        """`template.cost`, then the number of expressions."""
         order = self.order(roots)
         return self.total(order)[0], len(order)
 
