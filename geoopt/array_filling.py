@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .arithmetic import as_symbolic
-from .array_moving import viewed
+from .array_moving import concatenate, viewed
 from .array_tables import all_symbolic, implements, implements_method
 from .errors import UnsupportedError
 from .ids import Ids, id_dtype
 from .patterns import sorting
 from .sums import segment_sum
 from .symbolic import CREATED, Symbolic
+
+MOST_CALLS = 64  # of np.add.at in a row that become one sum: each sorts what all before it have added
+
+
+class Added(NamedTuple):
+    """What calls in a row have added to an array. before : (n,) its entries then;  at, values : (k,) what goes where"""
+
+    ufunc: np.ufunc
+    before: Symbolic
+    at: np.ndarray
+    values: Symbolic
+    calls: int
 
 
 def _filled(like: Symbolic, value: Any, shape: Any, dtype: Any) -> Any:
@@ -64,17 +76,21 @@ CREATED.update({np.zeros: _like(0.0), np.ones: _like(1.0), np.empty: _like(np.na
 
 @implements_method("at", np.add, np.subtract)
 def add_at(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
-    """Adds up what goes to one place, unlike ``a[indices] += b``."""
+    """Adds up what goes to one place, unlike ``a[indices] += b``; what calls in a row add, one for each corner of a
+    triangle for instance, is one sum."""
     target = _changeable(a, f"np.{ufunc.__name__}.at")
     places = Ids.contiguous(0, target.shape)[indices]
     _, values = all_symbolic(target, b)
-    values = viewed(np.broadcast_to, values, places.shape).ravel()
-    at = places.to_array().ravel()
+    values = viewed(np.broadcast_to, values, places.shape).ravel().copy()
+    at, before, calls, last = places.to_array().ravel(), target.copy().ravel(), 1, target.added
+    if last is not None and last.ufunc is ufunc and last.calls < MOST_CALLS:
+        at, values = np.concatenate([last.at, at]), concatenate([last.values, values])
+        before, calls = last.before, last.calls + 1
     order, offsets = sorting(at.astype(id_dtype(target.size)), target.size)
     touched = np.flatnonzero(np.diff(offsets))
     sums = segment_sum(values[order], np.append(offsets[touched], len(order)))
-    before = target.ravel()[touched]
-    target.assign(Ids.explicit(touched), ufunc(before, sums))
+    target.assign(Ids.explicit(touched), ufunc(before[touched], sums))
+    target.added = Added(ufunc, before, at, values, calls)
 
 
 @implements(np.copyto)

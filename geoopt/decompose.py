@@ -114,7 +114,7 @@ def decompose(traced: Traced, options: Options, adds: bool = True, lanes: int = 
         chosen = {i: cost for i, cost in chosen.items() if i in refs and i not in added}
     outputs = {n.index for view in traced.outputs for n in graph.nodes_of(view)}
     roots = [n for n in live if not n.is_leaf and n.index in (chosen.keys() | outputs | added.keys())]
-    equals = {n.index: e for n in roots if (e := _equal_scalars(graph, n)) is not None}
+    equals = {n.index: e for n in roots if (e := _equal_scalars(n)) is not None}
     distinct = {i: int(np.count_nonzero(first == np.arange(len(first)))) for i, first in equals.items()}
     found = streams(traced, refs, chosen, distinct) if finds_blocks(options) else {}
     traced, found = with_terms_in_order(traced, found)
@@ -327,7 +327,7 @@ def _schedule(
     return levels, ready
 
 
-def _equal_scalars(graph: Graph, node: Node) -> np.ndarray | None:
+def _equal_scalars(node: Node) -> np.ndarray | None:
     """Scalars of one node that read the same operands, found for nodes whose operands are listed ids."""
     if len(node.shape) != 1 or node.size >= 2**31 or not any(o.base is not None for o in node.operands):
         return None

@@ -44,10 +44,7 @@ def number_residue(value: float) -> int:
 
 def mixed(x: np.ndarray) -> np.ndarray:
     """A bijective scrambling of 64-bit hashes (so that sums of hashes identify multisets)."""
-    x = np.asarray(x, np.uint64)
-    x = (x ^ (x >> np.uint64(32))) * _MULTIPLIER
-    x = (x ^ (x >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-    return x ^ (x >> np.uint64(32))
+    return scrambled(np.asarray(x, np.uint64))
 
 
 def positions_by_value(values: np.ndarray) -> list[np.ndarray]:
@@ -79,7 +76,7 @@ def content(array: np.ndarray) -> int:
 @register_jitable
 def scrambled(x):
     """`mixed` for one number, in compiled loops and in others."""
-    x = (x ^ (x >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(32))) * _MULTIPLIER
     x = (x ^ (x >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     return x ^ (x >> np.uint64(32))
 
@@ -113,7 +110,7 @@ def first_equal(keys):
     table = np.full(1 << bits, -1, np.int32)
     first = np.empty(n, np.int32)
     for i in range(n):
-        slot = ((keys[i] * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - bits)) & mask
+        slot = ((keys[i] * _MULTIPLIER) >> np.uint64(64 - bits)) & mask
         while True:
             j = table[slot]
             if j < 0:

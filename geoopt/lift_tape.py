@@ -49,7 +49,7 @@ class Joined:
             self._share_equal_entries()
         self.kept = [n for n in graph.nodes if not self.on_tape[n.index] and n.op != "variable"]
         self.depths: dict[int, int] = {n.index: 0 for n in graph.nodes if n.is_leaf}
-        uses, first_use = self._uses(graph)
+        uses, first_use = self._uses()
         absorbed = self._run(_absorbed, self.codes, self.references, uses)
         self._list_terms(absorbed)
         self.collects = self.row_of_root >= 0
@@ -106,7 +106,7 @@ class Joined:
             first[i] = known.setdefault(key, i)
             self.references[i] = operands
 
-    def _uses(self, graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+    def _uses(self) -> tuple[np.ndarray, np.ndarray]:
         """How often each entry is read (from elsewhere: more than `USED`), and which reads come first."""
         inside = self.references[self.references >= 0]
         uses = np.bincount(inside, minlength=self.size)

@@ -53,7 +53,7 @@ def _method(function: Callable) -> Callable[..., Symbolic]:
 class Symbolic(NDArrayOperatorsMixin):
     """An array of unknown numbers with known structure. Read it with NumPy's own functions."""
 
-    __slots__ = ("_derive", "_graph", "_ids", "_is_bool", "_owner", "_version")
+    __slots__ = ("_added", "_derive", "_graph", "_ids", "_is_bool", "_owner", "_version")
     __array_priority__ = 1000.0
     number_type: type[Symbolic]  # the type of arrays without axes
 
@@ -64,6 +64,7 @@ class Symbolic(NDArrayOperatorsMixin):
         self._owner: Symbolic | None = None  # the array whose memory a NumPy view would share
         self._derive: Callable[[Ids], Ids] | None = None  # from the owner's ids to ours
         self._version = 0  # of the owner's ids that ours come from; of an owner, how often it was changed
+        self._added: tuple[int, Any] | None = None  # to an owner by its last change, and what number that had
 
     # -- structure, known while tracing -------------------------------------------------------------
 
@@ -174,6 +175,15 @@ class Symbolic(NDArrayOperatorsMixin):
         listed = np.array(self._ids.to_array(np.int64)).ravel()
         listed[places.to_array().ravel()] = ids.to_array().ravel()
         self._ids = Ids.explicit(listed.astype(id_dtype(self._graph.size), copy=False)).reshape(self.shape)
+
+    @property
+    def added(self) -> Any:
+        """What the last change added to the array, if it was an addition of many values and the array is no view."""
+        return None if self._added is None or self._added[0] != self._version else self._added[1]
+
+    @added.setter
+    def added(self, what: Any) -> None:
+        self._added = None if self._owner is not None else (self._version, what)
 
     def reshape(self, *lengths: Any) -> Symbolic:
         shape = lengths[0] if len(lengths) == 1 and isinstance(lengths[0], (tuple, list)) else lengths

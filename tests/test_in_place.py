@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import geoopt
+from geoopt.meshes import bumpy
 
 from .cases_sharing import RESULTS
 
@@ -178,3 +179,50 @@ def test_nothing_is_assigned_to_nothing():
 
     x = np.ones((4, 3))
     np.testing.assert_array_equal(geoopt.compile(unchanged, x)(x), x)
+
+
+def additions_in_turns(x):
+    y = x * 0.0
+    np.add.at(y, [0, 0, 3], x[:3])
+    z, part = y * 2, y[1:]  # what was there, and a view
+    b = x * 1.0
+    np.add.at(y, [3, 1], b[:2])
+    b += 1.0
+    np.subtract.at(y, [1, 1], b[2:4])
+    np.subtract.at(y, [2], b[0])
+    part += 1.0
+    np.add.at(y, [2, 2], b[:2])
+    np.add.at(part, [0], x[0])
+    np.add.at(part, [0], x[1])
+    np.add.at(y, [0], x[3])
+    return y, z, part
+
+
+def test_additions_in_a_row_and_in_between_are_numpys():
+    x = np.arange(5.0) + 1
+    for got, want in zip(geoopt.compile(additions_in_turns, x)(2 * x), additions_in_turns(2 * x), strict=True):
+        np.testing.assert_allclose(got, want)
+
+
+def test_additions_for_each_corner_are_one_sum():
+    V, F = bumpy(200)
+
+    def third(V):
+        corners = V[F]
+        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        return np.linalg.norm(normals, axis=1) / 6
+
+    def by_corner(V):
+        total = np.zeros(len(V), like=V)
+        for corner in F.T:
+            np.add.at(total, corner, third(V))
+        return total
+
+    def at_once(V):
+        total = np.zeros(len(V), like=V)
+        np.add.at(total, F, third(V)[:, None])
+        return total
+
+    one, other = (geoopt.compile(f, V) for f in (by_corner, at_once))
+    np.testing.assert_allclose(one(V), other(V))
+    assert [(k.size, len(k.roots)) for k in one.plan.kernels] == [(k.size, len(k.roots)) for k in other.plan.kernels]
