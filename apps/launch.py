@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from rich.console import Console
 from rich.progress import track
@@ -52,7 +52,8 @@ def _kept(recording: Recording | None, console: Console) -> Iterator[None]:
     except BaseException:
         if recording is not None and recording.frames:
             console.print(f"ended after {len(recording.frames)} frames")
-            _write(recording, console)
+            with suppress(OSError):  # a full disk, for instance, which is why the run ended
+                _write(recording, console)
         raise
 
 

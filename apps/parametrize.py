@@ -89,7 +89,9 @@ def _boundary(V: np.ndarray, F: np.ndarray) -> np.ndarray:
     check(V, F)
     unused = np.setdiff1d(np.arange(len(V)), F)
     if len(unused):
-        raise MeshError(f"vertex {unused[0]} belongs to no triangle, nor do {len(unused) - 1} others; leave them out")
+        raise MeshError(f"{len(unused)} vertices belong to no triangle, vertex {unused[0]} first; leave them out")
+    if not igl.is_edge_manifold(np.asarray(F, np.int64))[0]:
+        raise MeshError("the mesh is no disk: an edge belongs to more than two triangles")
     sides = F[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2).astype(np.int64) @ [len(V), 1]
     _, first, count = np.unique(sides, return_index=True, return_counts=True)
     if (count > 1).any():
@@ -97,7 +99,7 @@ def _boundary(V: np.ndarray, F: np.ndarray) -> np.ndarray:
         raise MeshError(f"face {bad} and a neighbour have an edge in one direction: orient all faces alike")
     loops = igl.boundary_loop_all(np.asarray(F, np.int64))
     characteristic = len(V) - len(edges(F)) + len(F)
-    if len(loops) != 1 or characteristic != 1 or not igl.is_edge_manifold(np.asarray(F, np.int64))[0]:
+    if len(loops) != 1 or characteristic != 1:
         raise MeshError(
             f"the mesh is no disk: {len(loops)} boundaries, Euler characteristic {characteristic} (of a disk 1)"
             "; cut it open, or take one component"

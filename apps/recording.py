@@ -68,7 +68,8 @@ class Recording:
         return self.folder / "frames"
 
     def _own_pictures(self) -> list[Path]:
-        return sorted(p for p in self._pictures.glob("*.png") if p.stem.isdigit())
+        found = [p for p in self._pictures.glob("*.png") if p.stem.isdigit() and len(p.stem) >= 4]
+        return sorted(found, key=lambda p: int(p.stem))
 
     def _clear(self) -> None:
         """Remove what an earlier recording left; other files stay."""

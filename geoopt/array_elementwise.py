@@ -142,6 +142,7 @@ def power(x: Any, exponent: Any) -> Symbolic:
     result = as_symbolic(x.graph, np.ones(x.shape)) if not factors else factors[0]
     for f in factors[1:]:
         result = result * f
+    result = result.copy() if result is x else result
     return apply("divide", 1.0, result) if doubled < 0 else result
 
 

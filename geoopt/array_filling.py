@@ -77,12 +77,13 @@ CREATED.update({np.zeros: _like(0.0), np.ones: _like(1.0), np.empty: _like(np.na
 @implements_method("at", np.add, np.subtract)
 def add_at(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
     """Adds up what goes to one place, unlike ``a[indices] += b``; what calls in a row add, one for each corner of a
-    triangle for instance, is one sum."""
+    triangle for instance, is one sum, if nobody reads the array in between."""
     target = _changeable(a, f"np.{ufunc.__name__}.at")
+    last = target.added
     places = Ids.contiguous(0, target.shape)[indices]
     _, values = all_symbolic(target, b)
     values = viewed(np.broadcast_to, values, places.shape).ravel().copy()
-    at, before, calls, last = places.to_array().ravel(), target.copy().ravel(), 1, target.added
+    at, before, calls = places.to_array().ravel(), target.copy().ravel(), 1
     if last is not None and last.ufunc is ufunc and last.calls < MOST_CALLS:
         at, values = np.concatenate([last.at, at]), concatenate([last.values, values])
         before, calls = last.before, last.calls + 1

@@ -99,7 +99,8 @@ def unstack(x: Symbolic, axis: int = 0) -> tuple[Symbolic, ...]:
 
 @implements(np.reshape)
 def reshape(a: Symbolic, shape: Any, copy: Any = None) -> Symbolic:
-    return a.reshape(tuple(operator.index(n) for n in np.atleast_1d(np.asarray(shape, object))))
+    result = a.reshape(tuple(operator.index(n) for n in np.atleast_1d(np.asarray(shape, object))))
+    return result.copy() if copy else result
 
 
 @implements(np.ravel)

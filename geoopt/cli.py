@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from .errors import ArgumentError, GeooptError, PictureError
+from .errors import ArgumentError, GeooptError, InternalError, PictureError
 
 if TYPE_CHECKING:
     from .apps.demo import Result
@@ -307,7 +307,7 @@ def view(
     V, F, _ = _mesh(mesh, vertices, corners=4 if names[1:] == ["T"] else 3)
     try:
         shown = view(called, V, F, stage=stage, device=device)
-    except GeooptError:
+    except (GeooptError, InternalError):
         raise
     except Exception as error:  # of the function that was named
         raise ArgumentError(f"{function} fails on this mesh: {type(error).__name__}: {error}") from error

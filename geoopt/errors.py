@@ -66,7 +66,7 @@ class MissingAttributeError(UnsupportedError, AttributeError):
 
 
 SCIPY = (
-    "SciPy's own functions and methods do not take symbolic values",
+    "SciPy's constructors do not take symbolic values",
     "geoopt.sparse has from_triplets, from_diagonal, block_array, hstack and vstack; call methods of the symbolic "
     "operand: A.multiply(B) where B is known",
 )

@@ -136,17 +136,22 @@ class ConjugateGradients(Solver):
             self._blocks = diagonal_blocks(A, 1)
 
     def factor(self, A: Any) -> None:
+        blocks = A.data[self._blocks]
         try:
-            self._A, self._inverse = A, np.linalg.inv(A.data[self._blocks])
+            np.linalg.cholesky(blocks)
         except np.linalg.LinAlgError as error:
-            raise SolverError(f"{self.name}: {error}") from error
+            raise SolverError(f"{self.name}: the matrix is not positive definite") from error
+        self._A, self._inverse = A, np.linalg.inv(blocks)
 
     def solve(self, b: np.ndarray) -> np.ndarray:
-        columns = b.reshape(len(b), -1)
+        columns = b if b.ndim == 2 else b[:, None]
         if self._last.shape != columns.shape:
             self._last = np.zeros(columns.shape)
-        self._last = np.stack([self._solved(c, x) for c, x in zip(columns.T, self._last.T, strict=True)], axis=1)
-        return self._last.reshape(b.shape).copy()
+        found = np.empty(columns.shape)
+        for j in range(columns.shape[1]):
+            found[:, j] = self._solved(columns[:, j], self._last[:, j])
+        self._last = found
+        return found.reshape(b.shape).copy()
 
     def _solved(self, b: np.ndarray, x: np.ndarray) -> np.ndarray:
         """The solution for one right-hand side, from x on."""
@@ -154,6 +159,8 @@ class ConjugateGradients(Solver):
         r = b - self._A @ x
         z = self._preconditioned(r)
         p, size = z, r @ z
+        if not np.isfinite(bound + size):
+            raise SolverError(f"{self.name}: the system is not finite")
         for self.iterations in range(10 * len(b) + 1):
             if size <= bound:
                 return x

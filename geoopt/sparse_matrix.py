@@ -196,7 +196,9 @@ class SparseMatrix:
             self._refuse_older("*, which is the matrix product for SciPy's older matrices,")
         return self.multiply(other)
 
-    __rmul__ = __mul__
+    def __rmul__(self, other: Any) -> Any:
+        self.graph.has_matrices |= isinstance(other, sp.spmatrix)
+        return self * other
 
     def __truediv__(self, other: Any) -> Any:
         if isinstance(other, SparseMatrix) or sp.issparse(other):
@@ -211,7 +213,9 @@ class SparseMatrix:
         if self.graph.has_matrices:
             raise UnsupportedError(f"{what} is not supported", "write @ or .multiply(), or give csr_array(A)")
 
-    def _compared(self, _: Any) -> Any:
+    def _compared(self, other: Any) -> Any:
+        if not isinstance(other, (SparseMatrix, Symbolic, np.ndarray, int, float)) and not sp.issparse(other):
+            return NotImplemented
         raise UnsupportedError("comparing sparse matrices is not supported", "compare the values: A.data > 0")
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compared  # type: ignore[assignment]

@@ -94,6 +94,8 @@ class Symbolic(NDArrayOperatorsMixin):
 
     @property
     def ids(self) -> Ids:
+        owner = self if self._owner is None else self._owner
+        owner._added = None  # what is read between two additions keeps them apart
         if self._owner is not None and self._owner._version != self._version:
             self._ids, self._version = self._derive(self._owner._ids), self._owner._version  # type: ignore[misc]
         return self._ids
@@ -223,7 +225,7 @@ class Symbolic(NDArrayOperatorsMixin):
             return self.copy() if self._is_bool else np.not_equal(self, 0.0)  # type: ignore[return-value]
         if not np.issubdtype(np.dtype(dtype), np.floating):
             raise UnsupportedError(f"cannot convert unknown values to {np.dtype(dtype)}", "keep them floating-point")
-        return self.copy() if copy else self
+        return self.copy() if copy or np.dtype(dtype) != self.dtype else self
 
     # -- reductions and products, by NumPy's names ------------------------------------------------------
 
@@ -289,7 +291,6 @@ class Symbolic(NDArrayOperatorsMixin):
         return result if out is None else _written(called, result, out[0])
 
     def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
-        asked_by_scipy(self)
         name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
         if function in CREATED:
             return CREATED[function](self, *args, **kwargs)
@@ -312,9 +313,9 @@ def asked_by_scipy(value: Any) -> np.ndarray | None:
     caller = sys._getframe(2)
     if not caller.f_globals.get("__name__", "").startswith("scipy.sparse"):
         return None
-    if caller.f_code.co_name not in ("_matmul_dispatch", "_rmatmul_dispatch"):
+    if caller.f_code.co_name in ("__init__", "getdata"):  # of a matrix that is to have the values
         raise TracingError(*SCIPY)
-    nothing = np.empty((), object)  # how SciPy finds out, in A @ x, that x knows better
+    nothing = np.empty((), object)  # how SciPy finds out, in A @ x and A * x, that x knows better
     nothing[()] = value
     return nothing
 

@@ -82,10 +82,11 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
     try:
         result = function(*stand_ins, **named)
     except (ValueError, TypeError) as error:
-        if isinstance(error.__cause__, TracingError):  # NumPy says only that it failed to set an element
-            raise error.__cause__ from None
+        if isinstance(error.__cause__, TracingError) and "setting an array element" in str(error):
+            raise error.__cause__ from None  # NumPy's words do not say why
         if is_of_scipy(error):
-            raise TracingError(*SCIPY, error) from error
+            remedy = f"if a value is symbolic: {SCIPY[1]}"
+            raise TracingError(f"SciPy refuses this call: {error}", remedy, error) from error
         raise
     arrays: list[Symbolic] = []
     rebuild, collect, has_numbers = flatten(result, arrays)

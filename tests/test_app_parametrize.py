@@ -86,7 +86,7 @@ def book_turned():
     [
         (bumpy(100), "0 boundaries"),
         (torus(100), "0 boundaries"),
-        (with_unreferenced(), "belongs to no triangle"),
+        (with_unreferenced(), "3 vertices belong to no triangle, vertex 42 first"),
         (book_turned(), "orient all faces alike"),
         ((np.zeros((3, 3)), np.array([[0, 1, 2]])), "zero area"),
     ],

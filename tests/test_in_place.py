@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -226,3 +228,20 @@ def test_additions_for_each_corner_are_one_sum():
     one, other = (geoopt.compile(f, V) for f in (by_corner, at_once))
     np.testing.assert_allclose(one(V), other(V))
     assert [(k.size, len(k.roots)) for k in one.plan.kernels] == [(k.size, len(k.roots)) for k in other.plan.kernels]
+
+
+def test_additions_that_are_read_in_between_stay_apart():
+    """Or each call would add up all that the calls before it have added."""
+
+    def chained(x):
+        y = x * 1.0
+        for k in range(1, 5):
+            np.add.at(y, [0, 0, k], 0.5 * y[[k, k, 0]])
+        return y
+
+    x = np.arange(5.0)
+    program = geoopt.compile(chained, x)
+    np.testing.assert_allclose(program(x), chained(x))
+    graph = geoopt.view(chained, x, stage="trace")
+    summed = re.findall(r"segment_sum \((n\d+)\)", graph)
+    assert len(summed) == 4 and all(f"{node}[3]" in graph for node in summed)

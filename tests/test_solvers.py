@@ -48,6 +48,15 @@ def test_singular_matrices_are_refused(solver):
         solver.solve(np.ones(3))  # conjugate gradients find out here
 
 
+@pytest.mark.parametrize("diagonal", [[-1.0, -1, -1, -1], [1.0, 1, -9, 1]])
+def test_matrices_that_are_not_positive_definite_are_refused(solver, diagonal):
+    A = sp.csr_array(sp.diags_array(diagonal))
+    with pytest.raises(SolverError, match=solver.name):
+        solver.analyse(A)
+        solver.factor(A)
+        solver.solve(np.ones(4))
+
+
 def test_systems_of_any_size_are_solved(solver):
     """Not only those of blocks for points in space."""
     A = sp.diags_array([-np.ones(9), np.arange(3.0, 13), -np.ones(9)], offsets=[-1, 0, 1]).tocsr()

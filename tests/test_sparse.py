@@ -45,6 +45,7 @@ EXPRESSIONS = {
     "negative": lambda A, B: -(A @ B).T,
 }
 DENSE = {
+    "known matrix on the left": lambda A, d: (B * A + A * B).sum() + (B * d).sum() + (B @ A @ d).sum(),
     "matrix vector": lambda A, d: A @ d + A.T @ (A @ d),
     "chain applied": lambda A, B, d: A @ B @ A @ d,
     "few columns": lambda A, X: A @ X - (X.T @ A).T,
@@ -294,6 +295,7 @@ REFUSED = {
     "power of an older matrix": (lambda A: A**2, sp.csr_matrix(A), "write @ or .multiply"),
     "sum of an older matrix": (lambda A: A.sum(axis=0), sp.csc_matrix(A), "give csr_array"),
     "older constant": (lambda d: sp.csr_matrix(A) * d, D, "write @ or .multiply"),
+    "older constant and matrix": (lambda B: sp.csr_matrix(A) * B, B, "write @ or .multiply"),
 }
 
 
