@@ -317,7 +317,8 @@ def view(
 def _function(name: str) -> tuple[Callable, list[str]]:
     """A function of a mesh, by its name, and the names of its arguments."""
     module, _, attribute = name.rpartition(":")
-    sys.path.insert(0, "")  # as ``python -m`` does: modules of the current folder
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # as ``python -m`` does: modules of the current folder
     try:
         found = getattr(importlib.import_module(module or "geoopt.operators"), attribute)
     except (ImportError, AttributeError) as error:

@@ -92,6 +92,9 @@ ERRORS = {
     "must end in .png": ("demo", "mesh.off", "--out", "a"),
     "is no folder": ("parametrize", "mesh.off", "--out", "there.npz", "--force"),
     "demo: no such file": ("demo", "none.obj"),
+    "missing a required argument: 'rest'; give a function of positions and elements": ("view", "spring_energy"),
+    "too many positional arguments": ("view", "edges"),
+    "arap_energy fails on this mesh: AttributeError": ("view", "arap_energy"),
     "at least 8": ("demo", "--vertices", "3"),
 }
 
@@ -125,16 +128,3 @@ def test_view_prints_a_stage(folder):
     assert run.returncode == 2 and "OPERATOR" not in run.stderr and "MODULE:FUNCTION" in run.stderr
     run = geoopt("view", "dual_laplacian", "--vertices", 27, "--stage", "place", cwd=folder)
     assert run.returncode == 0 and "kernel 0: level 1, 48 members" in run.stdout
-
-
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        ("spring_energy", "missing a required argument: 'rest'; give a function of positions and elements"),
-        ("edges", "too many positional arguments"),
-        ("arap_energy", "arap_energy fails on this mesh: AttributeError"),
-    ],
-)
-def test_view_refuses_what_is_no_function_of_a_mesh(folder, function, message):
-    run = geoopt("view", function, cwd=folder)
-    assert run.returncode == 2 and message in run.stderr and len(run.stderr.splitlines()) == 1

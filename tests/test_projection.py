@@ -179,7 +179,7 @@ def test_kernels_and_values_are_those_of_the_plain_hessian():
     assert "psd(" in psd.source("expression")
 
 
-@settings(max_examples=20)
+@settings(settings.default, max_examples=8)
 @given(seed=st.integers(0, 2**32 - 1), threads=st.sampled_from([1, 3]), without=st.sampled_from([(), ("global",)]))
 def test_any_number_of_threads_gives_the_same_bits(seed, threads, without):
     energy, x = ENERGIES["maps"][0], MAP + np.random.default_rng(seed).normal(scale=0.02, size=MAP.shape)
