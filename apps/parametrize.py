@@ -15,7 +15,7 @@ import scipy.sparse as sp
 import geoopt
 from geoopt.errors import MeshError
 from geoopt.meshes import bumpy, check
-from geoopt.operators import edges, symmetric_dirichlet_energy
+from geoopt.operators import edges, interior_edges, symmetric_dirichlet_energy
 from geoopt.solvers import choose
 
 SHARE = 0.9  # of the way to the first flip, at most
@@ -90,14 +90,14 @@ def _boundary(V: np.ndarray, F: np.ndarray) -> np.ndarray:
     unused = np.setdiff1d(np.arange(len(V)), F)
     if len(unused):
         raise MeshError(f"{len(unused)} vertices belong to no triangle, vertex {unused[0]} first; leave them out")
-    if not igl.is_edge_manifold(np.asarray(F, np.int64))[0]:
-        raise MeshError("the mesh is no disk: an edge belongs to more than two triangles")
-    sides = F[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2).astype(np.int64) @ [len(V), 1]
+    F = np.asarray(F, np.int64)
+    interior_edges(F)  # refuses what is not a manifold
+    sides = F[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2) @ [len(V), 1]
     _, first, count = np.unique(sides, return_index=True, return_counts=True)
     if (count > 1).any():
         bad = int(first[np.argmax(count > 1)]) // 3
         raise MeshError(f"face {bad} and a neighbour have an edge in one direction: orient all faces alike")
-    loops = igl.boundary_loop_all(np.asarray(F, np.int64))
+    loops = igl.boundary_loop_all(F)
     characteristic = len(V) - len(edges(F)) + len(F)
     if len(loops) != 1 or characteristic != 1:
         raise MeshError(

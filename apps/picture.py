@@ -29,7 +29,7 @@ def render_layout(
     """Write two pictures of a map of a mesh to the plane: its triangles there, and the mesh as a checkerboard.
 
     x : (n, 2) positions in the plane;  values : (m,) that colour the triangles there
-    Raises PictureError where OpenGL/EGL is missing.
+    Raises PictureError where OpenGL/EGL is missing or a picture cannot be written.
     """
     _in_own_process(_render_layout, (V, F, x, values, flat, checkered), timeout)
 

@@ -82,8 +82,8 @@ def add_at(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
     last = target.added
     places = Ids.contiguous(0, target.shape)[indices]
     _, values = all_symbolic(target, b)
-    values = viewed(np.broadcast_to, values, places.shape).ravel().copy()
-    at, before, calls = places.to_array().ravel(), target.copy().ravel(), 1
+    values = viewed(np.broadcast_to, values, places.shape).flatten()
+    at, before, calls = places.to_array().ravel(), target.flatten(), 1
     if last is not None and last.ufunc is ufunc and last.calls < MOST_CALLS:
         at, values = np.concatenate([last.at, at]), concatenate([last.values, values])
         before, calls = last.before, last.calls + 1

@@ -72,8 +72,7 @@ def implements_call(function: Callable, ours: Callable[[dict], Any]) -> None:
     signature, name = signature_of(function, ours), name_of(function)
 
     def answer(*args: Any, **kwargs: Any) -> Any:
-        result = _refusing(name, lambda: ours(signature.bind(*args, **kwargs).arguments))
-        return result if function in SHARING else _own(result)
+        return _own(function, _refusing(name, lambda: ours(signature.bind(*args, **kwargs).arguments)))
 
     answer.__signature__ = signature  # type: ignore[attr-defined]
     FUNCTIONS[function] = answer
@@ -95,8 +94,7 @@ def _behind_signature(function: Callable, ours: Callable) -> Callable:
         given = signature.bind(*args, **kwargs).arguments
         listed = given.pop(kinds.get(inspect.Parameter.VAR_POSITIONAL, ""), ())
         given.update(given.pop(kinds.get(inspect.Parameter.VAR_KEYWORD, ""), {}))
-        result = _answered(name, ours, signature, listed, given)
-        return result if function in SHARING else _own(result)
+        return _own(function, _answered(name, ours, signature, listed, given))
 
     answer.__signature__ = signature  # type: ignore[attr-defined]
     answer.__wrapped__ = ours  # type: ignore[attr-defined]
@@ -108,7 +106,7 @@ def _ufunc_method(ufunc: np.ufunc, method: str, ours: Callable) -> Callable:
     name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
 
     def answer(*inputs: Any, **kwargs: Any) -> Any:
-        return _own(_answered(name, ours, signature, (ufunc, *inputs), kwargs))
+        return _own(ufunc, _answered(name, ours, signature, (ufunc, *inputs), kwargs))
 
     return answer
 
@@ -122,9 +120,10 @@ def _answered(name: str, ours: Callable, signature: inspect.Signature, listed: t
     return _refusing(name, lambda: ours(*listed, **passed))
 
 
-def _own(result: Any) -> Any:
-    """A result that shares no memory with an argument; one that is moved data would."""
-    return result.copy() if isinstance(result, Symbolic) and result.shape else result
+def _own(function: Callable, result: Any) -> Any:
+    """The result of a function, which shares memory with an argument only where NumPy's may; moved data would."""
+    is_array = isinstance(result, Symbolic) and result.shape
+    return result.copy() if is_array and function not in SHARING else result
 
 
 def _refusing(name: str, call: Callable[[], Any]) -> Any:

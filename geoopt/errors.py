@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 _PACKAGE = str(Path(__file__).parent) + os.sep
-_LIBRARIES = tuple(str(Path(str(library.__file__)).parent) + os.sep for library in (np, scipy))
+_NUMPY, _SCIPY = (str(Path(str(library.__file__)).parent) + os.sep for library in (np, scipy))
 
 
 def user_line(error: BaseException | None = None) -> str:
@@ -24,7 +24,7 @@ def user_line(error: BaseException | None = None) -> str:
         frames = reversed(list(traceback.walk_tb(error.__traceback__)))
     for frame, line in frames:
         name = frame.f_code.co_filename
-        if not name.startswith(("<__array_function__", _PACKAGE, *_LIBRARIES)):
+        if not name.startswith(("<__array_function__", _PACKAGE, _NUMPY, _SCIPY)):
             source = linecache.getline(name, line).strip()
             return f"{name}:{line}: {source}" if source else f"{name}:{line}"
     return "<unknown line>"
@@ -33,7 +33,7 @@ def user_line(error: BaseException | None = None) -> str:
 def is_of_scipy(error: BaseException) -> bool:
     """Whether SciPy raised it."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    return frame.f_code.co_filename.startswith(_LIBRARIES[1])
+    return frame.f_code.co_filename.startswith(_SCIPY)
 
 
 class GeooptError(Exception):

@@ -136,5 +136,5 @@ def _symbolic_from_triplets(rows: np.ndarray, cols: np.ndarray, values: Symbolic
 def summed(entries: Sorted, values: Symbolic) -> SparseMatrix:
     """The matrix of entries whose values are given, those at one place summed. values : in C order, as counted"""
     pattern, order, offsets = entries
-    data = values.ravel().copy() if isinstance(order, slice) else values.listed(order)
+    data = values.flatten() if isinstance(order, slice) else values.listed(order)
     return SparseMatrix(pattern, data if offsets is None else segment_sum(data, offsets))

@@ -64,7 +64,7 @@ class Symbolic(NDArrayOperatorsMixin):
         self._owner: Symbolic | None = None  # the array whose memory a NumPy view would share
         self._derive: Callable[[Ids], Ids] | None = None  # from the owner's ids to ours
         self._version = 0  # of the owner's ids that ours come from; of an owner, how often it was changed
-        self._added: tuple[int, Any] | None = None  # to an owner by its last change, and what number that had
+        self._added: Any = None  # see `added`
 
     # -- structure, known while tracing -------------------------------------------------------------
 
@@ -170,7 +170,7 @@ class Symbolic(NDArrayOperatorsMixin):
             self._replace(places, ids)
 
     def _replace(self, places: Ids, ids: Ids) -> None:
-        self._version += 1
+        self._version, self._added = self._version + 1, None
         if places.size == self.size and places.offset == 0 and places.is_contiguous():
             self._ids = ids.reshape(self.shape)
             return
@@ -180,12 +180,13 @@ class Symbolic(NDArrayOperatorsMixin):
 
     @property
     def added(self) -> Any:
-        """What the last change added to the array, if it was an addition of many values and the array is no view."""
-        return None if self._added is None or self._added[0] != self._version else self._added[1]
+        """What the last change added to the array, if that was `np.add.at` and nobody has read the array since; never
+        known of views."""
+        return self._added
 
     @added.setter
     def added(self, what: Any) -> None:
-        self._added = None if self._owner is not None else (self._version, what)
+        self._added = what if self._owner is None else None
 
     def reshape(self, *lengths: Any) -> Symbolic:
         shape = lengths[0] if len(lengths) == 1 and isinstance(lengths[0], (tuple, list)) else lengths
@@ -194,18 +195,18 @@ class Symbolic(NDArrayOperatorsMixin):
         if int(np.prod(whole, dtype=np.int64)) != self.size or list(shape).count(-1) > 1:
             what = f"cannot reshape {self.shape} into {tuple(shape)}"
             raise ShapeError(what, "give a shape with as many elements and at most one -1")
-        result = self.sharing(lambda ids: ids.reshape(whole))
-        return result if self._memory.can_be(whole) else result.copy()
+        result, memory = self.sharing(lambda ids: ids.reshape(whole)), self._memory
+        return result if memory is None or memory.can_be(whole) else result.copy()
 
     def ravel(self) -> Symbolic:
-        result = self.sharing(lambda ids: ids.reshape((self.size,)))
-        return result if self._memory.is_contiguous() else result.copy()
+        result, memory = self.sharing(lambda ids: ids.reshape((self.size,))), self._memory
+        return result if memory is None or memory.is_contiguous() else result.copy()
 
     @property
-    def _memory(self) -> Ids:
-        """Where the numbers would be in NumPy's memory: arrays that are no views are contiguous."""
+    def _memory(self) -> Ids | None:
+        """Where the numbers of a view would be in its owner's memory; None for arrays that are no views."""
         if not self.shape or self._owner is None:
-            return Ids.contiguous(0, self.shape)
+            return None
         return self._derive(Ids.contiguous(0, self._owner.shape))  # type: ignore[misc]
 
     def flatten(self) -> Symbolic:
