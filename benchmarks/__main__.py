@@ -18,13 +18,14 @@ from . import method, run, tables
 from .catalogue import BENCHMARKS, benchmark_of, commands
 from .peers import PEERS, MissingPeer
 from .records import Setting
+from .works import GENERATORS
 
 RESULTS = Path(__file__).parent / "results"
 DTYPES = {"double": np.float64, "float64": np.float64, "float": np.float32, "float32": np.float32}
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
-MeshName = Annotated[str | None, typer.Argument(help=f"A mesh file, or a generator: {', '.join(run.GENERATORS)}.")]
+MeshName = Annotated[str | None, typer.Argument(help=f"A mesh file, or a generator: {', '.join(GENERATORS)}.")]
 Vertices = Annotated[int | None, typer.Option(min=1, help="Size of the generated mesh, about.")]
 Peers = Annotated[
     str | None, typer.Option(help=f"Of {', '.join(PEERS)}, with commas; none: ''. Default: all there are.")

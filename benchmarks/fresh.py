@@ -13,7 +13,9 @@ import numpy as np
 from geoopt.pipeline import peak_bytes
 
 from . import method
+from .catalogue import benchmark_of
 from .records import Setting
+from .works import chosen_works, mesh_of
 
 
 def preparation(name: str, work: str, setting: Setting) -> dict[str, Any]:
@@ -24,15 +26,12 @@ def preparation(name: str, work: str, setting: Setting) -> dict[str, Any]:
 
 def main(text: str) -> None:
     """Prepare the one work of a setting, and call it once."""
-    from . import run
-    from .catalogue import benchmark_of
-
     words = json.loads(text)
     name = words.pop("name")
     words |= {k: tuple(words[k]) for k in ("works", "threads")} | {"dtype": getattr(np, words["dtype"])}
     setting = Setting(**words)
     benchmark = benchmark_of(name)
-    [make] = run.chosen_works(benchmark, run.mesh_of(benchmark, setting), setting).values()
+    [make] = chosen_works(benchmark, mesh_of(benchmark, setting), setting).values()
     work = make()
     print(json.dumps(_prepared(work, next(iter(benchmark.variants.values())), setting)))
 

@@ -25,6 +25,7 @@ from geoopt.pipeline import chosen
 from . import method, run
 from .catalogue import benchmark_of
 from .records import Setting
+from .works import chosen_works, mesh_of
 
 RESULTS = Path(__file__).parent / "results"
 BATCH = 10  # calls between two events: the GPU does not wait for Python, unless a call takes it longer
@@ -73,7 +74,7 @@ def measured(name: str, vertices: int, device: str, dtype: Any, rounds: int) -> 
     benchmark, title, share = CASES[name]
     setting = Setting(vertices=int(share * vertices), works=(title,), dtype=dtype)
     theirs = benchmark_of(benchmark)
-    [make] = run.chosen_works(theirs, run.mesh_of(theirs, setting), setting).values()
+    [make] = chosen_works(theirs, mesh_of(theirs, setting), setting).values()
     work = make()
     function, arguments, inputs = work.function, work.arguments, work.inputs
     found: dict[str, Any] = {}

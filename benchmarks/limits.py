@@ -21,6 +21,7 @@ from geoopt.plan import KERNEL
 from . import method, run
 from .records import Benchmark, Column, Entry, Line, Setting
 from .tables import milliseconds
+from .works import cases, chosen_works, mesh_of
 
 LARGE = 1 << 24  # numbers that no cache holds
 COPIED = [1 << k for k in range(12, 25, 2)]
@@ -90,9 +91,9 @@ def _operations(rounds: int, degrees: tuple[int, int] = (6, 12), shape: tuple[in
 def measure(name: str, benchmark: Benchmark, setting: Setting) -> Iterator[Line]:
     """A line for each program: the whole, then its kernels one by one."""
     found = rates(setting.rounds)
-    for case, _, theirs, at in run.cases(WORKS, setting):
-        mesh, watch = run.mesh_of(theirs, at), method.Watch()
-        [make] = run.chosen_works(theirs, mesh, at).values()
+    for case, _, theirs, at in cases(WORKS, setting):
+        mesh, watch = mesh_of(theirs, at), method.Watch()
+        [make] = chosen_works(theirs, mesh, at).values()
         measured = entries(make(), found, at)
         line = run.about(name, case, theirs, mesh, at, watch)
         yield {**line, "rates": found, "entries": measured, "remarks": [_said(found)]}

@@ -9,6 +9,7 @@ from geoopt.display import size
 
 from . import fresh, method, paper, run
 from .records import Benchmark, Column, Entry, Line, Setting
+from .works import cases, mesh_of
 
 # by name as in the paper: benchmark and its work; and the paper's sizes that fit here
 CASES = {
@@ -35,11 +36,11 @@ SIZES = {
 
 def measure(name: str, benchmark: Benchmark, setting: Setting) -> Iterator[Line]:
     """A line for each case at one size."""
-    for case, of, theirs, at in run.cases(CASES, setting):
+    for case, of, theirs, at in cases(CASES, setting):
         watch = method.Watch()
         found = {"name": case, **fresh.preparation(of, at.works[0], at)}
         known = paper.PREPARATION.get((case, setting.vertices or 0))
-        mesh = run.mesh_of(theirs, at)
+        mesh = mesh_of(theirs, at)
         yield {**run.about(name, case, theirs, mesh, at, watch), "entries": [{**found, "paper": known}]}
 
 

@@ -13,6 +13,7 @@ from geoopt.display import size
 from . import fresh, limits, method, run
 from .records import Benchmark, Column, Entry, Line, Mesh, Setting
 from .tables import milliseconds
+from .works import GENERATORS, cases, chosen_works, mesh_of
 
 LEAST, STEPS = 1_000, 2  # vertices of the smallest mesh; sizes per factor of ten
 FITTED = 10_000  # from so many vertices on, exponents are fitted
@@ -21,19 +22,19 @@ MOST = {"cotan": 2_000_000, "dual Laplacian": 200_000, "ARAP": 1_000_000, "cloth
 
 def measure(name: str, benchmark: Benchmark, setting: Setting) -> Iterator[Line]:
     """A line for each work, an entry for each size; a mesh file has one size."""
-    for case, of, theirs, at in run.cases(limits.WORKS, setting):
-        is_file = at.mesh not in run.GENERATORS
+    for case, of, theirs, at in cases(limits.WORKS, setting):
+        is_file = at.mesh not in GENERATORS
         watch, meshes, entries = method.Watch(), [], []
         for vertices in [None] if is_file else sizes(min(setting.vertices or MOST[case], MOST[case])):
             at = replace(at, vertices=vertices)
-            meshes.append(run.mesh_of(theirs, at))
+            meshes.append(mesh_of(theirs, at))
             entries.append(_entry(of, theirs, meshes[-1], at))
         line = run.about(name, case, theirs, meshes[-1], at, watch)
         yield {**line, "entries": entries, "remarks": [exponents(entries)]}
 
 
 def _entry(of: str, theirs: Benchmark, mesh: Mesh, setting: Setting) -> Entry:
-    [make] = run.chosen_works(theirs, mesh, setting).values()
+    [make] = chosen_works(theirs, mesh, setting).values()
     candidate = run.geoopt_candidate(make(), "geoopt", {}, setting.threads[0], setting)
     [timing] = method.compared([candidate], setting.rounds)
     return {**timing, "vertices": len(mesh[0]), "fresh": fresh.preparation(of, setting.works[0], setting)}

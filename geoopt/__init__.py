@@ -1,7 +1,5 @@
 """geoopt makes NumPy/SciPy-style geometry code fast for one mesh."""
 
-from . import array_filling as array_filling
-from . import array_linalg as array_linalg
 from . import sparse as sparse
 from .derivatives import gradient as gradient
 from .derivatives import hessian as hessian
@@ -24,8 +22,10 @@ from .options import Options as Options
 from .pipeline import compile as compile
 from .pipeline import devices as devices
 from .program import Program as Program
-from .scalar import Scalar as Scalar
 from .symbolic import Symbolic as Symbolic
+from .symbolic import array_filling as array_filling
+from .symbolic import array_linalg as array_linalg
+from .symbolic.scalar import Scalar as Scalar
 from .trace import block as block
 from .trace import fixed as fixed
 from .view import view as view

@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .gathers import taken
-from .ids import id_dtype
-from .plan import APART, BEGIN, END, KERNEL, SHIFT, Access, Plan, PlannedKernel
-from .schedule import Schedule
-from .tables import Tables
-from .writers import entries
+from .integers.gathers import taken
+from .integers.ids import id_dtype
+from .plan import APART, BEGIN, END, KERNEL, SHIFT, Plan, Schedule
+from .plan.kernels import Access, PlannedKernel
+from .plan.tables import Tables
+from .plan.writers import entries
 
 WORTH = 2  # by how much the workspace must shrink, if values are read one by one
 MANY, STAGGER = 512, 24  # entries of a long lane, and more, so that lanes do not share the same sets of the cache

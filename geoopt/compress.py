@@ -19,11 +19,11 @@ from dataclasses import dataclass, replace
 import numba
 import numpy as np
 
-from .cores import divided
-from .parts import Part, Split
-from .plan import FIELDS, Access, Plan, PlannedKernel
-from .schedule import Schedule
-from .tables import Tables
+from .integers.cores import divided
+from .plan import FIELDS, Plan, Schedule
+from .plan.kernels import Access, PlannedKernel
+from .plan.parts import Part, Split
+from .plan.tables import Tables
 
 SPAN = 1 << 16
 FEW = 0.25  # a table is compressed if at most this share of the tasks does not fit

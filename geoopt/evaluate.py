@@ -8,18 +8,17 @@ from __future__ import annotations
 import numpy as np
 
 from .block_ops import BLOCK_OPS
-from .decompose import Cut
+from .cut import Cut
 from .errors import InternalError
 from .graph import Graph, Node, Traced
+from .graph.tape import NAMES, NONE, Tape
 from .grid import Grid
-from .group import Groups
-from .ids import Ids
+from .groups import Groups
+from .integers.ids import Ids
 from .kernel import Kernel, Kernels
 from .layout import Layout, Place
 from .ops import OPS
-from .plan import Plan
-from .schedule import Schedule
-from .tape import NAMES, NONE, Tape
+from .plan import Plan, Schedule
 from .template import evaluate_template
 
 

@@ -17,16 +17,16 @@ import numba
 import numpy as np
 
 from .block_ops import BLOCK_OPS
-from .cores import divided
 from .errors import InternalError
-from .gathers import taken
 from .graph import Node
-from .group import Group, Groups
-from .ids import Ids, id_dtype
+from .groups import Group, Groups
+from .integers.cores import divided
+from .integers.gathers import taken
+from .integers.ids import Ids, id_dtype
+from .integers.segments import Segments, first_of
 from .kernel import Kernel, Kernels, Leaf, Loop
 from .layout import Place
 from .ops import OPS
-from .segments import Segments, first_of
 from .template import Expression, Template
 
 # a visit asks for the expressions of other columns and is sent them, so that depth costs no recursion

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .ids import Ids
+from .integers.ids import Ids
+from .integers.segments import Segments
 from .layout import Layout, Place
 from .options import Options
-from .segments import Segments
 from .template import Expression, Template, listing
 
 
@@ -18,7 +18,7 @@ class Loop:
     """A sum inside a template.
 
     segments : the terms of each member
-    has_runs : whether terms of neighbouring members are worth reading together, see `expansion`
+    has_runs : whether terms of neighbouring members are worth reading together, see `graph.expansion`
     """
 
     segments: Segments

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .ids import Ids, id_dtype
-from .owners import shifted
+from .integers.ids import Ids, id_dtype
+from .integers.owners import shifted
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ import numpy as np
 from .errors import ArgumentError
 from .options import Options
 from .runtime.machine import Array, Machine
+from .signature import Argument, Signature
 from .template import operations
-from .trace import Argument, Signature
 
 
 @dataclass

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .parts import Part, Split
-from .plan import BEGIN, END, ROW_TERMS, Access, Plan
-from .schedule import Schedule
-from .tables import Tables
+from .plan import BEGIN, END, Plan, Schedule
+from .plan.kernels import ROW_TERMS, Access
+from .plan.parts import Part, Split
+from .plan.tables import Tables
 
 
 @dataclass(frozen=True, eq=False)

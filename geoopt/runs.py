@@ -2,7 +2,7 @@
 
 Takes: `Schedule`.
 Gives: `Schedule` in which such a loop has one entry and a mask per run, instead of one entry per term; or, where runs
-are short, cursors (see `cursors`).
+are short, cursors (see `graph.cursors`).
 Ensures: every member adds up the terms it did, in an order that depends on the plan alone.
 
 A run is one contiguous load that a mask expands over a vector of members. `decompose` chose the sums, and `place` left
@@ -17,14 +17,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from .cursors import cursors_of
-from .expansion import Lists, Runs
-from .ids import id_dtype
-from .parts import Part, Split
-from .plan import BEGIN, END, FIRST_STRIP, Access, Plan, PlannedCursors, PlannedKernel, PlannedLoop, whole_strips
-from .schedule import Schedule
-from .segments import STRIP
-from .tables import Tables
+from .graph.cursors import cursors_of
+from .graph.expansion import Lists, Runs
+from .integers.ids import id_dtype
+from .integers.segments import STRIP
+from .plan import BEGIN, END, FIRST_STRIP, Plan, Schedule, whole_strips
+from .plan.kernels import Access, PlannedCursors, PlannedKernel, PlannedLoop
+from .plan.parts import Part, Split
+from .plan.tables import Tables
 from .template import bottom_up
 
 AT_ONCE = (4, 2)  # runs that kernels read at once, if groups have enough of them

@@ -18,16 +18,16 @@ they meet those that add to the same entries.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numba
 import numpy as np
 
-from .cores import divided
-from .errors import InternalError
-from .plan import KERNEL, STRIP, Plan, PlannedKernel
-from .writers import Writers, entries
+from .integers.cores import divided
+from .plan import KERNEL, STRIP, Plan, Schedule
+from .plan.kernels import PlannedKernel
+from .plan.writers import Writers, entries
 
 PRELUDE, LOCAL, LATER = 0, 1, 2  # phases of tasks; later ones go on from there
 TURNS = 3  # phases of a later step: for additions within a range, near the border of two, and elsewhere
@@ -37,28 +37,6 @@ NEAR = 1e-4  # of a range: a time that lies no farther behind its end belongs to
 WIDE = 1 / 8  # tasks that need more of the sweep cannot follow what they need in cache: they keep their order instead
 RANGE_TASKS = 10  # tasks that add to one range of the sweep, so that few of them belong to two ranges ...
 MOST_RANGES = 64  # ... but not more ranges than this: as many threads can add at once
-
-
-@dataclass(frozen=True, eq=False)
-class Schedule:
-    """plan : its tasks are in running order.
-    shares : (phases, workers + 1): worker w runs the tasks shares[p, w] .. shares[p, w + 1] of phase p;
-    there is a barrier after each phase.
-    last_reader : (tasks,) the last task that reads what a task wrote to the workspace; itself where none does
-    """
-
-    plan: Plan
-    shares: np.ndarray
-    last_reader: np.ndarray
-
-    @property
-    def tasks(self) -> np.ndarray:
-        return self.plan.tasks
-
-    def check(self) -> None:
-        ends = self.shares[:, [0, -1]].ravel()
-        if self.shares.max(initial=0) != len(self.tasks) or (ends[2::2] != ends[1:-1:2]).any():
-            raise InternalError("schedule", "the schedule does not hold every task once")
 
 
 def schedule(plan: Plan, workers: int) -> Schedule:

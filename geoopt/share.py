@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .ids import Ids
+from .integers.ids import Ids
 from .kernel import Kernel, Kernels
 from .layout import Home, Layout, Place
 

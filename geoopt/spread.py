@@ -15,8 +15,9 @@ from dataclasses import replace
 import numpy as np
 
 from .grid import Grid, Terms
-from .plan import BEGIN, END, FIRST_STRIP, STRIP, Plan, PlannedLoop
-from .tables import Tables
+from .plan import BEGIN, END, FIRST_STRIP, STRIP, Plan
+from .plan.kernels import PlannedLoop
+from .plan.tables import Tables
 
 
 def spread(plan: Plan) -> Grid:

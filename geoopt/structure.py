@@ -9,14 +9,14 @@ import numba
 import numpy as np
 
 from .block_ops import BLOCK_OPS
-from .cores import divided
-from .decompose import Cut
-from .gathers import histogram, taken
+from .cut import Cut
 from .graph import Graph, Node
-from .ids import Ids
-from .kinds import Kinds
+from .graph.references import MANY_LANES, lanes
+from .integers.cores import divided
+from .integers.gathers import histogram, taken
+from .integers.ids import Ids
+from .integers.kinds import Kinds
 from .ops import OPS
-from .references import MANY_LANES, lanes
 
 MOSTLY = 0.9
 MANY = -1  # in a sum's structure: a number of terms that may differ from member to member

@@ -10,9 +10,9 @@ import pytest
 
 import geoopt
 from geoopt import symbolic
-from geoopt.array_tables import signature_of
 from geoopt.evaluate import evaluate
 from geoopt.ops import BY_UFUNC
+from geoopt.symbolic.array_tables import signature_of
 from geoopt.trace import trace
 
 from .cases_moving import CHANGING, CHOICES, ELEMENTWISE, MASK, MOVING, RNG, C, F, S, T, V, X

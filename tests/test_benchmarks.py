@@ -18,6 +18,7 @@ from benchmarks.catalogue import BENCHMARKS, benchmark_of, commands
 from benchmarks.method import Candidate
 from benchmarks.records import Setting
 from benchmarks.report import write
+from benchmarks.works import mesh_of
 
 # -- the method -------------------------------------------------------------------------------------------
 
@@ -121,7 +122,7 @@ FRESH = {
 def tiny(name, title):
     """One work of a benchmark on a tiny mesh."""
     benchmark = benchmark_of(name)
-    return benchmark.works(run.mesh_of(benchmark, Setting(**TINY)), float)[title]()
+    return benchmark.works(mesh_of(benchmark, Setting(**TINY)), float)[title]()
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -264,7 +265,7 @@ def results(tmp_path):
     """Two measurements of the same, the second of which is lost against Numba on two threads."""
     setting = Setting(vertices=200, command="python -m benchmarks cotan --vertices 200")
     benchmark = benchmark_of("cotan")
-    line = run.about("cotan", "L and M", benchmark, run.mesh_of(benchmark, setting), setting, method.Watch())
+    line = run.about("cotan", "L and M", benchmark, mesh_of(benchmark, setting), setting, method.Watch())
     line["others"], line["machine"]["vector_bits"] = 0.0, 512
     for numba in (3e-3, 1e-3):
         entries = [

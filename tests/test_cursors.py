@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import geoopt
 from geoopt.codegen import llvm_prefetch
-from geoopt.cursors import LENGTH, ROOM, cursors_of
-from geoopt.expansion import Lists
+from geoopt.graph.cursors import LENGTH, ROOM, cursors_of
+from geoopt.graph.expansion import Lists
 from geoopt.meshes import torus
-from geoopt.parts import Part, Split
 from geoopt.plan import KERNEL, STRIP, whole_strips
+from geoopt.plan.parts import Part, Split
 
 from .conftest import needs_avx2
 from .test_runs import WIDE, fetches_in, laplacian, loops, products, square

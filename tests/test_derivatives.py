@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import geoopt
+from geoopt.graph.references import reachable
 from geoopt.meshes import cloth, icosphere, tetrahedral_ball
 from geoopt.operators import (
     bending_energy,
@@ -20,7 +21,6 @@ from geoopt.operators import (
     symmetric_dirichlet_energy,
 )
 from geoopt.ops import ROWS
-from geoopt.references import reachable
 from geoopt.sparse import from_triplets
 from geoopt.trace import trace
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geoopt.gathers import FEW, SPARSE, copies_of, has_repeats, listed, ranked, replace_range, taken
-from geoopt.owners import owner_counts, owners, shifted
+from geoopt.integers.gathers import FEW, SPARSE, copies_of, has_repeats, listed, ranked, replace_range, taken
+from geoopt.integers.owners import owner_counts, owners, shifted
 
 COUNTS = (0, 1, 50, FEW, 3 * FEW)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geoopt.hashing import (
+from geoopt.integers.hashing import (
     add_hashes,
     add_segment_hashes,
     first_equal,
@@ -122,7 +122,7 @@ def test_positions_by_value(values, sample):
     """Whether a look at some values finds them all, some, or too many."""
     array = np.array(values, np.uint64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("geoopt.hashing.SAMPLE", sample)
+        patch.setattr("geoopt.integers.hashing.SAMPLE", sample)
         found = positions_by_value(array)
     assert sorted(int(array[p[0]]) for p in found) == sorted(set(values))
     assert all(p.tolist() == np.flatnonzero(array == array[p[0]]).tolist() for p in found)

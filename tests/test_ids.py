@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from geoopt.ids import Ids
+from geoopt.integers.ids import Ids
 
 shapes = hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=5)
 

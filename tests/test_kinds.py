@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geoopt.gathers import FEW
-from geoopt.kinds import Kinds
+from geoopt.integers.gathers import FEW
+from geoopt.integers.kinds import Kinds
 
 
 def _agree(found: np.ndarray, parts: list[np.ndarray], is_commutative: bool) -> None:

@@ -10,8 +10,8 @@ from geoopt.evaluate import evaluate
 from geoopt.lift import lift
 from geoopt.meshes import bumpy, cloth, torus
 from geoopt.operators import cotan_laplacian, svd3
-from geoopt.repetition import MANY_NODES
 from geoopt.sparse import from_diagonal, from_triplets
+from geoopt.symbolic.repetition import MANY_NODES
 from geoopt.trace import trace
 
 from .conftest import with_unreferenced

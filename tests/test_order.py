@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from geoopt.ids import Ids
+from geoopt.integers.ids import Ids
+from geoopt.integers.segments import Segments
 from geoopt.kernel import Loop
 from geoopt.meshes import bumpy, cloth
 from geoopt.operators import arap_mesh, arap_rhs, cotan_laplacian
-from geoopt.order import Order
+from geoopt.place.order import Order
+from geoopt.place.strips import Strips
 from geoopt.plan import BEGIN, COLUMN, END, KERNEL, STRIP
-from geoopt.segments import Segments
-from geoopt.strips import Strips
 
 from .test_stages import records
 

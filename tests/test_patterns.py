@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from geoopt.patterns import Pattern, joint_places, product, union
-from geoopt.segments import STRIP
+from geoopt.integers.patterns import Pattern, joint_places, product, union
+from geoopt.integers.segments import STRIP
 
 
 def _pattern(M: sp.csr_array) -> Pattern:

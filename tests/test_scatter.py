@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import geoopt
+from geoopt.decompose.mirrors import align
 from geoopt.evaluate import evaluate
 from geoopt.meshes import bumpy
 from geoopt.meshes import cloth as cloth_mesh
-from geoopt.mirrors import align
 from geoopt.operators import (
     cloth,
     cloth_system,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geoopt.gathers import FEW
-from geoopt.segments import STRIP, Segments, first_of, ranges
+from geoopt.integers.gathers import FEW
+from geoopt.integers.segments import STRIP, Segments, first_of, ranges
 
 COUNTS = (0, 1, STRIP, STRIP + 1, 50, FEW, 3 * FEW)
 

@@ -7,12 +7,12 @@ import pytest
 import scipy.sparse as sp
 
 import geoopt
-from geoopt.coordinates import Pairs, from_coordinates, from_pairs
+from geoopt.derivatives.vertex_blocks import _by_corners, from_elements
+from geoopt.integers.coordinates import Pairs, from_coordinates, from_pairs
+from geoopt.integers.patterns import Pattern, mirrored, multiplications, product
 from geoopt.meshes import bumpy
 from geoopt.operators import cotan_laplacian
-from geoopt.patterns import Pattern, mirrored, multiplications, product
 from geoopt.sparse import block_array, from_diagonal, from_triplets, hstack, vstack
-from geoopt.vertex_blocks import _by_corners, from_elements
 
 from .test_stages import check_all_stages
 

@@ -144,7 +144,7 @@ def test_small_tasks_on_several_threads(monkeypatch):
     """Tasks of a few members and spans of a few entries: seams, wide kernels and recycled blocks on a small mesh."""
     monkeypatch.setattr("geoopt.place.TASK_MEMBERS", 8)
     monkeypatch.setattr("geoopt.compress.SPAN", 40)
-    monkeypatch.setattr("geoopt.order.FAR", 20)
+    monkeypatch.setattr("geoopt.place.order.FAR", 20)
     V, F = torus(900)
     check_all_stages(cotan_laplacian, V, F, threads=3)
     found = records(cotan_laplacian, V, F, threads=3)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geoopt.tables import Tables
+from geoopt.plan.tables import Tables
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=200), st.integers(0, 40), st.integers(0, 40))

@@ -13,7 +13,8 @@ import numpy as np
 
 from ..grid import BLOCK, Grid
 from ..ops import OPS
-from ..plan import STRIP, Access, Joint
+from ..plan import STRIP
+from ..plan.kernels import Access, Joint
 from ..template import Expression, bottom_up
 from .cuda_numbers import TYPES, literal
 from .cuda_projection import ROUTINES

@@ -7,7 +7,8 @@ buffers. The vector loop runs while whole vectors remain; a masked copy of its b
 from __future__ import annotations
 
 from ..ops import OPS
-from ..plan import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT, Plan, PlannedKernel
+from ..plan import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT, Plan
+from ..plan.kernels import PlannedKernel
 from ..template import Expression, bottom_up
 from .llvm_fission import AT_ONCE, Piece, pieces_of, rooms_of
 from .llvm_math import Functions

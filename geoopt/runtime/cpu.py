@@ -17,9 +17,9 @@ from numba.extending import intrinsic
 from ..codegen import TARGETS
 from ..codegen.llvm_math import vector_names
 from ..codegen.llvm_memory import Vectors
-from ..cores import started
+from ..integers.cores import started
 from ..options import Options
-from ..schedule import Schedule
+from ..plan import Schedule
 from . import cache
 from .host import HostMachine
 

@@ -15,8 +15,7 @@ from ..codegen import TARGETS
 from ..errors import ArgumentError, DeviceError
 from ..grid import BLOCK, Grid
 from ..options import Options
-from ..results import with_values
-from ..trace import Argument
+from ..signature import Argument, with_values
 from . import nvrtc
 from .host import values_in_pattern
 from .machine import Array

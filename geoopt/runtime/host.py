@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from ..codegen.llvm_prefetch import AHEAD, LINE
 from ..errors import ArgumentError
 from ..plan import Plan
-from ..results import with_values
-from ..trace import Argument
+from ..signature import Argument, with_values
 
 PADDING = 16 * AHEAD  # bytes after the columns, for kernels look ahead in them
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import scipy.sparse as sp
 
 from ..plan import Plan
-from ..trace import Argument
+from ..signature import Argument
 
 Array = Any  # NumPy's, or CuPy's, which is not there on every machine
 

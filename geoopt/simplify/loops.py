@@ -10,7 +10,7 @@ from dataclasses import replace
 import numba
 import numpy as np
 
-from ..ids import Ids
+from ..integers.ids import Ids
 from ..kernel import Kernel, Leaf, Loop
 from ..template import Expression, rewritten
 from .chains import Chains

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from ..hashing import number_residue, residue
+from ..integers.hashing import number_residue, residue
 from ..ops import OPS, PRIME
 from ..template import Expression
 

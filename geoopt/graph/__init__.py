@@ -1,0 +1,248 @@
+"""The expression graph: long nodes, each a run of scalars made by one operation.
+
+Besides the rows of `ops.OPS` and `block_ops.BLOCK_OPS` five operations exist only here: ``variable`` (an argument of
+the program), ``constant`` (numbers known while tracing), ``segment_sum`` (sums of consecutive
+operands), ``join`` (its operand, which comes from several nodes) and, until `lift` has run, ``scalars`` (a tape of
+numbers made one by one).
+"""
+
+from __future__ import annotations
+
+import bisect
+from array import array
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..block_ops import BLOCK_OPS
+from ..errors import InternalError
+from ..integers.gathers import replace_range
+from ..integers.hashing import content
+from ..integers.ids import Ids, id_dtype
+from ..integers.owners import owner_counts, owners
+from ..integers.segments import Segments
+from ..ops import OPS
+from .tape import Tape
+
+_NOTHING = np.zeros(0, np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A run of ``size`` scalars with the ids ``first, first + 1, ...``."""
+
+    index: int
+    op: str
+    operands: tuple[Ids, ...]
+    shape: tuple[int, ...]
+    first: int
+    values: np.ndarray = field(default_factory=lambda: _NOTHING)  # of a constant
+    segments: Segments = field(default_factory=lambda: Segments(_NOTHING, _NOTHING))  # of a segment sum's operand
+    name: str = ""  # of a variable
+    tape: Tape | None = None  # of scalars made one by one
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def end(self) -> int:
+        return self.first + self.size
+
+    @property
+    def lanes(self) -> int:
+        """Scalars per mesh element: the product of the trailing axes."""
+        return int(np.prod(self.shape[1:], dtype=np.int64))
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.op in ("variable", "constant")
+
+    @property
+    def gives_bool(self) -> bool:
+        return self.op in OPS and OPS[self.op].gives_bool
+
+    @property
+    def ids(self) -> Ids:
+        return Ids.contiguous(self.first, self.shape)
+
+    def places_in(self, ids: np.ndarray) -> np.ndarray:
+        """Where some ids (k,) are scalars of this node."""
+        return np.flatnonzero((ids >= self.first) & (ids < self.end))
+
+
+@dataclass(eq=False)
+class Graph:
+    """Nodes in the order of their creation, which is a topological order. Equal nodes are one."""
+
+    nodes: list[Node] = field(default_factory=list)
+    firsts: array = field(default_factory=lambda: array("q"))  # of each node
+    size: int = 0  # how many scalars the graph stands for
+    blocks: list[tuple[Ids, ...]] = field(default_factory=list)  # arrays that the author tagged as one block
+    is_loop: bool = False  # whether the code that makes it loops over elements, as `symbolic.repetition` found ...
+    next_look: int = 0  # ... and how many nodes there are when it looks again
+    has_matrices: bool = False  # whether one of SciPy's older matrices has come in, whose * is the matrix product
+    _known: dict[tuple, Node] = field(default_factory=dict)
+    _reads: WeakKeyDictionary[Ids, list] = field(default_factory=WeakKeyDictionary)
+    _numbers: dict[object, int] = field(default_factory=dict)
+    _tape: Tape = field(default_factory=Tape)  # of the scalars made since the last node
+
+    def _append(self, key: tuple | None, op: str, operands: tuple[Ids, ...], shape: tuple[int, ...], **payload) -> Node:
+        if key is not None and key in self._known:
+            return self._known[key]
+        self.finish()
+        node = Node(len(self.nodes), op, operands, tuple(shape), self.size, **payload)
+        self.nodes.append(node)
+        self.firsts.append(node.first)
+        self.size = node.end
+        if key is not None:
+            self._known[key] = node
+        return node
+
+    def finish(self) -> None:
+        """Make a node of the scalars on the tape."""
+        if not len(self._tape):
+            return
+        tape, self._tape = self._tape, Tape()
+        first = self.size - len(tape)
+        self.nodes.append(Node(len(self.nodes), "scalars", (), (len(tape),), first, tape=tape))
+        self.firsts.append(first)
+
+    def record(self, code: int, left: int, right: int = -1, third: int = -1) -> int:
+        """The id of one scalar made by an operation of `tape.CODES`. Unlike `apply`, this finds no equal ones."""
+        self._tape.append(code, left, right)
+        if third >= 0:
+            self._tape.append_third(third)
+        self.size += 1
+        return self.size - 1
+
+    def number(self, value: float) -> int:
+        """The id of a number."""
+        key = value if value else repr(value)  # 0.0 and -0.0 are equal, but not the same
+        if key not in self._numbers:
+            self._tape.append_number(value)
+            self._numbers[key] = self.size
+            self.size += 1
+        return self._numbers[key]
+
+    def variable(self, name: str, shape: tuple[int, ...]) -> Node:
+        return self._append(None, "variable", (), shape, name=name)
+
+    def constant(self, values: np.ndarray, given: bool = False) -> Node:
+        """given : nobody else writes to the values any more, so that they are not copied"""
+        values = np.asarray(values, np.float64) if given else np.array(values, np.float64)
+        values.flags.writeable = False
+        key = ("constant", values.shape, content(values))
+        return self._append(key, "constant", (), values.shape, values=values)
+
+    def apply(self, op: str, operands: tuple[Ids, ...]) -> Node:
+        """An elementwise node over operands of one shape."""
+        keys = [o.key for o in operands]
+        if OPS[op].is_commutative:
+            keys.sort(key=repr)
+        return self._append((op, *keys), op, operands, operands[0].shape)
+
+    def apply_block(self, op: str, lanes: tuple[Ids, ...]) -> Node:
+        """An operation of `BLOCK_OPS` on elements of which each lane is a column (m,): a node (m, lanes)."""
+        return self._append((op, *(o.key for o in lanes)), op, lanes, (*lanes[0].shape, len(lanes)))
+
+    def segment_sum(self, summands: Ids, segments: Segments) -> Node:
+        key = ("segment_sum", summands.key, segments.key)
+        return self._append(key, "segment_sum", (summands,), (len(segments),), segments=segments)
+
+    def join(self, view: Ids) -> Node:
+        return self._append(("join", view.key), "join", (view,), view.shape)
+
+    def node_of(self, scalar: int) -> Node:
+        """The node that an id belongs to (empty nodes own none); numbers on the tape become one when asked for."""
+        if scalar >= self.size - len(self._tape):
+            self.finish()
+        return self.nodes[bisect.bisect_right(self.firsts, scalar) - 1]
+
+    def owners(self, ids: np.ndarray) -> np.ndarray:
+        """The index of the node that each of some ids belongs to."""
+        return owners(self.firsts, ids)
+
+    def tagged(self) -> list[set[int]]:
+        """Per block that the author tagged, the indices of the nodes that its values belong to."""
+        return [{n.index for view in block for n in self.nodes_of(view)} for block in self.blocks]
+
+    def nodes_of(self, view: Ids) -> list[Node]:
+        """The nodes that a view reads, in order."""
+        return [node for node, _ in self.reads_of(view)]
+
+    def reads_of(self, view: Ids) -> list[tuple[Node, int]]:
+        """The nodes that a view reads, in order, and how many entries of the view belong to each."""
+        if not view.size:
+            return []
+        low, high = self.node_of(view.lowest), self.node_of(view.highest)
+        if low is high:
+            return [(low, view.size)]
+        if view not in self._reads:
+            self._reads[view] = self._counted(view, self.nodes[low.index : high.index + 1])
+        return self._reads[view]
+
+    def _counted(self, view: Ids, nodes: list[Node]) -> list[tuple[Node, int]]:
+        found = owner_counts([n.first for n in nodes], view.to_array().ravel())
+        return [(n, int(count)) for n, count in zip(nodes, found, strict=True) if count]
+
+    def local(self, node: Node, view: Ids) -> Ids:
+        """A view's positions inside a node."""
+        return view.shifted(-node.first)
+
+    def through(self, view: Ids, joins: set[int]) -> Ids:
+        """A view past some joins: the ids of what they join."""
+        while True:
+            nodes = self.nodes_of(view)
+            found = [n for n in nodes if n.index in joins]
+            if not found:
+                return view
+            flat = view.reshape((view.size,))
+            if len(nodes) == 1:
+                view = nodes[0].operands[0].compose(self.local(nodes[0], flat)).reshape(view.shape)
+                continue
+            ids = flat.to_array(id_dtype(self.size)).copy()
+            for node in found:
+                replace_range(ids, node.first, node.operands[0].to_array(ids.dtype.type).ravel())
+            view = Ids.spaced(ids.reshape(view.shape))
+
+    def check(self) -> None:
+        """Operands come before their node and have its shape."""
+        for node in self.nodes:
+            for operand in node.operands:
+                if operand.size and operand.highest >= node.first:
+                    raise InternalError("trace", f"node {node.index} ({node.op}) reads a later scalar")
+                wanted = node.shape[:1] if node.op in BLOCK_OPS else node.shape
+                if node.op != "segment_sum" and operand.shape != wanted:
+                    raise InternalError("trace", f"node {node.index} ({node.op}) has an operand of another shape")
+
+    def __str__(self) -> str:
+        return "\n".join(self._line(n) for n in self.nodes)
+
+    def _line(self, node: Node) -> str:
+        reads = [" ".join(f"n{n.index}" for n in self.nodes_of(o)) for o in node.operands]
+        what = node.name if node.op == "variable" else f"({', '.join(reads)})" if reads else ""
+        return f"n{node.index}{list(node.shape)} = {node.op} {what}".rstrip()
+
+
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """What `trace` gives of a program: the graph, and the outputs as views over its ids.
+
+    outputs : one view per array of the result, in the order of `trace.results`
+    variables : the nodes of the program's arguments, in call order
+    """
+
+    graph: Graph
+    variables: tuple[Node, ...]
+    outputs: tuple[Ids, ...]
+
+    def check(self) -> None:
+        self.graph.check()
+
+    def __str__(self) -> str:
+        graph = self.graph
+        outputs = [f"out{i}{list(v.shape)} <- {', '.join(f'n{n.index}' for n in graph.nodes_of(v))}"
+                   for i, v in enumerate(self.outputs)]  # fmt: skip
+        return "\n".join([str(graph), *outputs])

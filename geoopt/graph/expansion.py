@@ -1,0 +1,232 @@
+"""Runs: terms of neighbouring members that read one value together and other values side by side.
+
+In a product of sparse matrices, the entries of a row that need row k of the right matrix all read the same entry of
+the left one, and neighbours in that row. One load that a mask expands over a vector of members serves them all.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numba.cpython.unsafe.numbers import trailing_zeros
+from numba.extending import register_jitable
+
+from ..integers.cores import in_parts
+from ..integers.ids import Ids
+from ..integers.segments import STRIP, Segments, first_of
+from ..ops import OPS
+from . import Graph, Node
+
+GROUPS = 64  # how many vectors of members a sum is judged by
+WORTH = 1.5  # terms per run from which on runs beat a load for each term
+MADE_UP = 1.2  # times as many runs: from then on fewer are read at once
+MOST_COLUMNS, DEEP = 4, 16  # leaves of a term, and operations between them and the sum: more are not looked at
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """starts : (groups + 1,) the first run of each group of members, which have multiples of ``at_once`` runs
+    masks : per run, a bit for each member of the group that has a term in it
+    firsts : per column, the entry of each run's first term;  steps : likewise, by how much the next term's is higher
+    """
+
+    starts: np.ndarray
+    masks: np.ndarray
+    firsts: list[np.ndarray]
+    steps: tuple[int, ...]
+    at_once: int
+
+
+def runs_of(columns: list[np.ndarray], counts: np.ndarray, width: int, at_once: tuple[int, ...] = (1,)) -> Runs:
+    """The runs of groups of ``width`` members. columns : of all terms, member by member
+
+    counts : (members,) of their terms
+    at_once : of how many runs each group may have multiples; runs that fill up have no terms, and the entries of the
+        run before
+
+    In each column, entries of one run are equal or consecutive: what gives the fewest runs.
+    """
+    lists = Lists.of(columns, counts, width)
+    return lists.all_runs(lists.some_runs(), at_once)
+
+
+def _multiple(counts: np.ndarray, choices: tuple[int, ...]) -> int:
+    """How many runs are best read at once, where groups have so many: the more the better, if they need not be made
+    up. choices : from many to few"""
+    full = [int((-(-counts // n) * n).sum()) for n in choices]
+    return next(n for n, runs in zip(choices, full, strict=True) if runs <= MADE_UP * full[-1])
+
+
+def _sample(groups: int) -> np.ndarray:
+    return np.unique(np.linspace(0, max(groups - 1, 0), min(groups, GROUPS)).astype(np.int64))
+
+
+def _choices(columns: int) -> list[tuple[int, ...]]:
+    """Which columns are equal in a run (0), and which are consecutive (1): some of either kind, where there are two."""
+    return [c for c in itertools.product((0, 1), repeat=columns) if 0 in c and 1 in c] or [(1,)]
+
+
+class Lists(NamedTuple):
+    """The terms of all members, of which ``width`` are a group. counts : of members
+    starts : the first term of every `STRIP` members, and where the last end"""
+
+    columns: tuple[np.ndarray, ...]
+    counts: np.ndarray
+    starts: np.ndarray
+    width: int
+
+    @classmethod
+    def of(cls, columns: list[np.ndarray], counts: np.ndarray, width: int, starts: np.ndarray | None = None) -> Lists:
+        dtype, starts = np.result_type(*columns), Segments.of_lengths(counts).starts if starts is None else starts
+        return cls(tuple(c.astype(dtype, copy=False) for c in columns), counts, starts, width)
+
+    def some_runs(self) -> Runs:
+        """Those of a sample of groups, with steps that give the fewest runs."""
+        found = (self.runs(steps, _sample(self.groups), 1) for steps in _choices(len(self.columns)))
+        return min(found, key=lambda runs: len(runs.masks))
+
+    def all_runs(self, some: Runs, at_once: tuple[int, ...] = (1,)) -> Runs:
+        """Those of all groups. some : of a sample"""
+        return self.runs(some.steps, np.arange(self.groups), _multiple(np.diff(some.starts), at_once))
+
+    @property
+    def groups(self) -> int:
+        return -(-len(self.counts) // STRIP) * (STRIP // self.width)  # as if the last strip was full
+
+    def runs(self, steps: tuple[int, ...], groups: np.ndarray, multiple: int) -> Runs:
+        """Those of some groups."""
+        count, ends, (masks, firsts) = 0, [np.zeros(1, np.int64)], self._room(groups, multiple)
+        parts = in_parts(len(groups), lambda i, j: self._part(steps, groups[i:j], multiple), len(masks))
+        for some, of_masks, of_columns in parts:  # copied, and given back, while others are looked for
+            ends.append(some + count)
+            there = slice(count, count + len(of_masks))
+            masks[there], firsts[:, there] = of_masks, of_columns
+            count = there.stop
+        return Runs(np.concatenate(ends), masks[:count], list(firsts[:, :count]), steps, multiple)
+
+    def _room(self, groups: np.ndarray, multiple: int) -> tuple[np.ndarray, np.ndarray]:
+        """For as many masks and firsts as some groups may have: memory that is not used is not there."""
+        at = groups * self.width // STRIP
+        most = int((self.starts[at + 1] - self.starts[at]).sum()) + (multiple - 1) * len(groups)
+        mask = np.uint8 if self.width <= 8 else np.uint16
+        return np.empty(most, mask), np.empty((len(self.columns), most), self.columns[0].dtype)
+
+    def _part(self, steps: tuple[int, ...], groups: np.ndarray, multiple: int) -> tuple[np.ndarray, ...]:
+        """Where the runs of each group end, their masks, and per column what they read first."""
+        ends, (masks, firsts) = np.empty(len(groups), np.int64), self._room(groups, multiple)
+        key = steps.index(0) if 0 in steps else 0
+        count = _find(*self, np.array(steps), key, groups, multiple, ends, masks, firsts)
+        return ends, masks[:count], firsts[:, :count]
+
+
+@register_jitable
+def _least(heads, none):
+    """A bit for each member that has the least number; no bits where that is ``none``."""
+    least, bits = none, 0
+    for lane in range(STRIP):
+        least = min(least, heads[lane])
+    for lane in range(STRIP):
+        bits |= np.int32(heads[lane] == least) << lane
+    return bits if least < none else 0
+
+
+@numba.njit(cache=True, nogil=True)
+def _begin(counts, starts, first, width, at, end):
+    """Where the terms of some members begin and end."""
+    term = first_of(counts, starts, first)
+    for lane in range(width):
+        at[lane] = term
+        if first + lane < len(counts):
+            term += counts[first + lane]
+        end[lane] = term
+
+
+@numba.njit(cache=True, nogil=True)
+def _find(columns, counts, starts, width, steps, key, groups, multiple, ends, masks, firsts):
+    """Merge the lists of terms of the members of each group, in the order of the column ``key``; gives how many runs
+    there are."""
+    of_key = columns[key]
+    at, end = np.empty(STRIP, np.int64), np.empty(STRIP, np.int64)  # each member's next term, and behind its last
+    heads = np.full(STRIP, np.iinfo(of_key.dtype).max, of_key.dtype)  # what it has there
+    none, run = heads[0], 0
+    for number, group in enumerate(groups):
+        _begin(counts, starts, group * width, width, at, end)
+        for lane in range(width):
+            heads[lane] = of_key[at[lane]] if at[lane] < end[lane] else none
+        while True:
+            bits, mask, rank = _least(heads, none), 0, 0
+            if not bits:
+                break
+            while bits:
+                lane = trailing_zeros(bits)  # pyright: ignore[reportCallIssue]
+                bits &= bits - 1
+                term, fits = at[lane], True
+                for c in range(len(columns)):
+                    if rank == 0:
+                        firsts[c, run] = columns[c][term]
+                    else:
+                        fits = fits and columns[c][term] == firsts[c, run] + steps[c] * rank
+                if fits:
+                    mask |= 1 << lane
+                    rank += 1
+                    at[lane] = term + 1
+                    heads[lane] = of_key[term + 1] if term + 1 < end[lane] else none
+            masks[run] = mask
+            run += 1
+        while run % multiple:
+            for c in range(len(columns)):
+                firsts[c, run] = firsts[c, run - 1]
+            masks[run] = 0
+            run += 1
+        ends[number] = run
+    return run
+
+
+# -- which sums ---------------------------------------------------------------------------------------
+
+
+def has_runs(graph: Graph, node: Node, stored: Collection[int], width: int) -> bool:
+    """Whether a sum is worth reading by runs, as a sample of its members tells.
+
+    stored : nodes that are read from memory;  width : the members of a vector
+    """
+    if node.lanes > 1 or node.size < width:
+        return False
+    members = (_sample(node.size // width)[:, None] * width + np.arange(width)).ravel()
+    lists = lists_of(graph, node, stored, members, width)
+    return lists is not None and len(lists.columns[0]) >= WORTH * len(lists.all_runs(lists.some_runs()).masks)
+
+
+def lists_of(graph: Graph, node: Node, stored: Collection[int], members: np.ndarray, width: int) -> Lists | None:
+    """The terms of some members of a sum; None where they read too little or too much, or are not alike."""
+    lengths, terms = node.segments.lengths[members], node.segments.entries(members)
+    columns = _leaves(graph, node.operands[0].compose(Ids.explicit(terms)).to_array(), stored)
+    return None if columns is None or len(columns) < 2 else Lists.of(columns, lengths, width)
+
+
+def _leaves(graph: Graph, ids: np.ndarray, stored: Collection[int], depth: int = 0) -> list[np.ndarray] | None:
+    """The columns that some terms read, without those of one value; None where terms are not all alike, read constants
+    that vary, or are long."""
+    nodes = graph.nodes_of(Ids.explicit(ids)) if len(ids) else []
+    if len(nodes) != 1 or depth > DEEP:
+        return None
+    [node] = nodes
+    if (ids == ids[0]).all():
+        return []
+    if node.op == "variable" or (node.index in stored and node.lanes == 1):
+        return [ids]
+    if node.op not in OPS or node.index in stored:
+        return None
+    found: list[np.ndarray] = []
+    for operand in node.operands:
+        column = operand.compose(Ids.explicit(ids - ids.dtype.type(node.first))).to_array()
+        below = _leaves(graph, column, stored, depth + 1)
+        if below is None or len(found) + len(below) > MOST_COLUMNS:
+            return None
+        found += below
+    return found

@@ -1,0 +1,83 @@
+"""Copying a graph node by node into another, for passes that replace some of its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ..block_ops import BLOCK_OPS
+from ..integers.ids import Ids, id_dtype
+from ..integers.owners import shifted
+from . import Graph, Node, Traced
+
+
+class Rebuild:
+    """The new graph and where each scalar of the old one went."""
+
+    def __init__(self, traced: Traced):
+        self.before, self.old = traced, traced.graph
+        self.graph = Graph()
+        self.shift = np.zeros(len(self.old.nodes), np.int64)  # new minus old ids
+        self.nodes: dict[int, Node] = {}  # by the old node's index
+
+    def keep(self, old: Node, new: Node) -> None:
+        """The scalars of one node are those of another, of the same shape."""
+        self.nodes[old.index] = new
+        self.shift[old.index] = new.first - old.first
+
+    def copy(self, node: Node) -> None:
+        """The node as it is."""
+        if node.op == "variable":
+            self.keep(node, self.graph.variable(node.name, node.shape))
+            return
+        if node.op == "constant":
+            self.keep(node, self.graph.constant(node.values, given=True))
+            return
+        operands = tuple(self.moved(o) for o in node.operands)
+        if node.op == "segment_sum":
+            self.keep(node, self.graph.segment_sum(operands[0], node.segments))
+        elif node.op == "join":
+            self.keep(node, self.graph.join(operands[0]))
+        elif node.op in BLOCK_OPS:
+            self.keep(node, self.graph.apply_block(node.op, operands))
+        else:
+            self.keep(node, self.graph.apply(node.op, operands))
+
+    def replaced(self, live: set[int], replacement: Callable[[Node], Node | None]) -> Traced:
+        """The program with some nodes replaced; None leaves one as it is. live : the nodes that it needs"""
+        for node in self.old.nodes:
+            if node.index in live or node.op == "variable":
+                new = replacement(node)
+                if new is None:
+                    self.copy(node)
+                else:
+                    self.keep(node, new)
+        return self.result()
+
+    def moved_ids(self, ids: np.ndarray) -> np.ndarray:
+        """New ids of old ones."""
+        return shifted(self.old.firsts, self.shift, ids, id_dtype(self.graph.size))
+
+    def moved(self, view: Ids) -> Ids:
+        """The same view over the new ids; affine where it reads one node."""
+        if not view.size:
+            return view
+        low, high = self.old.node_of(view.lowest), self.old.node_of(view.highest)
+        if low is high and low.index in self.nodes:
+            return replace(view, offset=view.offset + int(self.shift[low.index]))
+        if view.base is None and not any(view.strides):
+            return replace(view, offset=int(self.moved_ids(np.array([view.offset]))[0]))
+        return Ids.spaced(self.moved_ids(view.to_array()))
+
+    def result(self) -> Traced:
+        """The program on the new graph."""
+        outputs = tuple(self.moved(view) for view in self.before.outputs)
+        self.graph.blocks += [tuple(self.moved(view) for view in b) for b in self.old.blocks if self._has(b)]
+        self.graph.finish()
+        return Traced(self.graph, tuple(self.nodes[n.index] for n in self.before.variables), outputs)
+
+    def _has(self, views: tuple[Ids, ...]) -> bool:
+        """Whether all that some views read is in the new graph."""
+        return all(n.index in self.nodes or n.op == "scalars" for view in views for n in self.old.nodes_of(view))

@@ -1,0 +1,68 @@
+"""Who reads what: references between the nodes of a graph, lane by lane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..integers.ids import Ids
+from . import Graph, Node, Traced
+
+MANY_LANES = 256
+
+
+@dataclass(frozen=True)
+class Reference:
+    """``reader`` reads ``count`` scalars of ``target``."""
+
+    reader: Node
+    target: Node
+    is_regular: bool
+    count: int
+
+
+def lanes(view: Ids) -> list[Ids]:
+    """A view as columns over its leading axis (one flat column where the trailing axes are long)."""
+    if view.ndim == 1:
+        return [view.canonical()]
+    if view.ndim == 0 or view.size // max(view.shape[0], 1) > MANY_LANES:
+        return [view.reshape((view.size,))]
+    return [view.lane(number).canonical() for number in np.ndindex(*view.shape[1:])]
+
+
+def is_regular(column: Ids, target: Node) -> bool:
+    """Whether entry i of the column is a scalar of element i of the target."""
+    if column.base is not None or not target.shape or column.shape[0] != target.shape[0]:
+        return False
+    position = column.offset - target.first
+    is_in_step = column.strides[0] == target.lanes or column.shape[0] == 1
+    return is_in_step and 0 <= position < target.lanes
+
+
+def references(graph: Graph, node: Node) -> Iterator[Reference]:
+    """All references of one node, lane by lane."""
+    for operand in node.operands:
+        for column in lanes(operand):
+            for target, count in graph.reads_of(column):
+                yield Reference(node, target, node.op != "segment_sum" and is_regular(column, target), count)
+
+
+def reachable(traced: Traced, also: Iterable[int] = ()) -> list[Node]:
+    """The nodes that the outputs need, or some other nodes."""
+    graph = traced.graph
+    used = {n.index for view in traced.outputs for n in graph.nodes_of(view)}.union(also)
+    for node in reversed(graph.nodes):
+        if node.index in used:
+            used.update(t.index for operand in node.operands for t in graph.nodes_of(operand))
+    return [n for n in graph.nodes if n.index in used]
+
+
+def jump_counts(live: list[Node], refs: dict[int, list[Reference]]) -> dict[int, float]:
+    """How often each node's scalars are read by other elements, on average."""
+    jumps = dict.fromkeys((n.index for n in live), 0.0)
+    for ref in (r for rs in refs.values() for r in rs):
+        if not ref.is_regular:
+            jumps[ref.target.index] += ref.count / max(ref.target.size, 1)
+    return jumps

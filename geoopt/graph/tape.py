@@ -1,0 +1,55 @@
+"""Scalars made one by one, as scalar-style code makes them: a tape of operations in columns.
+
+A million nodes of one scalar each would take hundreds of megabytes and a microsecond more per operation; a tape
+takes 17 bytes. `lift` turns what is on it into long nodes.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..ops import OPS
+
+NAMES = (*OPS, "constant")
+CODES = {name: code for code, name in enumerate(NAMES)}
+NONE = -1  # no such operand
+
+
+@dataclass(eq=False)
+class Tape:
+    """Entry i makes the scalar ``first + i`` by operation ``codes[i]`` from the scalars ``left[i]``, ``right[i]``
+    and, listed apart because few have one, a third. A constant's ``left`` is its place in ``values``."""
+
+    codes: array = field(default_factory=lambda: array("B"))
+    left: array = field(default_factory=lambda: array("q"))
+    right: array = field(default_factory=lambda: array("q"))
+    with_third: array = field(default_factory=lambda: array("q"))
+    third: array = field(default_factory=lambda: array("q"))
+    values: array = field(default_factory=lambda: array("d"))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def append(self, code: int, left: int, right: int = NONE) -> None:
+        self.codes.append(code)
+        self.left.append(left)
+        self.right.append(right)
+
+    def append_third(self, operand: int) -> None:
+        """Give the last entry a third operand."""
+        self.with_third.append(len(self.codes) - 1)
+        self.third.append(operand)
+
+    def append_number(self, value: float) -> None:
+        self.append(CODES["constant"], len(self.values))
+        self.values.append(value)
+
+    def columns(self) -> tuple[np.ndarray, np.ndarray]:
+        """codes (n,) and operands (n, 3); missing operands are `NONE`."""
+        operands = np.full((len(self), 3), NONE, np.int64)
+        operands[:, 0], operands[:, 1] = self.left, self.right
+        operands[np.array(self.with_third, np.int64), 2] = self.third
+        return np.array(self.codes, np.uint8), operands

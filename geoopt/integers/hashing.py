@@ -1,0 +1,124 @@
+"""Hashes: of values (integers modulo a prime), of bytes, of ids, and equal keys of arrays.
+
+Paper: algebraic hashing (appendix).
+Deviation: values are hashed modulo a prime, where division is exact, not modulo 2^64, where products of many
+even factors vanish and quotients are opaque.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numba
+import numpy as np
+import xxhash
+from numba.extending import register_jitable
+
+from ..ops import PRIME
+
+SAMPLE = 4096  # values that are looked at to find the frequent ones
+FREQUENT = 32  # ... which are so few that looking for each is faster than sorting
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+def digest(*parts: object) -> np.uint64:
+    """A 64-bit hash of a tuple of printable things."""
+    text = repr(parts).encode()
+    return np.uint64(int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little"))
+
+
+def residue(*parts: object) -> int:
+    """A pseudo-random residue modulo the prime: the value hash of a leaf or of an opaque operation."""
+    text = repr(parts).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "little") % PRIME
+
+
+def number_residue(value: float) -> int:
+    """A float is a fraction of integers, so it has an exact residue; NaN and infinity are opaque."""
+    if not np.isfinite(value):
+        return residue("number", repr(value))
+    numerator, denominator = float(value).as_integer_ratio()
+    return numerator * pow(denominator, PRIME - 2, PRIME) % PRIME
+
+
+def mixed(x: np.ndarray) -> np.ndarray:
+    """A bijective scrambling of 64-bit hashes (so that sums of hashes identify multisets)."""
+    return scrambled(np.asarray(x, np.uint64))
+
+
+def positions_by_value(values: np.ndarray) -> list[np.ndarray]:
+    """Where each distinct value is. Fast where few are frequent: only the others are sorted."""
+    frequent = np.unique(values[:: max(len(values) // SAMPLE, 1)])
+    if len(frequent) > FREQUENT:
+        return _sorted_by_value(values, np.argsort(values, kind="stable"))
+    found = [np.flatnonzero(values == v) for v in frequent]
+    if sum(map(len, found)) == len(values):
+        return found
+    is_rare = np.ones(len(values), bool)
+    for positions in found:
+        is_rare[positions] = False
+    rare = np.flatnonzero(is_rare)
+    return found + _sorted_by_value(values, rare[np.argsort(values[rare], kind="stable")])
+
+
+def _sorted_by_value(values: np.ndarray, order: np.ndarray) -> list[np.ndarray]:
+    """Positions, in the order of their values, split where those change."""
+    ordered = values[order]
+    return np.split(order, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)
+
+
+def content(array: np.ndarray) -> int:
+    """A 128-bit hash of an array's bytes."""
+    return xxhash.xxh3_128_intdigest(np.ascontiguousarray(array).data)
+
+
+@register_jitable
+def scrambled(x):
+    """`mixed` for one number, in compiled loops and in others."""
+    x = (x ^ (x >> np.uint64(32))) * _MULTIPLIER
+    x = (x ^ (x >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return x ^ (x >> np.uint64(32))
+
+
+@numba.njit(cache=True, nogil=True)
+def add_hashes(keys, ids, salt):
+    """keys[i] += hash(ids[i]); sums of such hashes identify multisets, or tuples where the salts differ."""
+    start = np.uint64(salt) << np.uint64(40)
+    for i in range(len(ids)):
+        keys[i] += scrambled(np.uint64(ids[i]) + np.uint64(1) + start)
+
+
+@numba.njit(cache=True, nogil=True)
+def add_segment_hashes(keys, ids, lengths):
+    """keys[s] += the sum of hash(ids[j]) over segment s; one follows another."""
+    j = 0
+    for s in range(len(lengths)):
+        for _ in range(lengths[s]):
+            keys[s] += scrambled(np.uint64(ids[j]) + np.uint64(1))
+            j += 1
+
+
+@numba.njit(cache=True, nogil=True)
+def first_equal(keys):
+    """For each key the position of the first equal one. keys : (n,) uint64, n < 2**31 -> (n,) int32"""
+    n = len(keys)
+    bits = 4
+    while (1 << bits) < 2 * n:
+        bits += 1
+    mask = np.uint64((1 << bits) - 1)
+    table = np.full(1 << bits, -1, np.int32)
+    first = np.empty(n, np.int32)
+    for i in range(n):
+        slot = ((keys[i] * _MULTIPLIER) >> np.uint64(64 - bits)) & mask
+        while True:
+            j = table[slot]
+            if j < 0:
+                table[slot] = i
+                first[i] = i
+                break
+            if keys[j] == keys[i]:
+                first[i] = j
+                break
+            slot = (slot + np.uint64(1)) & mask
+    return first

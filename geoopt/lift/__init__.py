@@ -1,0 +1,129 @@
+"""Stage `lift`: scalar-style code becomes the long nodes that array-style code makes.
+
+Takes: `Traced`, whose graph may hold tapes of scalars made one by one.
+Gives: `Traced` without tapes, but for those that nothing needs.
+Ensures: the same values; scalars of equal structure are one node, whose leading axis is the mesh element wherever
+the code's loops show what that is.
+Paper: expression grouping, moved to the front: there every scalar stays a tree node of its own.
+
+Scalars with equal structure hashes form a *run*. Sums that collect from many elements, one term here and one there
+(``L[i, j] += w``), become segment sums. When element e of one run reads element e of another, both get
+the shape (elements, scalars of each), so that later stages see which references stay in one element.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..graph import Node, Traced
+from ..graph.rebuild import Rebuild
+from ..graph.references import reachable
+from ..integers.ids import Ids
+from ..integers.segments import Segments
+from ..ops import OPS
+from .runs import Run, elements_of, runs
+from .tape import Joined
+
+
+def lift(traced: Traced) -> Traced:
+    if not any(node.op == "scalars" for node in reachable(traced)):
+        return traced
+    return _Lifted(Joined(traced)).traced()
+
+
+class _Lifted(Rebuild):
+    """The new graph; scalars of tapes become entries of runs."""
+
+    def __init__(self, joined: Joined):
+        super().__init__(joined.traced)
+        self.joined = joined
+        self.of_tape = np.full(joined.size, -1, np.int64)  # new ids of the scalars on the tape
+
+    def traced(self) -> Traced:
+        joined = self.joined
+        for node in self.old.nodes:
+            if node.op == "variable":  # also of functions that were differentiated, which nothing needs any more
+                self.copy(node)
+        found = runs(joined)
+        shapes = elements_of(joined, found)
+        steps: list[tuple[int, int, Run | Node]] = [(run.depth, 0, run) for run in found]
+        steps += [(joined.depths[n.index], 1, n) for n in joined.kept]
+        for _, _, item in sorted(steps, key=lambda s: s[:2]):
+            if isinstance(item, Run):
+                self._emit(item, shapes[item.number])
+            else:
+                self.copy(item)
+        return self.result()
+
+    def _emit(self, run: Run, shape: tuple[int, int]) -> None:
+        if run.op == "constant":
+            first = self.graph.constant(run.values).first
+            self.of_tape[run.members] = first + np.arange(len(run.members))
+        elif run.op == "collect":
+            self._emit_collecting(run, shape)
+        else:
+            operands = [self._new_ids(o).reshape(shape) for o in run.operands]
+            kept, lane_of = _distinct_lanes(run, operands)
+            views = [Ids.spaced(o[:, kept[0]] if len(kept) == 1 else o[:, kept]) for o in operands]
+            new = self._sum(views, run.signs) if run.op == "sum" else self.graph.apply(run.op, tuple(views))
+            at = np.arange(shape[0])[:, None] * len(kept) + lane_of
+            self.of_tape[run.members] = new.first + at.ravel()
+
+    def _sum(self, terms: list[Ids], signs: np.ndarray) -> Node:
+        """A sum inside an element, whose added terms come first."""
+        total, negate = terms[0], bool(signs[0] < 0)
+        for term, sign in zip(terms[1:], signs[1:], strict=True):
+            total = self.graph.apply("add" if sign > 0 or negate else "subtract", (total, term)).ids
+        return self.graph.apply("negative", (total,)) if negate else self.graph.node_of(total.offset)
+
+    def _emit_collecting(self, run: Run, shape: tuple[int, int]) -> None:
+        """One segment sum per scalar of an element."""
+        terms, subtracted = self._new_ids(run.terms), run.signs < 0
+        is_negative = bool(subtracted.all())
+        if subtracted.any() and not is_negative:
+            negated = self.graph.apply("negative", (Ids.spaced(terms[subtracted]),))
+            terms[subtracted] = negated.first + np.arange(negated.size)
+        lengths = np.diff(run.starts)
+        for lane in range(shape[1]):
+            members = np.arange(lane, len(run.members), shape[1])
+            offsets = np.append(0, np.cumsum(lengths[members]))
+            picked = np.repeat(run.starts[members] - offsets[:-1], lengths[members]) + np.arange(offsets[-1])
+            node = self.graph.segment_sum(Ids.spaced(terms[picked]), Segments.of_lengths(lengths[members]))
+            if is_negative:
+                node = self.graph.apply("negative", (node.ids,))
+            self.of_tape[run.members[members]] = node.first + np.arange(len(members))
+
+    # -- ids ------------------------------------------------------------------------------------------
+
+    def _new_ids(self, references: np.ndarray) -> np.ndarray:
+        """New ids of what the tape reads: other entries, or scalars outside."""
+        inside = references >= 0
+        out = np.empty(len(references), np.int64)
+        out[inside] = self.of_tape[references[inside]]
+        out[~inside] = self.moved_ids(self.joined.outside[-1 - references[~inside]])
+        return out
+
+    def moved_ids(self, ids: np.ndarray) -> np.ndarray:
+        owner = self.old.owners(ids)
+        out = ids + self.shift[owner]
+        on_tape = self.joined.starts[owner] >= 0
+        at = self.joined.starts[owner[on_tape]] + ids[on_tape] - np.asarray(self.old.firsts)[owner[on_tape]]
+        out[on_tape] = self.of_tape[at]
+        return out
+
+
+def _distinct_lanes(run: Run, operands: list[np.ndarray]) -> tuple[list[int], np.ndarray]:
+    """The lanes of a run that compute different things, and for each lane its place among them.
+
+    operands : (elements, lanes) each. The same expression written twice for an element is one lane.
+    """
+    is_ordered = run.op not in OPS or not OPS[run.op].is_commutative
+    known: dict[tuple, int] = {}
+    kept, lane_of = [], []
+    for lane in range(operands[0].shape[1]):
+        key = [o[:, lane].tobytes() for o in operands]
+        place = known.setdefault(tuple(key if is_ordered else sorted(key)), len(known))
+        if place == len(kept):
+            kept.append(lane)
+        lane_of.append(place)
+    return kept, np.array(lane_of)

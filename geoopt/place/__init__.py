@@ -1,0 +1,159 @@
+"""Stage `place`: addresses for every leaf and value, columns in as few tables as possible, tasks.
+
+Takes: `Kernels`.
+Gives: `Plan`.
+Ensures: a column that is another plus a constant shares its table; arithmetic columns have none.
+Paper: address coherence, coalesced memory access.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+import numpy as np
+
+from ..integers.gathers import taken
+from ..integers.hashing import content
+from ..integers.ids import Ids
+from ..kernel import Kernel, Kernels, Leaf
+from ..layout import Address, Place
+from ..plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, Plan, whole_strips
+from ..plan.kernels import Access, PlannedKernel, PlannedLoop
+from ..plan.tables import Tables
+from .order import AddressOf, Order, Times, member_order
+from .strips import Strips
+
+TASK_MEMBERS = 1024  # the most members of one task: what they read and write fits the cache
+
+
+def place(kernels: Kernels) -> Plan:
+    layout, tables = kernels.layout, Tables(kernels.layout.workspace + 1)
+    ordered = _ordered(kernels)
+    planned, tasks = [], []
+    for number, kernel in enumerate(kernels.kernels):
+        placed = _PlacedKernel(kernel, tables, *ordered.pop(0))
+        planned.append(placed.planned())
+        tasks.append(placed.tasks(number))
+        del placed  # what is listed for one kernel is given back before the next one's
+    all_tasks = np.concatenate([np.zeros((0, FIELDS), np.int64), *tasks])
+    level_of = np.array([planned[k].level for k in all_tasks[:, 0]], np.int64)
+    depth = max((p.level for p in planned), default=0)
+    levels = np.searchsorted(level_of, np.arange(1, depth + 2))
+    return Plan(
+        layout.variable_sizes,
+        layout.outputs,
+        layout.workspace_size,
+        tuple(tables.arrays),
+        tuple(planned),
+        np.ascontiguousarray(all_tasks),
+        levels,
+    )
+
+
+def _ordered(kernels: Kernels) -> list[tuple[AddressOf, Order]]:
+    """Per kernel the order of its members, and where its columns are as far as that was looked for."""
+    times, by_time = Times(kernels.layout), kernels.options.has("memory")
+    known: dict[tuple[int, int], Order] = {}  # by the constants that sums read
+    found = []
+    for kernel in kernels.kernels:
+        address = functools.cache(kernels.layout.address)
+        order = member_order(kernel, times, address, TASK_MEMBERS, by_time)
+        constants = _constants_of_sums(kernel)
+        # two sums that read the same constants read one table where their members have one order
+        order = next((known[c] for c in constants if c in known), order)
+        known.update(dict.fromkeys(constants, order))
+        found.append((address, order))
+    return found
+
+
+class _PlacedKernel:
+    """One kernel's addresses and tasks."""
+
+    def __init__(self, kernel: Kernel, tables: Tables, address: AddressOf, order: Order):
+        self.kernel, self.tables, self.address, self.order = kernel, tables, address, order
+        self._strips: dict[int, Strips] = {}  # by loop, but for those whose terms stay as they come
+        self._placed: dict[tuple, tuple[Ids, Access]] = {}  # by what varies of a column
+
+    def planned(self) -> PlannedKernel:
+        k = self.kernel
+        loops = tuple(self._loop(i) for i in range(len(k.loops)))
+        reads = tuple(self._read(leaf) for leaf in k.leaves)
+        if all(w.loop is None for places in k.writes for w in places):
+            self._strips.clear()  # nothing is read or written by term any more, and they are long
+        writes = tuple(tuple(self._written(w) for w in places) for places in k.writes)
+        return PlannedKernel(k.roots, reads, writes, loops, k.level, k.size)
+
+    def tasks(self, number: int) -> np.ndarray:
+        """One row per run of members."""
+        begin, end = self.order.begin, self.order.end
+        strips = whole_strips(end - begin)
+        tasks = np.zeros((len(begin), FIELDS), np.int64)
+        tasks[:, KERNEL], tasks[:, BEGIN], tasks[:, END] = number, begin, end
+        tasks[:, FIRST_STRIP] = np.cumsum(strips) - strips
+        return tasks
+
+    def _loop(self, number: int) -> PlannedLoop:
+        """Lays out the terms of a sum."""
+        loop = self.kernel.loops[number]
+        if loop.has_runs:
+            tables = self.tables.number(loop.segments.starts), self.tables.number(loop.segments.counts)
+            return PlannedLoop(*tables, loop.segments.total, is_by_member=True)
+        strips = self._strips[number] = Strips(loop, self.order)
+        differ = None
+        if strips.differ:
+            members = self.order.members
+            differ = self.tables.number(strips.counts if members is None else taken(strips.counts, members))
+        return PlannedLoop(self.tables.number(strips.starts), differ, loop.segments.total)
+
+    def _read(self, leaf: Leaf) -> Access:
+        if leaf.ids is None:
+            assert leaf.constants is not None
+            return self.tables.constants(self._ordered_constants(leaf.constants, leaf.loop), leaf.loop)
+        return self._access(self.address(leaf.ids), leaf.loop)
+
+    def _ordered_constants(self, constants: np.ndarray, loop: int | None) -> np.ndarray:
+        if loop is not None:
+            return self._strips[loop].values(constants) if loop in self._strips else constants
+        return constants if self.order.members is None else taken(constants, self.order.members)
+
+    def _written(self, place: Place) -> Access:
+        return replace(self._access(Address(place.buffer, place.position), place.loop), adds=place.adds)
+
+    def _access(self, address: Address, loop: int | None) -> Access:
+        """The access to entries of a buffer, one per member or one per term; columns that differ by a constant share
+        a table (address coherence), arithmetic ones need none."""
+        if address.moves is not None:
+            return replace(self._varying(address, loop), buffer=address.buffer)
+        column, base = address.column, address.column.base
+        if base is None and column.strides[0] == 0:
+            return Access(address.buffer, column.offset)
+        varying = None if base is None else (base.__array_interface__["data"][0], base.strides), column.strides, loop
+        if varying not in self._placed:
+            found = self._varying(replace(address, column=column.shifted(-column.offset)), loop)
+            self._placed[varying] = column, found  # the column is kept, so that its address stays its own
+        found = self._placed[varying][1]
+        return replace(found, buffer=address.buffer, offset=column.offset + found.offset)
+
+    def _varying(self, address: Address, loop: int | None) -> Access:
+        """The access to a column of some buffer, in the order of the members or terms."""
+        column = address.column
+        if loop is not None:
+            listed = self._strips[loop].column(column) if loop in self._strips else column.to_array()
+            return self.tables.column(0, address.moved(listed, in_place=loop in self._strips), loop)
+        if self.order.members is not None:
+            column = column.compose(Ids.explicit(self.order.members))
+        column = (column if address.moves is None else Ids.explicit(address.moved(column.to_array()))).canonical()
+        if column.base is None:
+            return Access(0, column.offset, column.strides[0] if column.size > 1 else 0)
+        return self.tables.column(0, column.to_array(), None)
+
+
+def _constants_of_sums(kernel: Kernel) -> list[tuple[int, int]]:
+    """Per leaf of a sum with constants that vary, hashes of them and of which member has which; none where the order
+    of members has other duties: runs need their own, and those that write long rows are apart."""
+    writes_terms = any(write.loop is not None for places in kernel.writes for write in places)
+    if writes_terms or kernel.has_runs:
+        return []
+    read = [(leaf.constants, kernel.loops[leaf.loop]) for leaf in kernel.leaves if leaf.loop is not None]
+    return [(content(constants), loop.segments.key) for constants, loop in read if constants is not None]

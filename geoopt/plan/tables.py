@@ -1,0 +1,56 @@
+"""The integer columns and varying constants of a program; equal ones are stored once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .kernels import Access
+
+SAMPLE = 64  # entries that are looked at before whole arrays are compared
+
+
+class Tables:
+    """Collects arrays; the first gets the buffer number ``first``. Arrays are kept, and not to be written to."""
+
+    def __init__(self, first: int):
+        self.first = first
+        self.arrays: list[np.ndarray] = []
+        self._known: dict[tuple, list[int]] = {}
+        self._columns: dict[tuple, list[int]] = {}
+
+    def column(self, buffer: int, entries: np.ndarray, loop: int | None) -> Access:
+        """The access to listed entries; columns that differ by a constant share a table (address coherence)."""
+        some = entries[:: max(len(entries) // SAMPLE, 1)]
+        alike = self._columns.setdefault((entries.dtype.str, entries.shape, (some - some[:1]).tobytes()), [])
+        for number in alike:
+            known = self.arrays[number - self.first]
+            by = int(entries[0]) - int(known[0]) if len(entries) else 0
+            if known is entries or (entries - known == by).all():
+                return Access(buffer, by, 0, number, loop)
+        alike.append(self._added(np.require(entries, requirements=["C", "W"])))  # compiled code for one type of array
+        return Access(buffer, 0, 0, alike[-1], loop)
+
+    def constants(self, values: np.ndarray, loop: int | None) -> Access:
+        """The access to constants that vary from member to member, or from term to term."""
+        return Access(self.number(values), 0, 1, None, loop)
+
+    def number(self, array: np.ndarray) -> int:
+        """The buffer number of an array's content."""
+        array = np.ascontiguousarray(array)
+        some = array[:: max(len(array) // SAMPLE, 1)]
+        alike = self._known.setdefault((array.dtype.str, array.shape, some.tobytes()), [])
+        for number in alike:
+            known = self.arrays[number - self.first]
+            if known is array or np.array_equal(_bits(known), _bits(array)):
+                return number
+        alike.append(self._added(array))
+        return alike[-1]
+
+    def _added(self, array: np.ndarray) -> int:
+        self.arrays.append(array)
+        return self.first + len(self.arrays) - 1
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    """The array as integers, so that NaN equals NaN and 0.0 is not -0.0."""
+    return array.view(f"u{array.itemsize}")

@@ -1,0 +1,75 @@
+"""Which task writes each entry of the outputs and of the workspace, and so which tasks need which."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from ..integers.cores import divided
+from . import Plan
+from .kernels import Access
+
+FEW = 1 << 14  # tasks for which there is room at first
+
+
+class Writers:
+    """Filled kernel by kernel, in the order of levels. Tasks are rows of ``plan.tasks``."""
+
+    def __init__(self, plan: Plan):
+        self.plan = plan
+        self.first_buffer = len(plan.variable_sizes)
+        self.task_of = [np.zeros(n, np.int32) for n in plan.buffer_sizes[self.first_buffer :]]
+        # of what no kernel reads or adds to, nobody asks who wrote it
+        self._asked = {a.buffer for k in plan.kernels for a in (*k.reads, *k.added)}
+
+    def add(self, kernel: int, mine: np.ndarray) -> None:
+        """Record what the tasks ``mine`` of a kernel write."""
+        for access in (a for places in self.plan.kernels[kernel].writes for a in places if not a.adds):
+            if access.buffer in self._asked:
+                task = np.repeat(mine.astype(np.int32), self.plan.entries_of_tasks(mine, access.loop))
+                self.task_of[access.buffer - self.first_buffer][entries(self.plan, access, len(task))] = task
+
+    def sources(self, access: Access, mine: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What the tasks ``mine`` read through an access: the tasks that read anything, where the writers of each
+        start, and the tasks that write it, each once."""
+        length = self.plan.entries_of_tasks(mine, access.loop)
+        busy = np.flatnonzero(length)
+        begin, end = (np.cumsum(length) - length)[busy], np.cumsum(length)[busy]
+        task_of = self.task_of[access.buffer - self.first_buffer]
+        table = np.zeros(0, np.int32) if access.table is None else self.plan.table(access.table)
+        read = task_of, len(self.plan.tasks), table, access.offset, access.stride
+        parts = divided(len(busy), lambda i, j: _writers(*read, begin[i:j], end[i:j]), int(length.sum()))
+        counts, found = (np.concatenate(p) for p in zip(*parts, strict=True))
+        return mine[busy], np.cumsum(counts) - counts, found
+
+
+@numba.njit(cache=True, nogil=True)
+def _writers(task_of, tasks, table, offset, stride, begin, end):
+    """How many tasks wrote what each run of places reads, and which, in the order in which it does.
+
+    table : of the places, to which ``offset`` is added, or empty: place k is ``offset + stride * k``
+    """
+    counts, found, count = np.zeros(len(begin), np.int64), np.empty(FEW, np.int32), 0
+    seen = np.full(tasks, -1, np.int32)
+    for run in range(len(begin)):
+        before, room = count, count + end[run] - begin[run]
+        if room > len(found):
+            found = np.append(found, np.empty(room, np.int32))
+        for k in range(begin[run], end[run]):
+            writer = task_of[offset + (table[k] if len(table) else stride * k)]
+            if seen[writer] != run:
+                seen[writer] = run
+                found[count] = writer
+                count += 1
+        counts[run] = count - before
+    return counts, found[:count].copy()
+
+
+def entries(plan: Plan, access: Access, count: int) -> np.ndarray | slice:
+    """The buffer entries of all members, or of all terms: a kernel's columns list them task by task."""
+    if access.table is not None:
+        table = plan.table(access.table)
+        return table + table.dtype.type(access.offset) if access.offset else table
+    if access.stride == 1:
+        return slice(access.offset, access.offset + count)
+    return access.offset + access.stride * np.arange(count)

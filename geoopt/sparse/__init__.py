@@ -1,0 +1,140 @@
+"""Sparse matrices with a fixed pattern: the pattern is plain integers, the values may be symbolic.
+
+`from_triplets` and `from_diagonal` are what operators call. On NumPy values they give
+``scipy.sparse.csr_array``; on symbolic values a `SparseMatrix`, which answers the same operators.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..errors import ArgumentError
+from ..graph import Graph
+from ..integers.coordinates import Sorted, from_coordinates
+from ..integers.patterns import Pattern
+from ..symbolic import AS_SPARSE, Symbolic
+from ..symbolic.arithmetic import as_symbolic
+from ..symbolic.array_moving import concatenate
+from ..symbolic.sums import segment_sum
+from .matrix import SparseMatrix, constant
+
+
+def from_triplets(rows: Any, cols: Any, values: Any, shape: tuple[int, int]) -> Any:
+    """The matrix with ``values`` at ``(rows, cols)``; entries at the same place are summed.
+
+    rows, cols : integers, values : numbers; three arrays of one shape, or three lists of such arrays or of numbers.
+    Returns ``scipy.sparse.csr_array`` (or CuPy's ``csr_matrix`` for CuPy values), canonical, or a
+    `SparseMatrix` for symbolic values.
+    Raises ArgumentError where the arrays differ in length or an index lies outside ``shape``.
+    """
+    parts = [_listed(rows), _listed(cols), _listed(values)]
+    if len({len(p) for p in parts}) != 1:
+        raise ArgumentError("from_triplets: rows, cols and values must be lists of equal length")
+    for r, c, v in zip(*parts, strict=True):
+        if not np.shape(r) == np.shape(c) == np.shape(v):
+            sizes = f"{np.shape(r)}, {np.shape(c)}, {np.shape(v)}"
+            raise ArgumentError(f"from_triplets: rows, cols and values have different shapes: {sizes}")
+    flat_rows, flat_cols = (_joined([np.asarray(a).ravel() for a in p]) for p in parts[:2])
+    _check_range("row", flat_rows, shape[0])
+    _check_range("column", flat_cols, shape[1])
+    first = parts[2][0]
+    if any(isinstance(v, Symbolic) for v in parts[2]):
+        values = first if len(parts[2]) == 1 else concatenate([v.ravel() for v in parts[2]])
+        return _symbolic_from_triplets(flat_rows, flat_cols, values, shape)
+    if type(first).__module__.startswith("cupy"):
+        import cupy
+        import cupyx.scipy.sparse as cusparse
+
+        data = cupy.concatenate([v.ravel() for v in parts[2]])
+        return cusparse.coo_matrix((data, (cupy.asarray(flat_rows), cupy.asarray(flat_cols))), shape).tocsr()
+    data = np.concatenate([np.asarray(v, dtype=None).ravel() for v in parts[2]])
+    return sp.coo_array((data, (flat_rows, flat_cols)), shape=shape).tocsr()
+
+
+def from_diagonal(values: Any) -> Any:
+    """The square matrix with ``values`` (n,) on its diagonal and nothing else."""
+    index = np.arange(len(values), dtype=np.int32)
+    return from_triplets(index, index, values, (len(index), len(index)))
+
+
+def from_scipy(matrix: Any, data: Symbolic) -> SparseMatrix:
+    """The pattern of a canonical CSR array with symbolic values."""
+    return SparseMatrix(Pattern(matrix.shape, matrix.indptr, matrix.indices), data)
+
+
+def block_array(blocks: Any) -> Any:
+    """One matrix of a 2-D arrangement of matrices, as ``scipy.sparse.block_array``; None is an empty block."""
+    known = [m for row in blocks for m in row if m is not None]
+    symbolic = next((m for m in known if isinstance(m, SparseMatrix)), None)
+    if symbolic is None:
+        return sp.block_array(blocks, format="csr")
+    graph = symbolic.data.graph
+    numbers = [[None if m is None else _as_matrix(graph, m) for m in row] for row in blocks]
+    tags, data, done = [], [], 0
+    for row in numbers:
+        tags.append([])
+        for m in row:
+            if m is None:
+                tags[-1].append(None)
+                continue
+            tags[-1].append(m.pattern.tagged(np.arange(done + 1, done + m.nnz + 1)))
+            data.append(m.data)
+            done += m.nnz
+    joint = sp.csr_array(sp.block_array(tags))
+    joint.sort_indices()
+    return from_scipy(joint, concatenate(data)[joint.data - 1])
+
+
+def vstack(matrices: Any) -> Any:
+    """Matrices below each other, as ``scipy.sparse.vstack``."""
+    return block_array([[m] for m in matrices])
+
+
+def hstack(matrices: Any) -> Any:
+    """Matrices beside each other, as ``scipy.sparse.hstack``."""
+    return block_array([list(matrices)])
+
+
+AS_SPARSE.append(constant)
+
+
+def _as_matrix(graph: Graph, matrix: Any) -> SparseMatrix:
+    return matrix if isinstance(matrix, SparseMatrix) else constant(graph, matrix)
+
+
+def _listed(value: Any) -> list:
+    """Arrays, one by one; a list of numbers is one array."""
+    if not isinstance(value, (list, tuple)):
+        return [value]
+    if any(np.ndim(v) for v in value):
+        return list(value)
+    symbolic = next((v for v in value if isinstance(v, Symbolic)), None)
+    return [np.asarray(value) if symbolic is None else as_symbolic(symbolic.graph, value)]
+
+
+def _joined(arrays: list[np.ndarray]) -> np.ndarray:
+    """Indices one after the other; a list of none, which NumPy takes for floats, has integers, too."""
+    joined = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+    return joined if joined.size else joined.astype(np.int32)
+
+
+def _check_range(what: str, index: np.ndarray, length: int) -> None:
+    if not np.issubdtype(index.dtype, np.integer):
+        raise ArgumentError(f"from_triplets: {what} indices must be integers, not {index.dtype}")
+    if index.size and (index.min() < 0 or index.max() >= length):
+        bad = int(np.argmax((index < 0) | (index >= length)))
+        raise ArgumentError(f"from_triplets: {what} index {index[bad]} of entry {bad} is outside 0..{length - 1}")
+
+
+def _symbolic_from_triplets(rows: np.ndarray, cols: np.ndarray, values: Symbolic, shape: tuple) -> SparseMatrix:
+    return summed(from_coordinates(rows, cols, (int(shape[0]), int(shape[1]))), values)
+
+
+def summed(entries: Sorted, values: Symbolic) -> SparseMatrix:
+    """The matrix of entries whose values are given, those at one place summed. values : in C order, as counted"""
+    pattern, order, offsets = entries
+    data = values.flatten() if isinstance(order, slice) else values.listed(order)
+    return SparseMatrix(pattern, data if offsets is None else segment_sum(data, offsets))

@@ -1,0 +1,400 @@
+"""`SparseMatrix`: a fixed pattern with symbolic values, and SciPy's operators on it.
+
+Results have the patterns that follow from the operands' patterns; a value that happens to be zero is kept.
+Chains of products are associated by cost when their values are first needed, not in the order of writing.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..errors import MissingAttributeError, ShapeError, TracingError, UnsupportedError, unsupported
+from ..graph import Graph
+from ..integers.gathers import taken
+from ..integers.ids import Ids, id_dtype
+from ..integers.patterns import Pattern, joint_places, product, restricted, row_length, selected, transposed, union
+from ..symbolic import Symbolic, asked_by_scipy
+from ..symbolic.arithmetic import apply, as_symbolic
+from ..symbolic.sums import joined, segment_sum
+
+RUN_COST = 4  # of starting to read a row of the right factor, in multiplications
+MOST_DENSE = 10_000_000  # entries of a dense form
+
+
+class SparseMatrix:
+    """A matrix in canonical CSR form (sorted, no duplicates) whose values are symbolic.
+
+    indptr : (n + 1,), indices : (nnz,) integers;  data : (nnz,) Symbolic.
+    """
+
+    __array_priority__ = 2000.0
+    __array_ufunc__ = None  # NumPy leaves operators with arrays on the left to this class
+    __hash__ = object.__hash__
+    ndim = 2
+    format = "csr"
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, pattern: Pattern, data: Symbolic):
+        self._pattern, self._data = pattern, data
+
+    @property
+    def pattern(self) -> Pattern:
+        return self._pattern
+
+    @property
+    def data(self) -> Symbolic:
+        return self._data
+
+    @data.setter
+    def data(self, values: Symbolic) -> None:
+        if np.shape(values) != (self.nnz,):
+            raise ShapeError(f"the values of this matrix have shape ({self.nnz},), not {np.shape(values)}", "keep it")
+        self._data = as_symbolic(self.graph, values)
+
+    @property
+    def graph(self) -> Graph:
+        return self.data.graph
+
+    @property
+    def factors(self) -> tuple[SparseMatrix, ...]:
+        """The matrices that this is the product of."""
+        return (self,)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.pattern.shape
+
+    @property
+    def indptr(self) -> np.ndarray:
+        return self.pattern.indptr
+
+    @property
+    def indices(self) -> np.ndarray:
+        return self.pattern.indices
+
+    @property
+    def nnz(self) -> int:
+        return self.pattern.nnz
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The row of each stored value."""
+        return self.pattern.rows
+
+    @property
+    def T(self) -> SparseMatrix:
+        return self.transpose()
+
+    def __repr__(self) -> str:
+        return f"SparseMatrix(shape={self.shape}, nnz={self.nnz})"
+
+    def with_data(self, data: Symbolic) -> SparseMatrix:
+        """The same pattern with other values."""
+        return SparseMatrix(self.pattern, data)
+
+    def copy(self) -> SparseMatrix:
+        return self.with_data(self.data.copy())
+
+    def tocsr(self) -> SparseMatrix:
+        return self
+
+    def transpose(self) -> SparseMatrix:
+        pattern, order = transposed(self.pattern)
+        return SparseMatrix(pattern, self.data[order])
+
+    def __getitem__(self, key: Any) -> Any:
+        """Rows and columns by structure: slices, integer or boolean arrays, `np.ix_`; two integers give a number."""
+        rows: Any
+        cols: Any
+        rows, cols = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
+        if np.ndim(rows) == 2 and np.ndim(cols) == 2 and np.shape(rows)[1] == 1 == np.shape(cols)[0]:
+            return self[np.ravel(rows), :][:, np.ravel(cols)]
+        if np.ndim(rows) and np.ndim(cols):
+            what = "indexing a sparse matrix with two lists, which means single entries, is not supported"
+            raise UnsupportedError(what, "A[np.ix_(rows, cols)] is the block; see also diagonal()")
+        if isinstance(rows, (int, np.integer)) and isinstance(cols, (int, np.integer)):
+            return self[[rows], :][:, [cols]].toarray()[0, 0]
+        if any(isinstance(k, (int, np.integer, Symbolic)) or k is None for k in (rows, cols)):
+            raise UnsupportedError(f"indexing a sparse matrix with {key!r}", "use slices or arrays, e.g. A[[i], :]")
+        pattern, order = selected(self.pattern, rows, cols)
+        return SparseMatrix(pattern, self.data[order])
+
+    def diagonal(self, k: int = 0) -> Symbolic:
+        """The k-th diagonal, zeros where the pattern has none."""
+        length = min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0))
+        where = np.flatnonzero(self.rows.astype(np.int64) + k == self.indices)
+        return _with_zeros(self.data, where, self.indices[where] - max(k, 0), max(length, 0))
+
+    def trace(self) -> Symbolic:
+        return self.diagonal().sum()
+
+    def toarray(self) -> Symbolic:
+        """All entries, (n, m); for small matrices."""
+        n, m = self.shape
+        if n * m > MOST_DENSE:
+            what = f"the dense form of a sparse matrix of shape {self.shape}"
+            raise UnsupportedError(f"{what} would have {n * m:,} entries", "keep it sparse")
+        at = self.rows.astype(np.int64) * m + self.indices
+        return _with_zeros(self.data, np.arange(self.nnz), at, n * m).reshape(n, m)
+
+    def sum(self, axis: int | None = None) -> Symbolic:
+        """Sums over all entries, columns (axis 0) or rows (axis 1)."""
+        if axis is None:
+            return self.data.sum()
+        self._refuse_older("sum over an axis, which is a np.matrix for SciPy's older matrices,")
+        if axis not in (0, 1, -1, -2):
+            raise UnsupportedError(f"the sum of a sparse matrix over axis {axis!r}", "use axis 0, 1 or None")
+        if axis in (0, -2):
+            return self.T.sum(axis=1)
+        return segment_sum(self.data, self.indptr)
+
+    def multiply(self, other: Any) -> SparseMatrix:
+        """Entry by entry: with a number, a sparse matrix, or a dense array that broadcasts to the shape."""
+        if isinstance(other, SparseMatrix) or sp.issparse(other):
+            return _intersection(self, _lifted(self.graph, other))
+        if not np.ndim(other):
+            return self.with_data(self.data * other)
+        dense = as_symbolic(self.graph, other)
+        if np.broadcast_shapes(dense.shape, self.shape) != self.shape:
+            raise ShapeError(f"cannot multiply {self.shape} by {dense.shape} entry by entry", "sizes must agree")
+        dense = dense.reshape((1,) * (2 - dense.ndim) + dense.shape)
+        at = [index if n > 1 else 0 for index, n in zip((self.rows, self.indices), dense.shape, strict=True)]
+        return self.with_data(self.data * dense[at[0], at[1]])
+
+    def dot(self, other: Any) -> Any:
+        return self @ other
+
+    def power(self, exponent: Any) -> SparseMatrix:
+        """Entry by entry."""
+        return self.with_data(self.data**exponent)
+
+    def __neg__(self) -> SparseMatrix:
+        return self.with_data(-self.data)
+
+    def __abs__(self) -> SparseMatrix:
+        return self.with_data(abs(self.data))
+
+    def __add__(self, other: Any) -> Any:
+        return _combined("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _combined("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _combined("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _combined("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        if np.ndim(other):
+            self._refuse_older("*, which is the matrix product for SciPy's older matrices,")
+        return self.multiply(other)
+
+    def __rmul__(self, other: Any) -> Any:
+        self.graph.has_matrices |= isinstance(other, sp.spmatrix)
+        return self * other
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, SparseMatrix) or sp.issparse(other):
+            raise UnsupportedError("dividing by a sparse matrix is not supported", "write A.multiply(B.power(-1))")
+        return self.multiply(1.0 / other) if np.ndim(other) else self.with_data(self.data / other)
+
+    def __pow__(self, exponent: Any) -> SparseMatrix:
+        self._refuse_older("**, which is the matrix power for SciPy's older matrices,")
+        return self.power(exponent)
+
+    def _refuse_older(self, what: str) -> None:
+        if self.graph.has_matrices:
+            raise UnsupportedError(f"{what} is not supported", "write @ or .multiply(), or give csr_array(A)")
+
+    def _compared(self, other: Any) -> Any:
+        if not isinstance(other, (SparseMatrix, Symbolic, np.ndarray, int, float)) and not sp.issparse(other):
+            return NotImplemented
+        raise UnsupportedError("comparing sparse matrices is not supported", "compare the values: A.data > 0")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compared  # type: ignore[assignment]
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        found = asked_by_scipy(self)
+        if found is not None:
+            return found
+        what = "cannot turn a symbolic matrix into a NumPy array: its values are unknown while tracing"
+        raise TracingError(what, "A.toarray() is the dense form of a small one")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(sp.csr_array, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        called = f"A.{name}()" if callable(getattr(sp.csr_array, name)) else f"A.{name}"
+        raise unsupported(called, MissingAttributeError)
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, SparseMatrix) or sp.issparse(other):
+            return SparseProduct((*self.factors, *_lifted(self.graph, other).factors))
+        x = as_symbolic(self.graph, other)
+        for factor in reversed(self.factors):
+            x = _applied(factor, x)
+        return x
+
+    def __rmatmul__(self, other: Any) -> Any:
+        if sp.issparse(other):
+            return _lifted(self.graph, other) @ self
+        x = as_symbolic(self.graph, other)
+        return (self.T @ x.T).T
+
+
+class SparseProduct(SparseMatrix):
+    """A product of matrices that is evaluated when its pattern or its values are asked for."""
+
+    def __init__(self, factors: tuple[SparseMatrix, ...]):
+        for a, b in itertools.pairwise(factors):
+            if a.shape[1] != b.shape[0]:
+                raise ShapeError(f"cannot multiply {a.shape} by {b.shape}", "inner sizes must agree")
+        self._factors = tuple(f.copy() for f in factors)  # what is changed afterwards does not change the product
+        self._value: SparseMatrix | None = None
+
+    @property
+    def factors(self) -> tuple[SparseMatrix, ...]:
+        return self._factors if self._value is None else (self._value,)
+
+    def _evaluated(self) -> SparseMatrix:
+        if self._value is None:
+            self._value = multiplied(self._factors)
+        return self._value
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._factors[0].shape[0], self._factors[-1].shape[1]
+
+    @property
+    def pattern(self) -> Pattern:
+        return self._evaluated().pattern
+
+    @property
+    def data(self) -> Symbolic:
+        return self._evaluated().data
+
+    @data.setter
+    def data(self, values: Symbolic) -> None:
+        self._evaluated().data = values
+
+    @property
+    def graph(self) -> Graph:
+        return self._factors[0].graph
+
+
+def multiplied(factors: tuple[SparseMatrix, ...]) -> SparseMatrix:
+    """The product of a chain, associated so that it takes the fewest multiplications and rows to read."""
+    if len(factors) == 1:
+        return factors[0]
+    cut = _best_cut([f.pattern for f in factors]) if len(factors) > 2 else 1
+    left, right = multiplied(factors[:cut]), multiplied(factors[cut:])
+    pattern, from_left, from_right, segments = product(left.pattern, right.pattern)
+    terms = left.data.listed(from_left) * right.data.listed(from_right)
+    return SparseMatrix(pattern, segment_sum(terms, segments) if pattern.nnz < len(from_left) else terms)
+
+
+def _best_cut(patterns: list[Pattern]) -> int:
+    """Where the last product of the cheapest association splits a chain."""
+    lengths = functools.cache(lambda begin, end: row_length(tuple(patterns[begin:end])))
+
+    @functools.cache
+    def best(begin: int, end: int) -> tuple[float, int]:
+        """Cost and cut of the product of the matrices begin..end - 1."""
+        if end - begin == 1:
+            return 0.0, begin
+        options = []
+        for cut in range(begin + 1, end):
+            entries = patterns[begin].shape[0] * lengths(begin, cut)  # of the left factor: each reads a row
+            product = entries * (lengths(cut, end) + RUN_COST)
+            options.append((best(begin, cut)[0] + best(cut, end)[0] + product, cut))
+        return min(options)
+
+    return best(0, len(patterns))[1]
+
+
+def constant(graph: Graph, matrix: Any) -> SparseMatrix:
+    """A ``scipy.sparse`` matrix of numbers in a graph."""
+    graph.has_matrices |= isinstance(matrix, sp.spmatrix)
+    canonical: Any = sp.csr_array(matrix, copy=True)
+    canonical.sum_duplicates()
+    pattern = Pattern(canonical.shape, canonical.indptr, canonical.indices)
+    return SparseMatrix(pattern, as_symbolic(graph, canonical.data))
+
+
+def _applied(matrix: SparseMatrix, x: Symbolic) -> Symbolic:
+    """A matrix times a vector or a few columns."""
+    if x.ndim not in (1, 2) or x.shape[0] != matrix.shape[1]:
+        raise ShapeError(f"cannot multiply {matrix.shape} by {x.shape}", "inner sizes must agree")
+    if x.ndim == 1:
+        return segment_sum(matrix.data * x[matrix.indices], matrix.indptr)
+    return np.stack([_applied(matrix, x[:, j]) for j in range(x.shape[1])], axis=1)  # type: ignore[return-value]
+
+
+def _with_zeros(values: Symbolic, picked: np.ndarray, places: np.ndarray, length: int) -> Symbolic:
+    """An array of zeros with some values in some places."""
+    if len(picked) == length and (np.diff(places) == 1).all():
+        return values[picked]
+    zero = as_symbolic(values.graph, 0.0).ids
+    ids = np.full(length, zero.offset, np.int64)
+    ids[places] = values.ids[picked].to_array()
+    return values.view(Ids.explicit(ids))
+
+
+def _combined(op: str, left: Any, right: Any) -> Any:
+    """Union of two patterns; where only one side has a value there is nothing to compute but a sign."""
+    if _is_zero(left):  # so that sum([A, B]) works
+        return right.copy() if op == "add" else -right
+    if _is_zero(right):
+        return left.copy()
+    graph = (left if isinstance(left, SparseMatrix) else right).graph
+    left, right = (_lifted(graph, m) for m in (left, right))
+    if left is NotImplemented or right is NotImplemented:
+        return NotImplemented
+    _check_sizes(op, left, right)
+    pattern, from_left, from_right = union(left.pattern, right.pattern)
+    alone, both = joint_places(from_left, from_right, left.nnz, right.nnz)
+    if len(both) == pattern.nnz:
+        return SparseMatrix(pattern, apply(op, left.data, right.data))
+    right_alone = right.data.listed(taken(from_right, alone))
+    if op == "subtract":
+        right_alone = -right_alone
+    shared = None
+    if len(both):
+        shared = apply(op, left.data.listed(taken(from_left, both)), right.data.listed(taken(from_right, both)))
+    ids = np.empty(pattern.nnz, id_dtype(graph.size))
+    if left.nnz:
+        np.maximum(from_left, 0, out=from_left)
+        ids[:] = left.data.listed(from_left).ids.to_array(ids.dtype.type)
+    ids[alone] = right_alone.ids.to_array()
+    if shared is not None:
+        ids[both] = shared.ids.to_array()
+    return SparseMatrix(pattern, joined(left.data.view(Ids.spaced(ids))))
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, (int, float)) and value == 0
+
+
+def _intersection(left: SparseMatrix, right: SparseMatrix) -> SparseMatrix:
+    _check_sizes("multiply", left, right)
+    pattern, from_left, from_right = union(left.pattern, right.pattern)
+    _, both = joint_places(from_left, from_right, left.nnz, right.nnz)
+    data = left.data.listed(from_left[both]) * right.data.listed(from_right[both])
+    return SparseMatrix(restricted(pattern, both), data)
+
+
+def _check_sizes(op: str, left: SparseMatrix, right: SparseMatrix) -> None:
+    if left.shape != right.shape:
+        raise ShapeError(f"cannot {op} sparse matrices of shapes {left.shape} and {right.shape}", "sizes must agree")
+
+
+def _lifted(graph: Any, matrix: Any) -> Any:
+    if isinstance(matrix, SparseMatrix):
+        return matrix
+    return constant(graph, matrix) if sp.issparse(matrix) else NotImplemented

@@ -1,0 +1,356 @@
+"""`Symbolic`: the array that stands in for floats while user code is traced.
+
+A symbolic array is a view over ids (`integers.ids.Ids`) into a graph. Whatever only moves data changes the view;
+arithmetic adds one node to the graph. NumPy's protocols route ``np.sqrt(x)`` and ``np.cross(x, y)`` here.
+
+Arrays can be changed in place, as NumPy's can: other scalars take the places of those assigned to. A slice, a
+transpose or a reshaped array sees what happens to the array that it was taken from, and the other way round.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import sys
+from collections.abc import Callable
+from numbers import Number
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from ..errors import (
+    SCIPY,
+    BranchError,
+    MissingAttributeError,
+    ShapeError,
+    TracingError,
+    UnsupportedError,
+    unsupported,
+    user_line,
+)
+from ..graph import Graph
+from ..integers.ids import Ids, id_dtype
+
+# filled by the files that implement them, which lie above this one
+FUNCTIONS: dict[Callable, Callable] = {}
+UFUNCS: dict[np.ufunc, Callable] = {}
+UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable] = {}
+CREATED: dict[Callable, Callable] = {}  # what ``like=`` routes here; given the array
+AS_SPARSE: list[Callable] = []  # turns a matrix of SciPy into one of the graph
+ASSIGNED: list[Callable] = []  # turns what is assigned into an element or a slice into a symbolic array
+
+_OPERATORS = {np.multiply: operator.mul, np.divide: operator.truediv, np.matmul: operator.matmul}
+_OPERANDS = (np.ndarray, np.generic, Number, list, tuple)
+
+
+def _method(function: Callable) -> Callable[..., Symbolic]:
+    """NumPy's function as the method of the same name, which takes the same arguments."""
+    return lambda self, *args, **kwargs: function(self, *args, **kwargs)
+
+
+class Symbolic(NDArrayOperatorsMixin):
+    """An array of unknown numbers with known structure. Read it with NumPy's own functions."""
+
+    __slots__ = ("_added", "_derive", "_graph", "_ids", "_is_bool", "_owner", "_version")
+    __array_priority__ = 1000.0
+    number_type: type[Symbolic]  # the type of arrays without axes
+
+    def __init__(self, graph: Graph, ids: Ids, is_bool: bool = False):
+        self._graph = graph
+        self._ids = ids
+        self._is_bool = is_bool
+        self._owner: Symbolic | None = None  # the array whose memory a NumPy view would share
+        self._derive: Callable[[Ids], Ids] | None = None  # from the owner's ids to ours
+        self._version = 0  # of the owner's ids that ours come from; of an owner, how often it was changed
+        self._added: Any = None  # see `added`
+
+    # -- structure, known while tracing -------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._ids.shape
+
+    @property
+    def ndim(self) -> int:
+        return self._ids.ndim
+
+    @property
+    def size(self) -> int:
+        return self._ids.size
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(bool) if self._is_bool else np.dtype(np.float64)
+
+    @property
+    def T(self) -> Symbolic:
+        return self.transpose()
+
+    @property
+    def graph(self) -> Graph:
+        return self._graph
+
+    @property
+    def ids(self) -> Ids:
+        owner = self if self._owner is None else self._owner
+        owner._added = None  # what is read between two additions keeps them apart
+        if self._owner is not None and self._owner._version != self._version:
+            self._ids, self._version = self._derive(self._owner._ids), self._owner._version  # type: ignore[misc]
+        return self._ids
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"Symbolic(shape={self.shape})"
+
+    # -- moving data: never a node --------------------------------------------------------------------
+
+    def view(self, ids: Ids) -> Symbolic:
+        """Other ids of the same graph, as a new array."""
+        return symbolic(self._graph, ids, self._is_bool)
+
+    def listed(self, places: np.ndarray) -> Symbolic:
+        """``self.ravel()[places]`` for valid places (k,), an array of the caller's own that is overwritten with ids."""
+        return self.view(self.ids.compose(Ids.explicit(places), given=True))
+
+    def sharing(self, derive: Callable[[Ids], Ids], derived: Ids | None = None) -> Symbolic:
+        """What NumPy would return as a view of the same memory; ``derived`` are the ids now, where they are known."""
+        result = self.view(derive(self.ids) if derived is None else derived)
+        if result.shape:
+            before = self._derive
+            result._owner = self if self._owner is None else self._owner
+            result._derive = derive if before is None else lambda ids: derive(before(ids))
+            result._version = result._owner._version
+        return result
+
+    def __getitem__(self, key: object) -> Symbolic:
+        ids, keys = self.ids, key if type(key) is tuple else (key,)
+        if len(keys) == len(ids.shape):
+            element = ids.element(keys)
+            if element is not None:
+                return self.number_type(self._graph, element, self._is_bool)
+        _reject_symbolic_index(keys)
+        is_basic = all(k is None or k is Ellipsis or isinstance(k, (int, np.integer, slice)) for k in keys)
+        try:
+            return self.sharing(lambda ids: ids[key]) if is_basic else self.view(ids[key])
+        except IndexError as error:
+            raise IndexError(f"{error}\n  at {user_line()}") from None
+
+    def __setitem__(self, key: object, value: object) -> None:
+        _reject_symbolic_index(key if type(key) is tuple else (key,))
+        try:
+            places = Ids.contiguous(0, self.shape)[key]
+        except IndexError as error:
+            raise IndexError(f"{error}\n  at {user_line()}") from None
+        self.assign(places, ASSIGNED[0](self._graph, value))
+
+    def assign(self, places: Ids, value: Symbolic) -> None:
+        """Put a value, broadcast, at some places (counted in C order) of the array."""
+        if value._is_bool != self._is_bool:
+            raise UnsupportedError("a comparison assigned to numbers is not supported", "use it inside np.where")
+        shape = value.shape[next((i for i, n in enumerate(value.shape) if n != 1), value.ndim) :]
+        fits = len(shape) <= places.ndim and all(
+            a in (1, b) for a, b in zip(shape[::-1], places.shape[::-1], strict=False)
+        )
+        if not fits:
+            what = f"cannot assign an array of shape {value.shape} to a part of shape {places.shape}"
+            raise ShapeError(what, "shapes align from the right")
+        ids = value.ids.reshape(shape).broadcast_to(places.shape)
+        if self._owner is not None:
+            mine = self._derive(Ids.contiguous(0, self._owner.shape))  # type: ignore[misc]
+            places = mine.compose(places.reshape((places.size,)))
+            self._owner._replace(places, ids.reshape((ids.size,)))
+        else:
+            self._replace(places, ids)
+
+    def _replace(self, places: Ids, ids: Ids) -> None:
+        self._version, self._added = self._version + 1, None
+        if places.size == self.size and places.offset == 0 and places.is_contiguous():
+            self._ids = ids.reshape(self.shape)
+            return
+        listed = np.array(self._ids.to_array(np.int64)).ravel()
+        listed[places.to_array().ravel()] = ids.to_array().ravel()
+        self._ids = Ids.explicit(listed.astype(id_dtype(self._graph.size), copy=False)).reshape(self.shape)
+
+    @property
+    def added(self) -> Any:
+        """What the last change added to the array, if that was `np.add.at` and nobody has read the array since; never
+        known of views."""
+        return self._added
+
+    @added.setter
+    def added(self, what: Any) -> None:
+        self._added = what if self._owner is None else None
+
+    def reshape(self, *lengths: Any) -> Symbolic:
+        shape = lengths[0] if len(lengths) == 1 and isinstance(lengths[0], (tuple, list)) else lengths
+        known = int(np.prod([s for s in shape if s != -1], dtype=np.int64))
+        whole = tuple(self.size // max(known, 1) if s == -1 else int(s) for s in shape)
+        if int(np.prod(whole, dtype=np.int64)) != self.size or list(shape).count(-1) > 1:
+            what = f"cannot reshape {self.shape} into {tuple(shape)}"
+            raise ShapeError(what, "give a shape with as many elements and at most one -1")
+        result, memory = self.sharing(lambda ids: ids.reshape(whole)), self._memory
+        return result if memory is None or memory.can_be(whole) else result.copy()
+
+    def ravel(self) -> Symbolic:
+        result, memory = self.sharing(lambda ids: ids.reshape((self.size,))), self._memory
+        return result if memory is None or memory.is_contiguous() else result.copy()
+
+    @property
+    def _memory(self) -> Ids | None:
+        """Where the numbers of a view would be in its owner's memory; None for arrays that are no views."""
+        if not self.shape or self._owner is None:
+            return None
+        return self._derive(Ids.contiguous(0, self._owner.shape))  # type: ignore[misc]
+
+    def flatten(self) -> Symbolic:
+        return self.reshape(-1).copy()
+
+    def copy(self) -> Symbolic:
+        return self.view(self.ids)
+
+    def transpose(self, *order_of_axes: Any) -> Symbolic:
+        listed = len(order_of_axes) == 1 and isinstance(order_of_axes[0], (tuple, list))
+        axes = order_of_axes[0] if listed else order_of_axes
+        order = tuple(a % self.ndim for a in axes) if axes and axes[0] is not None else range(self.ndim)[::-1]
+        return self.sharing(lambda ids: ids.transpose(tuple(order)))
+
+    def astype(self, dtype: Any, *, copy: bool = True, **_: Any) -> Symbolic:
+        if np.dtype(dtype) == bool:
+            return self.copy() if self._is_bool else np.not_equal(self, 0.0)  # type: ignore[return-value]
+        if not np.issubdtype(np.dtype(dtype), np.floating):
+            raise UnsupportedError(f"cannot convert unknown values to {np.dtype(dtype)}", "keep them floating-point")
+        return self.copy() if copy or np.dtype(dtype) != self.dtype else self
+
+    # -- reductions and products, by NumPy's names ------------------------------------------------------
+
+    sum, mean, var, std = (_method(f) for f in (np.sum, np.mean, np.var, np.std))
+    prod, cumsum, cumprod = (_method(f) for f in (np.prod, np.cumsum, np.cumprod))
+    all, any = (_method(f) for f in (np.all, np.any))
+    max, min, clip, dot = (_method(f) for f in (np.max, np.min, np.clip, np.dot))
+    take, repeat, swapaxes, squeeze = (_method(f) for f in (np.take, np.repeat, np.swapaxes, np.squeeze))
+    diagonal, trace = (_method(f) for f in (np.diagonal, np.trace))
+    conj = conjugate = lambda self: self
+    real, mT = property(np.real), property(np.matrix_transpose)
+
+    # -- what has no meaning before the values are known ------------------------------------------------
+
+    def __bool__(self) -> bool:
+        raise BranchError("branch on a symbolic value")
+
+    def __float__(self) -> float:
+        raise TracingError(
+            "cannot convert a symbolic value to float: its value is unknown while tracing",
+            "use NumPy's functions, np.sqrt for math.sqrt; to fill an array, start from np.zeros_like(x)",
+        )
+
+    def __int__(self) -> int:
+        raise BranchError("convert a symbolic value to int")
+
+    __index__ = None  # type: ignore[assignment]  # so that range(x) and x as an index fail with Python's own message
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        found = asked_by_scipy(self)
+        if found is not None:
+            return found
+        raise TracingError(
+            "cannot turn a symbolic array into a NumPy array: its values are unknown while tracing",
+            "use NumPy functions that accept it; to fill an array, start from np.zeros_like(x) or np.zeros(n, like=x)",
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        called = f"x.{name}()" if callable(getattr(np.ndarray, name)) else f"x.{name}"
+        raise unsupported(called, MissingAttributeError)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # -- NumPy's functions --------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any(scipy.sparse.issparse(x) for x in inputs) and ufunc in _OPERATORS and not kwargs:
+            return _OPERATORS[ufunc](*(AS_SPARSE[0](self._graph, x) if scipy.sparse.issparse(x) else x for x in inputs))
+        operands = inputs[::2] if method == "at" else inputs  # all but the index
+        if any(not isinstance(x, (Symbolic, *_OPERANDS)) for x in operands):
+            return NotImplemented
+        out = kwargs.pop("out", None)
+        function = UFUNC_METHODS.get((ufunc, method)) or (UFUNCS.get(ufunc) if method == "__call__" else None)
+        called = f"np.{ufunc.__name__}" + (f".{method}" if method != "__call__" else "")
+        if function is None:
+            known = ", ".join(sorted(u.__name__ for u in UFUNCS)) if method == "__call__" else "the plain function"
+            raise UnsupportedError(f"{called} is not supported on symbolic arrays", f"use {known}")
+        if kwargs or method != "__call__":  # else NumPy has counted them
+            _check_arguments(called, function, inputs, kwargs)
+        result = function(*inputs, **kwargs)
+        return result if out is None else _written(called, result, out[0])
+
+    def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
+        name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
+        if function in CREATED:
+            return CREATED[function](self, *args, **kwargs)
+        if function not in FUNCTIONS:
+            raise unsupported(name)
+        _check_arguments(name, FUNCTIONS[function], args, kwargs)
+        return FUNCTIONS[function](*args, **kwargs)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        if scipy.sparse.issparse(other):
+            return AS_SPARSE[0](self._graph, other) @ self
+        return np.matmul(other, self)
+
+
+def asked_by_scipy(value: Any) -> np.ndarray | None:
+    """What ``value.__array__`` answers where `scipy.sparse` calls it; None where somebody else does.
+
+    Raises TracingError where SciPy wants the numbers.
+    """
+    caller = sys._getframe(2)
+    if not caller.f_globals.get("__name__", "").startswith("scipy.sparse"):
+        return None
+    if caller.f_code.co_name in ("__init__", "getdata"):  # of a matrix that is to have the values
+        raise TracingError(*SCIPY)
+    nothing = np.empty((), object)  # how SciPy finds out, in A @ x and A * x, that x knows better
+    nothing[()] = value
+    return nothing
+
+
+def symbolic(graph: Graph, ids: Ids, is_bool: bool = False) -> Symbolic:
+    """A symbolic array, or a number where there are no axes."""
+    kind = Symbolic if ids.shape else Symbolic.number_type
+    return kind(graph, ids, is_bool)
+
+
+def _reject_symbolic_index(keys: tuple) -> None:
+    if any(isinstance(k, Symbolic) for k in keys):
+        raise TracingError(
+            "cannot index with a symbolic value: structure must be known while tracing",
+            "index with integers or boolean arrays; choose between values with np.where",
+        )
+
+
+def _check_arguments(name: str, function: Callable, args: tuple, kwargs: dict) -> None:
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as error:
+        raise UnsupportedError(f"{name}: {error} on symbolic arrays", "leave that argument out") from None
+
+
+def _written(called: str, result: Symbolic, target: Any) -> Any:
+    """A result written in place, as ``x += y`` does."""
+    if not isinstance(target, Symbolic):
+        what = f"{called} with out=, or an in-place update of a NumPy array by a symbolic one,"
+        raise UnsupportedError(f"{what} is not supported", "start from np.zeros_like(x), or write x = x + y")
+    if not target.shape and not result.shape:
+        return result  # numbers do not change; the name gets another one
+    if np.broadcast_shapes(result.shape, target.shape) != target.shape:
+        what = f"cannot write a result of shape {result.shape} into an array of shape {target.shape}"
+        raise ShapeError(what, "write x = x + y")
+    target.assign(Ids.contiguous(0, target.shape), result)
+    return target

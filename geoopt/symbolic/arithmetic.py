@@ -1,0 +1,133 @@
+"""Arithmetic on symbolic arrays: operands become arrays of one graph and one shape, then one node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError, TracingError, UnsupportedError
+from ..graph import Graph
+from ..graph.tape import CODES
+from ..integers.ids import Ids
+from ..ops import BY_UFUNC, OPS, Op
+from . import ASSIGNED, UFUNCS, Symbolic, symbolic
+from .repetition import is_loop
+
+FEW_SCALARS = 16  # vectors so short go to the tape, number by number, where code loops over elements
+
+
+def as_symbolic(graph: Graph, value: Any, on_tape: bool = False) -> Symbolic:
+    """A symbolic array as it is; numbers and NumPy arrays as constants of the graph; lists as their stack.
+
+    on_tape : record a number beside the operations on numbers, not as a node of its own
+    """
+    if isinstance(value, Symbolic):
+        if value.graph is not graph:
+            raise TracingError(
+                "a symbolic array of another trace was used",
+                "do not keep symbolic arrays between calls; return what is needed",
+            )
+        return value
+    if isinstance(value, (list, tuple)) and value:
+        if all(type(v) is Symbolic.number_type or isinstance(v, Number) for v in value):
+            return Symbolic(graph, Ids.explicit(_ids_of_numbers(graph, value)))
+        parts = [as_symbolic(graph, v) for v in value]
+        for part in parts:
+            reject_comparison(part, "a list")
+        if len({p.shape for p in parts}) == 1:
+            return symbolic(graph, Ids.stack([p.ids for p in parts], 0))
+    array = np.asarray(value)
+    if array.dtype == object or not (np.issubdtype(array.dtype, np.number) or array.dtype == bool):
+        raise UnsupportedError(
+            f"cannot combine a symbolic array with {type(value).__name__} of dtype {array.dtype}",
+            "use numbers, NumPy arrays of numbers, or np.stack for lists of symbolic arrays",
+        )
+    if np.issubdtype(array.dtype, np.complexfloating):
+        raise UnsupportedError("complex numbers are not supported", "split them into real and imaginary parts")
+    if on_tape and not array.ndim:
+        return symbolic(graph, Ids((), graph.number(float(array)), ()))
+    return symbolic(graph, graph.constant(array).ids)
+
+
+def _ids_of_numbers(graph: Graph, numbers: Any) -> np.ndarray:
+    """Ids of symbolic and known numbers."""
+    ids = np.empty(len(numbers), np.int64)
+    for i, x in enumerate(numbers):
+        if isinstance(x, Symbolic):
+            reject_comparison(x, "a list")
+        ids[i] = as_symbolic(graph, x, on_tape=True).ids.offset
+    return ids
+
+
+def graph_of(*values: Any) -> Graph:
+    """The graph of the first symbolic array among some values."""
+    return next(v.graph for v in values if isinstance(v, Symbolic))
+
+
+def apply(op: str, *values: Any) -> Symbolic:
+    """One elementwise node over broadcast operands."""
+    graph = graph_of(*values)
+    in_loop = is_loop(graph)
+    are_numbers = in_loop or not any(np.ndim(v) for v in values)
+    convert = _as_condition if OPS[op].takes_bool else as_symbolic
+    operands = [convert(graph, v, are_numbers) for v in values]
+    _check_booleans(op, operands)
+    try:
+        shape = np.broadcast_shapes(*(o.shape for o in operands))
+    except ValueError:
+        shapes = " and ".join(str(o.shape) for o in operands)
+        remedy = "shapes align from the right; add axes with [:, None] where they should broadcast"
+        raise ShapeError(f"cannot {op} arrays of shapes {shapes}: they do not broadcast", remedy) from None
+    if not shape:
+        made = graph.record(CODES[op], *(o.ids.offset for o in operands))
+        return symbolic(graph, Ids((), made, ()), OPS[op].gives_bool)
+    views = tuple(o.ids if o.shape == shape else o.ids.broadcast_to(shape) for o in operands)
+    if in_loop and int(np.prod(shape)) <= FEW_SCALARS:
+        columns = zip(*(v.to_array().ravel().tolist() for v in views), strict=True)
+        made = [graph.record(CODES[op], *column) for column in columns]
+        return Symbolic(graph, Ids.contiguous(made[0] if made else 0, shape), OPS[op].gives_bool)
+    node = graph.apply(op, views)
+    return Symbolic(graph, node.ids, OPS[op].gives_bool)
+
+
+def _as_condition(graph: Graph, value: Any, on_tape: bool = False) -> Symbolic:
+    """Like `as_symbolic`, but a fixed mask stays a condition."""
+    found = as_symbolic(graph, value, on_tape)
+    if isinstance(value, Symbolic) or np.asarray(value).dtype != bool:
+        return found
+    return apply("not_equal", found, 0.0)
+
+
+def _check_booleans(op: str, operands: list[Symbolic]) -> None:
+    wants = [op != "where" or i == 0 for i in range(3)] if OPS[op].takes_bool else [False] * 3
+    for operand, wanted in zip(operands, wants, strict=False):
+        is_bool = operand.dtype == bool
+        if is_bool and not wanted:
+            raise UnsupportedError(f"{op} of a comparison is not supported", "comparisons may only go into np.where")
+        if wanted and not is_bool:
+            raise UnsupportedError(f"{op} needs a comparison as its condition", "write x != 0 for the number x")
+
+
+def reject_comparison(value: Symbolic, what: str) -> None:
+    """Comparisons may only be moved and chosen by; they have no place in memory."""
+    if value.dtype == bool:
+        raise UnsupportedError(f"{what} of a comparison is not supported", "write np.where(condition, 1.0, 0.0)")
+
+
+def _ufunc(row: Op) -> Callable:
+    """What answers a ufunc. Its operands may be anything that NumPy's takes."""
+
+    def answer(*operands: Any) -> Symbolic:
+        if row.meaning is None:
+            return apply(row.name, *operands)
+        graph = graph_of(*operands)
+        return row.meaning(*(as_symbolic(graph, x) for x in operands))
+
+    return (lambda x: answer(x)) if row.arity == 1 else (lambda x, y: answer(x, y))
+
+
+UFUNCS.update({ufunc: _ufunc(row) for ufunc, row in BY_UFUNC.items()})
+ASSIGNED.append(as_symbolic)

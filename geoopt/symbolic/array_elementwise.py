@@ -1,0 +1,200 @@
+"""NumPy's elementwise functions that are no row of `ops`, and choices by conditions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnsupportedError
+from ..integers.ids import Ids
+from ..ops import BY_UFUNC
+from . import Symbolic
+from .arithmetic import apply, as_symbolic, reject_comparison
+from .array_moving import concatenate, viewed
+from .array_tables import (
+    all_symbolic,
+    implements,
+    implements_call,
+    implements_method,
+    is_symbolic,
+    numbers,
+    short,
+)
+
+# -- choices ----------------------------------------------------------------------------------------
+
+
+@implements(np.where)
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None or y is None:
+        raise UnsupportedError("np.where of a condition alone is not supported", "give both values: np.where(c, a, b)")
+    if not isinstance(condition, Symbolic):
+        return where_fixed(np.asarray(condition, bool), x, y)
+    return apply("where", condition, x, y)
+
+
+def where_fixed(mask: np.ndarray, x: Any, y: Any) -> Symbolic:
+    """A choice known while tracing only moves ids."""
+    x, y = all_symbolic(x, y)
+    shape = np.broadcast_shapes(mask.shape, x.shape, y.shape)
+    mask = np.broadcast_to(mask, shape)
+    if mask.all() or not mask.any():
+        return viewed(np.broadcast_to, x if mask.all() else y, shape)
+    for part in (x, y):
+        reject_comparison(part, "a choice")
+    ids = np.where(mask, x.ids.broadcast_to(shape).to_array(), y.ids.broadcast_to(shape).to_array())
+    return x.view(Ids.spaced(ids))
+
+
+@implements(np.select)
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Symbolic:
+    if len(condlist) != len(choicelist):
+        raise ValueError("list of cases must be same length as list of conditions")
+    *choices, result = all_symbolic(*choicelist, default)
+    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
+        result = where(condition, choice, result)
+    return result
+
+
+def piecewise(given: dict) -> Symbolic:
+    """Functions are evaluated where a fixed condition holds, and everywhere for a symbolic one."""
+    [x] = numbers(given["x"])
+    cases = _cases(x, given["condlist"], list(given["funclist"]))
+    result = as_symbolic(x.graph, np.zeros(x.shape))
+    for condition, value in cases:
+        is_fixed = x.ndim > 0 and not isinstance(condition, Symbolic)
+        if callable(value):
+            value = value(x[condition] if is_fixed else x, *given.get("args", ()), **given.get("kw", {}))
+        if is_fixed:
+            ids = np.array(result.ids.to_array(np.int64))
+            ids[condition] = as_symbolic(x.graph, value).ids.to_array(np.int64)
+            result = x.view(Ids.spaced(ids))
+        else:
+            result = where(condition, value, result)
+    return result
+
+
+def _cases(x: Symbolic, conditions: Any, values: list) -> list[tuple[Any, Any]]:
+    """Pairs of a condition and its value; later ones win."""
+    unknown = is_symbolic(conditions)
+    alone = isinstance(conditions, Symbolic) or (not unknown and np.ndim(conditions) <= min(x.ndim, 1))
+    listed = [c if isinstance(c, Symbolic) else np.asarray(c, bool) for c in ([conditions] if alone else conditions)]
+    if len(values) == len(listed) + 1:
+        otherwise = np.ones(x.shape, bool) if unknown else ~np.logical_or.reduce(listed)
+        return [(otherwise, values[-1]), *zip(listed, values, strict=False)]
+    if len(values) != len(listed):
+        n = len(listed)
+        raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
+    return list(zip(listed, values, strict=True))
+
+
+implements_call(np.piecewise, piecewise)
+
+
+# -- arithmetic -------------------------------------------------------------------------------------
+
+
+@implements(np.positive, np.conjugate)
+def positive(x: Symbolic) -> Symbolic:
+    return x.copy()
+
+
+@implements(np.real)
+def real(val: Symbolic) -> Symbolic:
+    return val.sharing(lambda ids: ids)
+
+
+@implements(np.fabs)
+def fabs(x: Any) -> Symbolic:
+    return apply("absolute", x)
+
+
+@implements(np.logaddexp)
+def logaddexp(x: Any, y: Any) -> Symbolic:
+    """The exponential of a difference never overflows; that of two equal infinities is not formed."""
+    x, y = numbers(x, y)
+    larger = apply("maximum", x, y)
+    apart = apply("where", apply("equal", x, y), 0.0, x - y)
+    return larger + apply("log1p", apply("exp", -apply("absolute", apart)))
+
+
+@implements(np.degrees, np.rad2deg)
+def degrees(x: Any) -> Symbolic:
+    return apply("multiply", x, 180 / np.pi)
+
+
+@implements(np.radians, np.deg2rad)
+def radians(x: Any) -> Symbolic:
+    return apply("multiply", x, np.pi / 180)
+
+
+@implements(np.power, np.float_power)
+def power(x: Any, exponent: Any) -> Symbolic:
+    """Integers and halves known while tracing by multiplications and roots, others by the C library's ``pow``."""
+    if isinstance(exponent, Symbolic) or np.ndim(exponent):
+        return apply("power", x, exponent)
+    doubled = 2 * float(exponent)
+    if not np.isfinite(doubled) or doubled != int(doubled) or abs(doubled) > 128:
+        return apply("power", x, exponent)
+    whole, half = divmod(abs(int(doubled)), 2)
+    factors = ([apply("sqrt", x)] if half else []) + ([_integer_power(x, whole)] if whole else [])
+    result = as_symbolic(x.graph, np.ones(x.shape)) if not factors else factors[0]
+    for f in factors[1:]:
+        result = result * f
+    result = result.copy() if result is x else result
+    return apply("divide", 1.0, result) if doubled < 0 else result
+
+
+def _integer_power(x: Symbolic, exponent: int) -> Symbolic:
+    """By repeated squaring."""
+    if exponent == 1:
+        return x
+    root = _integer_power(x, exponent // 2)
+    return root * root * x if exponent % 2 else root * root
+
+
+@implements(np.clip)
+def clip(a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Symbolic:
+    if (a_min is not None and min is not None) or (a_max is not None and max is not None):
+        raise ValueError("passing `min` or `max` beside `a_min` or `a_max` is not supported")
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    result = a if low is None else apply("maximum", a, low)
+    return result if high is None else apply("minimum", result, high)
+
+
+@implements_method("outer", *(f for f, row in BY_UFUNC.items() if row.arity == 2))
+def outer_of(ufunc: np.ufunc, a: Any, b: Any) -> Symbolic:
+    """Every entry of ``a`` with every entry of ``b``."""
+    a, b = all_symbolic(a, b)
+    return ufunc(a[(..., *(None,) * b.ndim)], b)
+
+
+# -- sampled lines and polynomials ------------------------------------------------------------------
+
+
+@implements(np.linspace)
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, axis: int = 0) -> Any:
+    start, stop = numbers(start, stop)
+    pieces = num - 1 if endpoint else num
+    width = stop - start
+    at = np.arange(num).reshape(-1, *(1,) * width.ndim) / max(pieces, 1)
+    line = at * width + start
+    if endpoint and num > 1:  # the last is exactly the end
+        end = viewed(np.broadcast_to, stop, line.shape[1:])
+        line = concatenate([line[:-1], end[None]])
+    line = viewed(np.moveaxis, line, 0, axis)
+    return (line, width / pieces if pieces > 0 else np.nan) if retstep else line
+
+
+@implements(np.polyval)
+def polyval(p: Any, x: Any) -> Symbolic:
+    """By Horner's scheme, the highest power first."""
+    p, x = numbers(p, x)
+    short(len(p), "np.polyval")
+    if not len(p):
+        return as_symbolic(x.graph, np.zeros(x.shape))
+    result = p[0]
+    for i in range(1, len(p)):
+        result = result * x + p[i]
+    return viewed(np.broadcast_to, result, np.broadcast_shapes(result.shape, x.shape))

@@ -1,0 +1,319 @@
+"""NumPy's functions that only move data: none of them makes a node.
+
+Three ways cover them. What NumPy answers with a view is asked of NumPy itself on phantoms of the ids
+(`Ids.through`); indexing and joining have their own index arithmetic; the rest is NumPy's own function run on
+the listed ids, so that its conventions are NumPy's by construction.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError, UnsupportedError
+from ..graph import Graph
+from ..integers.ids import Ids, id_dtype
+from . import Symbolic
+from .arithmetic import as_symbolic, graph_of, reject_comparison
+from .array_tables import (
+    all_symbolic,
+    fixed,
+    flattened,
+    implements,
+    implements_call,
+    is_symbolic,
+    name_of,
+    numbers,
+    one_axis,
+    require_default,
+    signature_of,
+)
+
+# -- views ------------------------------------------------------------------------------------------
+
+# NumPy reads nothing in these: they may be run on phantoms
+VIEWS = (
+    *(np.transpose, np.matrix_transpose, np.linalg.matrix_transpose, np.swapaxes, np.moveaxis, np.rollaxis),
+    *(np.squeeze, np.expand_dims, np.broadcast_to, np.diagonal, np.linalg.diagonal),
+    *(np.flip, np.fliplr, np.flipud, np.rot90),
+    *(np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit),
+)
+
+
+def viewed(function: Callable, a: Any, *args: Any, **kwargs: Any) -> Any:
+    """One of NumPy's functions that give views of their first argument, or lists of them."""
+    [source] = all_symbolic(a)
+
+    def derive(ids: Ids) -> Any:
+        return ids.through(lambda phantom: function(phantom, *args, **kwargs))
+
+    found = derive(source.ids)
+    if isinstance(found, Ids):
+        return source.sharing(derive, found)
+    return [source.sharing(lambda ids, i=i: derive(ids)[i], part) for i, part in enumerate(found)]
+
+
+def _implement_view(function: Callable) -> None:
+    def ours(given: dict) -> Any:
+        array, *rest = signature_of(function, ours).parameters
+        for name in rest:
+            fixed(name, given.get(name))
+        # NumPy's first arguments may be positional only, the later ones may be keywords only
+        return viewed(function, given.pop(array), **given)
+
+    implements_call(function, ours)
+
+
+for _view in VIEWS:
+    _implement_view(_view)
+
+
+@implements(np.atleast_1d)
+def atleast_1d(*arys: Any) -> Any:
+    return _each(np.atleast_1d, arys)
+
+
+@implements(np.atleast_2d)
+def atleast_2d(*arys: Any) -> Any:
+    return _each(np.atleast_2d, arys)
+
+
+@implements(np.atleast_3d)
+def atleast_3d(*arys: Any) -> Any:
+    return _each(np.atleast_3d, arys)
+
+
+def _each(function: Callable, arrays: tuple) -> Any:
+    found = [viewed(function, a) if isinstance(a, Symbolic) else function(a) for a in arrays]
+    return tuple(found) if len(found) > 1 else found[0]
+
+
+@implements(np.unstack)
+def unstack(x: Symbolic, axis: int = 0) -> tuple[Symbolic, ...]:
+    first = viewed(np.moveaxis, x, axis, 0)
+    return tuple(first[i] for i in range(len(first)))
+
+
+@implements(np.reshape)
+def reshape(a: Symbolic, shape: Any, copy: Any = None) -> Symbolic:
+    result = a.reshape(tuple(operator.index(n) for n in np.atleast_1d(np.asarray(shape, object))))
+    return result.copy() if copy else result
+
+
+@implements(np.ravel)
+def ravel(a: Symbolic) -> Symbolic:
+    return a.ravel()
+
+
+@implements(np.copy)
+def copy(a: Symbolic) -> Symbolic:
+    return a.copy()
+
+
+@implements(np.astype)
+def astype(x: Symbolic, dtype: Any, copy: bool = True) -> Symbolic:
+    return x.astype(dtype, copy=copy)
+
+
+@implements(np.broadcast_arrays)
+def broadcast_arrays(*args: Any) -> tuple:
+    parts = _kept(args)
+    shape = np.broadcast_shapes(*(p.shape for p in parts))
+    return tuple(viewed(np.broadcast_to, p, shape) if is_symbolic(p) else np.broadcast_to(p, shape) for p in parts)
+
+
+def _kept(values: Any) -> list:
+    """Values as arrays of one graph, except structure, which stays NumPy's: it may be integers to index with."""
+    graph = graph_of(*flattened(list(values)))
+    return [as_symbolic(graph, v) if is_symbolic(v) else np.asarray(v) for v in values]
+
+
+@implements(np.meshgrid)
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple:
+    lines = [p.ravel() for p in _kept(xi)]
+    axes = list(range(len(lines)))
+    if indexing not in ("xy", "ij"):
+        raise ValueError("valid values for `indexing` are 'xy' and 'ij'")
+    if indexing == "xy":
+        axes[:2] = axes[:2][::-1]
+    order = range(len(axes))
+    grid = tuple(x.reshape(tuple(-1 if i == a else 1 for i in order)) for a, x in zip(axes, lines, strict=True))
+    grid = grid if sparse else broadcast_arrays(*grid)
+    return tuple(x.copy() for x in grid) if copy else grid
+
+
+# -- joining ----------------------------------------------------------------------------------------
+
+
+@implements(np.stack)
+def stack(arrays: Any, axis: int = 0) -> Symbolic:
+    if isinstance(arrays, Symbolic):
+        return viewed(np.moveaxis, arrays, 0, axis).copy()
+    parts = numbers(*arrays)
+    if any(p.shape != parts[0].shape for p in parts):
+        shapes = ", ".join(str(p.shape) for p in parts)
+        raise ShapeError(f"cannot stack arrays of shapes {shapes}", "all must have one shape")
+    return parts[0].view(Ids.stack([p.ids for p in parts], one_axis(axis, parts[0].ndim + 1)))
+
+
+@implements(np.concatenate)
+def concatenate(arrays: Any, axis: int | None = 0) -> Symbolic:
+    if isinstance(arrays, Symbolic):
+        return _concatenated_rows(arrays, axis)
+    parts = numbers(*arrays)
+    if axis is None:
+        parts, axis = [p.ravel() for p in parts], 0
+    axis = one_axis(axis, parts[0].ndim)
+    if len({p.shape[:axis] + p.shape[axis + 1 :] for p in parts}) > 1 or len({p.ndim for p in parts}) > 1:
+        shapes = ", ".join(str(p.shape) for p in parts)
+        raise ShapeError(f"cannot concatenate arrays of shapes {shapes} on axis {axis}", "other axes must agree")
+    if parts[0].ndim == 1 or len(parts) == 1:
+        return parts[0].view(Ids.concatenate([p.ids for p in parts], axis))
+    return _on_ids(lambda ids: np.concatenate(ids, axis), parts)
+
+
+def _concatenated_rows(array: Symbolic, axis: int | None) -> Symbolic:
+    """One array stands for the list of its rows."""
+    if axis is None:
+        return array.ravel()
+    at = one_axis(axis, array.ndim - 1)
+    shape = list(array.shape[1:])
+    shape[at] *= len(array)
+    return viewed(np.moveaxis, array, 0, at).reshape(shape)
+
+
+# -- indexing ---------------------------------------------------------------------------------------
+
+
+@implements(np.take)
+def take(a: Any, indices: Any, axis: int | None = None, mode: Any = "raise") -> Symbolic:
+    index = np.asarray(fixed("indices", indices))
+    [a] = all_symbolic(a)
+    a, axis = (a.ravel(), 0) if axis is None else (a, one_axis(axis, a.ndim))
+    if index.dtype == bool:
+        raise UnsupportedError("np.take with a mask is not supported", "index with it, or use np.compress")
+    if mode != "raise":
+        index = np.take(np.arange(a.shape[axis]), index, mode=mode)
+    return a[(slice(None),) * axis + (index if index.ndim else int(index),)]
+
+
+@implements(np.repeat)
+def repeat(a: Symbolic, repeats: Any, axis: int | None = None) -> Symbolic:
+    source, axis = (a.ravel(), 0) if axis is None else (a, one_axis(axis, a.ndim))
+    every = np.arange(source.shape[axis], dtype=np.int32)
+    return take(source, np.repeat(every, fixed("repeats", repeats)), axis)
+
+
+@implements(np.roll)
+def roll(a: Symbolic, shift: Any, axis: Any = None) -> Symbolic:
+    if axis is None:
+        return roll(a.ravel(), np.sum(fixed("shift", shift)), 0).reshape(a.shape)
+    for by, along in np.broadcast(fixed("shift", shift), axis):
+        along = one_axis(int(along), a.ndim)
+        a = take(a, np.roll(np.arange(a.shape[along], dtype=np.int32), int(by)), along)
+    return a
+
+
+# -- NumPy's own functions on listed ids -------------------------------------------------------------
+
+# which arguments hold data: one array, a list of arrays, or nested lists of arrays
+ARRAY, LIST, NESTED = 0, 1, 99
+LISTED: dict[Callable, dict[str, int]] = {
+    np.tile: {"A": ARRAY},
+    np.resize: {"a": ARRAY},
+    np.take_along_axis: {"arr": ARRAY},
+    np.compress: {"a": ARRAY},
+    np.extract: {"arr": ARRAY},
+    np.delete: {"arr": ARRAY},
+    np.insert: {"arr": ARRAY, "values": ARRAY},
+    np.append: {"arr": ARRAY, "values": ARRAY},
+    np.diag: {"v": ARRAY},
+    np.diagflat: {"v": ARRAY},
+    np.tril: {"m": ARRAY},
+    np.triu: {"m": ARRAY},
+    np.hstack: {"tup": LIST},
+    np.vstack: {"tup": LIST},
+    np.dstack: {"tup": LIST},
+    np.column_stack: {"tup": LIST},
+    np.choose: {"choices": LIST},
+    np.block: {"arrays": NESTED},
+}
+
+
+def _implement_listed(function: Callable, data: dict[str, int]) -> None:
+    def ours(given: dict) -> Symbolic:
+        signature = signature_of(function, ours)
+        for name in ("dtype", "out"):
+            require_default(name_of(function), name, given.pop(name, None), signature)
+        for name in given.keys() - data.keys():
+            fixed(name, given[name])
+        graph = graph_of(*flattened([given[name] for name in data]))
+        values = [_as_arrays(graph, given[name], depth) for name, depth in data.items()]
+        return _on_ids(lambda ids: function(**given | dict(zip(data, ids, strict=True))), values)
+
+    implements_call(function, ours)
+
+
+for _function, _data in LISTED.items():
+    _implement_listed(_function, _data)
+
+
+def _as_arrays(graph: Graph, value: Any, depth: int) -> Any:
+    """Symbolic arrays in the same nesting."""
+    if depth and isinstance(value, (list, tuple)):
+        return [_as_arrays(graph, v, depth - 1) for v in value]
+    return as_symbolic(graph, value)
+
+
+def _on_ids(function: Callable[[list], np.ndarray], arrays: list) -> Symbolic:
+    """``function`` of arrays, in nested lists, by running it on their ids; it may fill with zeros."""
+    parts = flattened(arrays)
+    graph = parts[0].graph
+    if len(parts) > 1:
+        parts = numbers(*parts)
+    dtype = id_dtype(graph.size + 1)
+
+    def listed(value: Any) -> Any:
+        # counted from 1: 0 is what NumPy fills with
+        return [listed(v) for v in value] if isinstance(value, list) else value.ids.to_array(dtype) + dtype(1)
+
+    ids = np.asarray(function(listed(arrays))) - 1
+    if ids.size and ids.min() < 0:
+        reject_comparison(parts[0], "filling the rest")
+        zero = as_symbolic(graph, 0.0).ids.offset
+        ids = np.where(ids < 0, id_dtype(zero)(zero), ids)
+    return parts[0].view(Ids.spaced(ids))
+
+
+@implements(np.pad)
+def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Symbolic:
+    fixed("pad_width", pad_width)
+    if mode == "constant":
+        parts = all_symbolic(array, constant_values)
+        return _on_ids(lambda ids: np.pad(ids[0], pad_width, constant_values=ids[1]), parts)
+    if mode not in ("edge", "wrap", "reflect", "symmetric"):
+        raise UnsupportedError(
+            f"np.pad with mode={mode!r} is not supported", "pad with constants, or by np.concatenate"
+        )
+    return _on_ids(lambda ids: np.pad(ids[0], pad_width, mode), [array])
+
+
+# -- shapes, and arrays of numbers --------------------------------------------------------------------
+
+
+@implements(np.shape)
+def shape(a: Symbolic) -> tuple[int, ...]:
+    return a.shape
+
+
+@implements(np.ndim)
+def ndim(a: Symbolic) -> int:
+    return a.ndim
+
+
+@implements(np.size)
+def size(a: Symbolic, axis: Any = None) -> int:
+    return a.size if axis is None else int(np.prod([a.shape[i] for i in np.atleast_1d(axis)]))

@@ -1,0 +1,300 @@
+"""NumPy's reductions, running sums and differences, and the methods of ufuncs that reduce."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from . import Symbolic
+from .arithmetic import apply, as_symbolic
+from .array_elementwise import where_fixed
+from .array_moving import concatenate, stack, viewed
+from .array_tables import (
+    LONGEST_CHAIN,
+    all_axes,
+    all_symbolic,
+    fixed,
+    implements,
+    implements_method,
+    numbers,
+    one_axis,
+    short,
+)
+from .sums import segment_sum, sum_last_axis
+
+# -- sums and means ---------------------------------------------------------------------------------
+
+
+@implements(np.sum)
+def sum_(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Symbolic:
+    a = _masked(a, where, 0.0)
+    axes = all_axes(axis, a.ndim)
+    kept = [i for i in range(a.ndim) if i not in axes]
+    moved = a.transpose(*kept, *axes) if axes != (a.ndim - 1,) else a
+    length = int(np.prod([a.shape[i] for i in axes], dtype=np.int64))
+    total = sum_last_axis(moved.reshape(*(a.shape[i] for i in kept), length)) if axes else a
+    total = total if initial is None else total + initial
+    return _with_axes(total, a.shape, axes) if keepdims else total
+
+
+def _masked(a: Any, mask: Any, neutral: Any) -> Symbolic:
+    """``a`` with what is left out replaced; the mask must be known while tracing."""
+    mask = np.asarray(fixed("where", mask), bool)
+    [a] = numbers(a)
+    if np.broadcast_shapes(mask.shape, a.shape) != a.shape:
+        raise ValueError(f"a mask of shape {mask.shape} is larger than the array of shape {a.shape}")
+    return a if mask.all() else where_fixed(mask, a, neutral)
+
+
+def _with_axes(reduced: Symbolic, shape: tuple[int, ...], axes: tuple[int, ...]) -> Symbolic:
+    return reduced.reshape(tuple(1 if i in axes else n for i, n in enumerate(shape)))
+
+
+@implements(np.mean)
+def mean(a: Any, axis: Any = None, keepdims: bool = False) -> Symbolic:
+    total = sum_(a, axis, keepdims)
+    return total / (np.size(a) / max(total.size, 1))
+
+
+@implements(np.average)
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
+    if weights is None:
+        result = mean(a, axis, keepdims)
+        count = np.full(result.shape, np.size(a) / max(result.size, 1))
+        return (result, count) if returned else result
+    a, weights = numbers(a, weights)
+    if weights.shape != a.shape:
+        weights = _weights_along(a, weights, axis)
+    scale = sum_(weights, axis, keepdims)
+    result = sum_(a * weights, axis, keepdims) / scale
+    return (result, viewed(np.broadcast_to, scale, result.shape)) if returned else result
+
+
+def _weights_along(a: Symbolic, weights: Symbolic, axis: Any) -> Symbolic:
+    if axis is None:
+        raise ValueError("axis must be specified when shapes of a and weights differ")
+    axes = all_axes(axis, a.ndim)
+    if weights.shape != tuple(a.shape[i] for i in axes):
+        raise ValueError("shape of weights must be consistent with shape of a along specified axis")
+    ordered = weights.transpose(tuple(np.argsort(axes).tolist()))
+    aligned = ordered.reshape(tuple(n if i in axes else 1 for i, n in enumerate(a.shape)))
+    return viewed(np.broadcast_to, aligned, a.shape)
+
+
+@implements(np.var)
+def var(
+    a: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False, mean: Any = None, correction: Any = None
+) -> Symbolic:
+    [a] = numbers(a)
+    center = sum_(a, axis, True) / _count(a, axis) if mean is None else mean
+    apart = a - center
+    freedom = _count(a, axis) - (ddof if correction is None else correction)
+    return sum_(apart * apart, axis, keepdims) / max(freedom, 0)
+
+
+@implements(np.std)
+def std(
+    a: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False, mean: Any = None, correction: Any = None
+) -> Symbolic:
+    return apply("sqrt", var(a, axis, ddof, keepdims, mean, correction))
+
+
+def _count(a: Symbolic, axis: Any) -> int:
+    return int(np.prod([a.shape[i] for i in all_axes(axis, a.ndim)], dtype=np.int64))
+
+
+# -- products and extremes of short axes ------------------------------------------------------------
+
+
+def _chained(op: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any, neutral: Any) -> Symbolic:
+    """A balanced tree over the entries of some axes."""
+    if np.size(where) > 1 or not np.all(fixed("where", where)):
+        if neutral is None and initial is None:
+            raise ValueError("to use a where mask one has to specify 'initial'")
+        a = _masked(a, where, initial if initial is not None else neutral)
+    [a] = numbers(a)
+    axes = all_axes(axis, a.ndim)
+    length = _count(a, axes)
+    short(length, f"the {op} of all")
+    moved = viewed(np.moveaxis, a, axes, range(-len(axes), 0)) if axes else a[..., None]
+    moved = moved.reshape((*moved.shape[: a.ndim - len(axes)], length if axes else 1))
+    parts = [moved[..., i] for i in range(moved.shape[-1])]
+    if initial is not None or not parts:
+        start = neutral if initial is None else initial
+        if start is None:
+            raise ShapeError(f"the {op} of nothing has no identity", "give initial=, or an axis with entries")
+        parts.append(viewed(np.broadcast_to, as_symbolic(a.graph, start), moved.shape[:-1]))
+    result = balanced(op, parts)
+    return _with_axes(result, a.shape, axes) if keepdims else result
+
+
+def balanced(op: str, parts: list[Symbolic]) -> Symbolic:
+    """All parts combined pairwise, then the pairs, and so on."""
+    while len(parts) > 1:
+        pairs = [apply(op, x, y) for x, y in zip(parts[::2], parts[1::2], strict=False)]
+        parts = [*pairs, parts[-1]] if len(parts) % 2 else pairs
+    return parts[0]
+
+
+@implements(np.prod)
+def prod(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Symbolic:
+    result = _chained("multiply", a, axis, keepdims, None, where, 1.0)
+    return result if initial is None else result * initial
+
+
+@implements(np.max, np.amax)
+def max_(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Symbolic:
+    return _chained("maximum", a, axis, keepdims, initial, where, None)
+
+
+@implements(np.min, np.amin)
+def min_(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Symbolic:
+    return _chained("minimum", a, axis, keepdims, initial, where, None)
+
+
+@implements(np.all)
+def all_(a: Any, axis: Any = None, keepdims: bool = False, where: Any = True) -> Symbolic:
+    """Nothing is zero: a count, for sums may be long."""
+    zeros = apply("where", _truth(a), 0.0, 1.0)
+    return apply("equal", sum_(zeros, axis, keepdims, where=where), 0.0)
+
+
+@implements(np.any)
+def any_(a: Any, axis: Any = None, keepdims: bool = False, where: Any = True) -> Symbolic:
+    others = apply("where", _truth(a), 1.0, 0.0)
+    return apply("not_equal", sum_(others, axis, keepdims, where=where), 0.0)
+
+
+def _truth(a: Any) -> Symbolic:
+    [a] = all_symbolic(a)
+    return a.astype(bool)
+
+
+@implements(np.ptp)
+def ptp(a: Any, axis: Any = None, keepdims: bool = False) -> Symbolic:
+    return max_(a, axis, keepdims) - min_(a, axis, keepdims)
+
+
+# -- running sums and differences -------------------------------------------------------------------
+
+
+def _running(op: str, a: Any, axis: int | None, include_initial: bool = False) -> Symbolic:
+    [a] = numbers(a)
+    a, axis = (a.ravel(), 0) if axis is None else (a, one_axis(axis, a.ndim))
+    short(a.shape[axis], f"a running {op}")
+    rows = viewed(np.moveaxis, a, axis, 0)
+    parts = [rows[i] for i in range(len(rows))]
+    for i in range(1, len(parts)):
+        parts[i] = apply(op, parts[i - 1], parts[i])
+    if include_initial:
+        start = np.full(rows.shape[1:], 0.0 if op == "add" else 1.0)
+        parts = [as_symbolic(a.graph, start), *parts]
+    return stack(parts, axis) if parts else a
+
+
+@implements(np.cumsum)
+def cumsum(a: Any, axis: int | None = None) -> Symbolic:
+    return _running("add", a, axis)
+
+
+@implements(np.cumprod)
+def cumprod(a: Any, axis: int | None = None) -> Symbolic:
+    return _running("multiply", a, axis)
+
+
+@implements(np.cumulative_sum)
+def cumulative_sum(x: Any, axis: int | None = None, include_initial: bool = False) -> Symbolic:
+    return _running("add", x, _of_one_axis(x, axis), include_initial)
+
+
+@implements(np.cumulative_prod)
+def cumulative_prod(x: Any, axis: int | None = None, include_initial: bool = False) -> Symbolic:
+    return _running("multiply", x, _of_one_axis(x, axis), include_initial)
+
+
+def _of_one_axis(x: Symbolic, axis: int | None) -> int | None:
+    if axis is None and x.ndim != 1:
+        raise ValueError("for arrays that have not exactly one axis, axis= must be given")
+    return axis
+
+
+@implements(np.diff)
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Symbolic:
+    a, before, after = numbers(a, *(0.0 if end is None else end for end in (prepend, append)))
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n}")
+    if n == 0:
+        return a
+    axis = one_axis(axis, a.ndim)
+    line = tuple(1 if i == axis else m for i, m in enumerate(a.shape))
+    ends = [p if p.ndim else viewed(np.broadcast_to, p, line) for p in (before, after)]
+    a = concatenate([*ends[: prepend is not None], a, *ends[2 - (append is not None) :]], axis)
+    lead = (slice(None),) * axis
+    for _ in range(n):
+        a = apply("subtract", a[(*lead, slice(1, None))], a[(*lead, slice(None, -1))])
+    return a
+
+
+@implements(np.ediff1d)
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Symbolic:
+    line, first, last = (p.ravel() for p in numbers(ary, *([] if e is None else e for e in (to_begin, to_end))))
+    parts = [p for p in (first, line[1:] - line[:-1], last) if p.size]
+    return concatenate(parts) if parts else line[:0]
+
+
+# -- sums by structure ------------------------------------------------------------------------------
+
+
+@implements(np.bincount)
+def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Symbolic:
+    """Sums of the weights in each bin; the bins are known while tracing."""
+    bins = np.asarray(fixed("x", x))
+    [weights] = numbers(weights)
+    if bins.ndim != 1 or weights.shape != bins.shape:
+        raise ValueError("the weights and list don't have the same length")
+    counts = np.bincount(bins, minlength=minlength)
+    return segment_sum(weights[np.argsort(bins, kind="stable")], np.concatenate([[0], np.cumsum(counts)]))
+
+
+@implements_method("reduceat", np.add)
+def add_reduceat(ufunc: np.ufunc, a: Any, indices: Any, axis: int = 0) -> Symbolic:
+    starts = np.asarray(fixed("indices", indices), np.int64)
+    [a] = numbers(a)
+    axis = one_axis(axis, a.ndim)
+    n = a.shape[axis]
+    if starts.size and (starts.min() < 0 or starts.max() >= n):
+        raise IndexError(f"an index is out of bounds for axis {axis} with size {n}")
+    lengths = np.maximum(np.append(starts[1:], n) - starts, 1)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    order = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
+    last = viewed(np.moveaxis, a, axis, -1)
+    line = last if len(order) == n and (order == np.arange(n)).all() else last[..., order]
+    return viewed(np.moveaxis, _segments_summed(line, offsets), -1, axis)
+
+
+def _segments_summed(x: Symbolic, offsets: np.ndarray) -> Symbolic:
+    """Sums of segments of the last axis; one node for each of a few rows, else one for all of them."""
+    segments, rows = len(offsets) - 1, x.size // max(x.shape[-1], 1)
+    if rows <= LONGEST_CHAIN:
+        lines = [segment_sum(x[lane], offsets) for lane in np.ndindex(*x.shape[:-1])]
+        total = stack(lines) if lines else as_symbolic(x.graph, np.zeros(0))
+    else:
+        starts = x.shape[-1] * np.arange(rows)[:, None] + offsets[:-1]
+        total = segment_sum(x.ravel(), np.append(starts.ravel(), x.size))
+    return total.reshape((*x.shape[:-1], segments))
+
+
+@implements_method("reduce", np.add, np.multiply, np.maximum, np.minimum)
+def reduced(
+    ufunc: np.ufunc, a: Any, axis: Any = 0, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Symbolic:
+    by: dict[np.ufunc, Callable] = {np.add: sum_, np.multiply: prod, np.maximum: max_, np.minimum: min_}
+    return by[ufunc](a, axis, keepdims, initial, where)
+
+
+@implements_method("accumulate", np.add, np.multiply, np.maximum, np.minimum)
+def accumulated(ufunc: np.ufunc, a: Any, axis: int = 0) -> Symbolic:
+    return _running(ufunc.__name__, a, axis)

@@ -1,0 +1,129 @@
+"""Stage `trace`: run NumPy-style code once on symbolic arguments.
+
+Takes: a function and example arguments.
+Gives: `Traced`, the graph behind every array of the result.
+Ensures: the number of nodes depends on the code, not on the mesh; equal nodes are one.
+Paper: symbolic program execution; memoised constructors (DAG compression).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..errors import SCIPY, ArgumentError, TracingError, is_of_scipy
+from ..graph import Graph, Node, Traced
+from ..integers.cores import load_in_background
+from ..signature import Argument, Signature
+from ..sparse import from_scipy
+from ..symbolic import Symbolic, symbolic
+from .results import flatten
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A floating-point argument that is part of the program: see `fixed`."""
+
+    value: Any
+
+
+def fixed(value: Any) -> Fixed:
+    """Mark a floating-point argument of `compile` as structure: its values become constants.
+
+    Rest shapes and stiffness tables are typical; the compiler folds what depends on them alone.
+    """
+    return Fixed(value)
+
+
+def block(*arrays: Any) -> Any:
+    """Tag arrays as a block: one kernel evaluates all their values of a mesh element, shared values once.
+
+    geoopt finds blocks by itself; the tag is for the author who wants to insist. On numbers it does nothing.
+    Returns its arguments. Paper: explicit intermediate tagging.
+    """
+    tagged = [a for a in arrays if isinstance(a, Symbolic)]
+    if tagged:
+        tagged[0].graph.blocks.append(tuple(a.ids for a in tagged))
+    return arrays if len(arrays) != 1 else arrays[0]
+
+
+def trace(function: Callable, arguments: tuple, keywords: dict | None = None) -> tuple[Traced, Signature]:
+    """Run ``function`` on symbolic stand-ins for its floating-point arguments."""
+    load_in_background()
+    graph = Graph()
+    names = _names(function, arguments)
+    found: list[tuple[Argument, Node]] = []
+    stand_ins = [_stand_in(graph, n, a, found) for n, a in zip(names, arguments, strict=True)]
+    named = {n: _stand_in(graph, n, a, found) for n, a in (keywords or {}).items()}
+    try:
+        result = function(*stand_ins, **named)
+    except (ValueError, TypeError) as error:
+        if isinstance(error.__cause__, TracingError) and "setting an array element" in str(error):
+            raise error.__cause__ from None  # NumPy's words do not say why
+        if is_of_scipy(error):
+            remedy = f"if a value is symbolic: {SCIPY[1]}"
+            raise TracingError(f"SciPy refuses this call: {error}", remedy, error) from error
+        raise
+    arrays: list[Symbolic] = []
+    rebuild, collect, has_numbers = flatten(result, arrays)
+    graph.finish()
+    label = getattr(function, "__name__", type(function).__name__)
+    signature = Signature(label, tuple(a for a, _ in found), rebuild, collect, has_numbers)
+    return Traced(graph, tuple(n for _, n in found), tuple(a.ids for a in arrays)), signature
+
+
+def _names(function: Callable, arguments: tuple) -> list[str]:
+    try:
+        bound = inspect.signature(function).bind_partial(*arguments)
+    except (TypeError, ValueError):
+        return [f"argument {i}" for i in range(len(arguments))]
+    names: list[str] = []
+    for name, value in bound.arguments.items():
+        kind = inspect.signature(function).parameters[name].kind
+        names += [f"{name}[{i}]" for i in range(len(value))] if kind is kind.VAR_POSITIONAL else [name]
+    return names
+
+
+def numbers_of(value: Any) -> np.ndarray | None:
+    """The numbers of an argument that vary; None for structure."""
+    if sp.issparse(value):
+        return _canonical(value).data if np.issubdtype(value.dtype, np.floating) else None
+    is_float = isinstance(value, (float, np.floating))
+    is_float = is_float or (isinstance(value, np.ndarray) and np.issubdtype(value.dtype, np.floating))
+    return np.asarray(value) if is_float else None
+
+
+def _stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, Node]]) -> Any:
+    if isinstance(value, Fixed):
+        return value.value
+    if sp.issparse(value):
+        return _sparse_stand_in(graph, name, value, found)
+    if numbers_of(value) is None:
+        if isinstance(value, np.ndarray) and np.issubdtype(value.dtype, np.complexfloating):
+            raise ArgumentError(f"argument {name!r}: complex arrays are not supported")
+        return value
+    node = graph.variable(name, np.shape(value))
+    found.append((Argument(name, np.shape(value)), node))
+    return symbolic(graph, node.ids)
+
+
+def _sparse_stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, Node]]) -> Any:
+    if not np.issubdtype(value.dtype, np.floating):
+        return value
+    pattern = _canonical(value)
+    graph.has_matrices |= isinstance(value, sp.spmatrix)
+    node = graph.variable(name, (pattern.nnz,))
+    found.append((Argument(name, (pattern.nnz,), pattern), node))
+    return from_scipy(pattern, Symbolic(graph, node.ids))
+
+
+def _canonical(matrix: Any) -> sp.csr_array:
+    """A copy in rows, sorted and without duplicates."""
+    pattern = sp.csr_array(matrix, copy=True)
+    pattern.sum_duplicates()
+    return pattern

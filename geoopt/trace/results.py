@@ -1,0 +1,112 @@
+"""How the result of a traced function is taken apart into arrays and put together again."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..errors import UnsupportedError
+from ..integers.ids import Ids
+from ..signature import Collect, Rebuild, with_values
+from ..sparse.matrix import SparseMatrix
+from ..symbolic import Symbolic
+
+
+def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Rebuild, Collect, bool]:
+    """Append the symbolic arrays of a result to ``arrays``; return how to put arrays in their places, how to find
+    them again in such a result (for ``out=``), and whether the result holds numbers.
+
+    All numbers of the result are one array, the last, which is not found again; they come back as NumPy's numbers.
+    """
+    parts = _Parts(arrays)
+    rebuild, collect = parts.flatten(result)
+    if parts.numbers:
+        parts.place_of_numbers = len(arrays)
+        ids = np.fromiter((x.ids.offset for x in parts.numbers), np.int64, len(parts.numbers))
+        arrays.append(Symbolic(parts.numbers[0].graph, Ids.spaced(ids)))
+    return (lambda out, matrix=with_values: rebuild(out, matrix)), collect, bool(parts.numbers)
+
+
+class _Parts:
+    """The arrays and the numbers found so far."""
+
+    def __init__(self, arrays: list[Symbolic]):
+        self.arrays = arrays
+        self.numbers: list[Symbolic] = []
+        self.place_of_numbers = 0
+
+    def flatten(self, result: Any) -> tuple[Rebuild, Collect]:
+        if isinstance(result, Symbolic):
+            return self._symbolic(result)
+        if isinstance(result, SparseMatrix):
+            return _sparse(result, self.arrays)
+        if isinstance(result, dict):
+            keys = list(result)
+            make = lambda v: dict(zip(keys, v, strict=True))  # noqa: E731
+            return self._compound(list(result.values()), make, lambda r: [r[k] for k in keys])
+        if isinstance(result, tuple) and hasattr(result, "_fields"):
+            return self._compound(list(result), lambda v: type(result)(*v), list)
+        if isinstance(result, (tuple, list)):
+            return self._compound(list(result), type(result), list)
+        if dataclasses.is_dataclass(result) and not isinstance(result, type):
+            names = [f.name for f in dataclasses.fields(result)]
+            make = lambda v: dataclasses.replace(result, **dict(zip(names, v, strict=True)))  # noqa: E731
+            return self._compound([getattr(result, n) for n in names], make, lambda r: [getattr(r, n) for n in names])
+        if isinstance(result, np.ndarray) and result.dtype == object:
+            raise UnsupportedError("the function returned an object array", "join symbolic values with np.stack")
+        return _known(result)
+
+    def _symbolic(self, result: Symbolic) -> tuple[Rebuild, Collect]:
+        if result.dtype == bool:
+            raise UnsupportedError("the function returned a comparison", "use it inside np.where")
+        if not result.shape:
+            number = len(self.numbers)
+            self.numbers.append(result)
+            return (lambda out, _: out[self.place_of_numbers][number]), (lambda old: [])
+        position = len(self.arrays)
+        self.arrays.append(result)
+        return (lambda out, _: out[position]), (lambda old: [old])
+
+    def _compound(self, values: list, make: Callable, split: Callable) -> tuple[Rebuild, Collect]:
+        parts = [self.flatten(v) for v in values]
+
+        def collect(old: Any) -> list[np.ndarray]:
+            return [a for part, piece in zip(parts, split(old), strict=True) for a in part[1](piece)]
+
+        return (lambda out, matrix: make([part[0](out, matrix) for part in parts])), collect
+
+
+def _known(result: Any) -> tuple[Rebuild, Collect]:
+    """A part of the result that does not depend on the variables; arrays are fresh for each call."""
+    if isinstance(result, np.ndarray) or sp.issparse(result):
+        return (lambda *_: result.copy()), (lambda _: [])
+    if result is NotImplemented:
+        what = "the function returned NotImplemented, as methods of SciPy's matrices do for symbolic values"
+        raise UnsupportedError(what, "call the method of the symbolic one: A.multiply(B) where B is known")
+    if hasattr(result, "__dict__") or hasattr(result, "__next__"):
+        what = f"the function returned {type(result).__name__}"
+        raise UnsupportedError(what, "return arrays, sparse matrices, tuples, lists, dicts or dataclasses of them")
+    return (lambda *_: result), (lambda _: [])
+
+
+def _sparse(result: SparseMatrix, arrays: list[Symbolic]) -> tuple[Rebuild, Collect]:
+    position = len(arrays)
+    arrays.append(result.data)
+    indices, indptr = result.indices.view(), result.indptr.view()
+    indices.flags.writeable = indptr.flags.writeable = False
+    values = np.broadcast_to(0.0, result.nnz)
+    pattern = sp.csr_array((values, indices, indptr), shape=result.shape, copy=False)
+    pattern.has_sorted_indices = pattern.has_canonical_format = True
+
+    def collect(old: Any) -> list[np.ndarray]:
+        if not isinstance(old, sp.csr_array) or old.shape != pattern.shape:
+            raise TypeError
+        if not np.array_equal(old.indices, indices) or not np.array_equal(old.indptr, indptr):
+            raise TypeError
+        return [old.data]
+
+    return (lambda out, matrix: matrix(pattern, out[position])), collect
