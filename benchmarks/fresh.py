@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+import geoopt
 from geoopt.pipeline import peak_bytes
 
 from . import method
 from .catalogue import benchmark_of
-from .records import Setting
+from .records import Setting, options
 from .works import chosen_works, mesh_of
 
 
@@ -37,10 +38,6 @@ def main(text: str) -> None:
 
 
 def _prepared(work, settings: dict, setting: Setting) -> dict[str, Any]:
-    import geoopt
-
-    from .records import options
-
     before, system = peak_bytes(), os.times().system
     how = options(settings, setting.threads[0], setting)
     compile = lambda: geoopt.compile(work.function, *work.arguments, options=how, dtype=setting.dtype)  # noqa: E731

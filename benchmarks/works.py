@@ -1,4 +1,4 @@
-"""What is measured: the works of a benchmark on a mesh."""
+"""What is measured: meshes, and the works of benchmarks on them."""
 
 from __future__ import annotations
 

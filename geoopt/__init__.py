@@ -23,8 +23,7 @@ from .pipeline import compile as compile
 from .pipeline import devices as devices
 from .program import Program as Program
 from .symbolic import Symbolic as Symbolic
-from .symbolic import array_filling as array_filling
-from .symbolic import array_linalg as array_linalg
+from .symbolic import functions as _functions  # noqa: F401
 from .symbolic.scalar import Scalar as Scalar
 from .trace import block as block
 from .trace import fixed as fixed

@@ -20,7 +20,7 @@ import numpy as np
 from .integers.gathers import taken
 from .integers.ids import id_dtype
 from .plan import APART, BEGIN, END, KERNEL, SHIFT, Plan, Schedule
-from .plan.kernels import Access, PlannedKernel
+from .plan.planned import Access, PlannedKernel
 from .plan.tables import Tables
 from .plan.writers import entries
 

@@ -21,8 +21,8 @@ import numpy as np
 
 from .integers.cores import divided
 from .plan import FIELDS, Plan, Schedule
-from .plan.kernels import Access, PlannedKernel
 from .plan.parts import Part, Split
+from .plan.planned import Access, PlannedKernel
 from .plan.tables import Tables
 
 SPAN = 1 << 16

@@ -1,4 +1,4 @@
-"""What `decompose` gives: a graph with its intermediates chosen."""
+"""What `decompose` gives: a graph with its intermediates chosen, and the sums that write or add to outputs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Cut:
     ready : per node, the first step in which any kernel can evaluate or read it
     equals : per node (where it pays), the first equal scalar of each scalar, as positions in the node
     references : per node that an output needs, what it reads
-    runs : sums whose terms are read by runs or cursors, see `graph.expansion` and `graph.cursors`
+    runs : sums whose terms are read by runs or cursors, see `integers.runs` and `integers.cursors`
     """
 
     traced: Traced

@@ -1,4 +1,5 @@
-"""The slow, obvious meaning of every representation between the stages; tests compare it with NumPy.
+"""The slow, obvious meaning of every representation between the stages; tests compare it with NumPy, and `derivatives`
+evaluates with it what is called on floats.
 
 All work on small inputs with a ``memory`` that holds the value of every scalar id or buffer entry.
 """
@@ -15,7 +16,7 @@ from .graph.tape import NAMES, NONE, Tape
 from .grid import Grid
 from .groups import Groups
 from .integers.ids import Ids
-from .kernel import Kernel, Kernels
+from .kernels import Kernel, Kernels
 from .layout import Layout, Place
 from .ops import OPS
 from .plan import Plan, Schedule

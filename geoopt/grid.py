@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .errors import InternalError
-from .plan import STRIP, Plan
+from .integers.segments import STRIP
+from .plan import Plan
 
 BLOCK = 128  # threads per block: few enough that a kernel may use as many registers as there are
 

@@ -20,13 +20,13 @@ from .cut import Cut
 from .graph import Node
 from .graph.references import lanes
 from .groups import Group, Groups, Root
+from .groups.structure import Structure
 from .integers.gathers import copies_of, count_into, has_repeats, histogram, places_of, taken
 from .integers.hashing import content
 from .integers.ids import Ids, id_dtype
 from .integers.owners import owners
 from .integers.patterns import sorting
 from .layout import Home, Layout, Place
-from .structure import Structure
 
 Shared = Hashable  # what kernels of the same elements may have in common: nodes by index, gathers, terms, tags
 EXAMPLES = 16  # members by which columns are compared

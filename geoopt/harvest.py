@@ -24,7 +24,7 @@ from .integers.cores import divided
 from .integers.gathers import taken
 from .integers.ids import Ids, id_dtype
 from .integers.segments import Segments, first_of
-from .kernel import Kernel, Kernels, Leaf, Loop
+from .kernels import Kernel, Kernels, Leaf, Loop
 from .layout import Place
 from .ops import OPS
 from .template import Expression, Template

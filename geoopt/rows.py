@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .plan import BEGIN, END, Plan, Schedule
-from .plan.kernels import ROW_TERMS, Access
 from .plan.parts import Part, Split
+from .plan.planned import ROW_TERMS, Access
 from .plan.tables import Tables
 
 

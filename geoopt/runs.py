@@ -2,7 +2,7 @@
 
 Takes: `Schedule`.
 Gives: `Schedule` in which such a loop has one entry and a mask per run, instead of one entry per term; or, where runs
-are short, cursors (see `graph.cursors`).
+are short, cursors (see `integers.cursors`).
 Ensures: every member adds up the terms it did, in an order that depends on the plan alone.
 
 A run is one contiguous load that a mask expands over a vector of members. `decompose` chose the sums, and `place` left
@@ -17,13 +17,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from .graph.cursors import cursors_of
-from .graph.expansion import Lists, Runs
+from .integers.cursors import cursors_of
 from .integers.ids import id_dtype
-from .integers.segments import STRIP
-from .plan import BEGIN, END, FIRST_STRIP, Plan, Schedule, whole_strips
-from .plan.kernels import Access, PlannedCursors, PlannedKernel, PlannedLoop
+from .integers.runs import Lists, Runs
+from .integers.segments import STRIP, whole_strips
+from .plan import BEGIN, END, FIRST_STRIP, Plan, Schedule
 from .plan.parts import Part, Split
+from .plan.planned import Access, PlannedCursors, PlannedKernel, PlannedLoop
 from .plan.tables import Tables
 from .template import bottom_up
 

@@ -25,14 +25,15 @@ import numba
 import numpy as np
 
 from .integers.cores import divided
-from .plan import KERNEL, STRIP, Plan, Schedule
-from .plan.kernels import PlannedKernel
+from .integers.segments import STRIP
+from .plan import KERNEL, Plan, Schedule
+from .plan.planned import PlannedKernel
 from .plan.writers import Writers, entries
 
 PRELUDE, LOCAL, LATER = 0, 1, 2  # phases of tasks; later ones go on from there
 TURNS = 3  # phases of a later step: for additions within a range, near the border of two, and elsewhere
 MOSTLY_LOCAL, EVEN = 0.9, 1.3  # shares of a kernel's work that is local, and of a worker's in that on average
-APART = 0.25  # share of additions that wait for all others, from which on they are in another order than the entries
+OUT_OF_ORDER = 0.25  # share of additions that wait for all others, from which on they do not come as the entries do
 NEAR = 1e-4  # of a range: a time that lies no farther behind its end belongs to it
 WIDE = 1 / 8  # tasks that need more of the sweep cannot follow what they need in cache: they keep their order instead
 RANGE_TASKS = 10  # tasks that add to one range of the sweep, so that few of them belong to two ranges ...
@@ -155,7 +156,7 @@ class _Sweep:
         entries: these are in another order."""
         if self._is_apart is None:
             work = np.bincount(self._turns(mine), self.work[mine], TURNS)
-            self._is_apart = bool(work[-1] > APART * work.sum())
+            self._is_apart = bool(work[-1] > OUT_OF_ORDER * work.sum())
             if self._is_apart:  # such tasks reach farther: of wider ranges, as few belong to two
                 self.adding_ranges = max(self.ranges // 2, min(self.ranges, 4))
         return self._is_apart

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from .integers.ids import Ids
-from .kernel import Kernel, Kernels
+from .kernels import Kernel, Kernels
 from .layout import Home, Layout, Place
 
 

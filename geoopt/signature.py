@@ -1,4 +1,4 @@
-"""How a program is called: its arguments become variables, arrays of outputs become its result."""
+"""What `trace` gives besides the graph: how arguments become variables, and arrays of outputs the result."""
 
 from __future__ import annotations
 

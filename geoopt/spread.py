@@ -15,8 +15,9 @@ from dataclasses import replace
 import numpy as np
 
 from .grid import Grid, Terms
-from .plan import BEGIN, END, FIRST_STRIP, STRIP, Plan
-from .plan.kernels import PlannedLoop
+from .integers.segments import STRIP
+from .plan import BEGIN, END, FIRST_STRIP, Plan
+from .plan.planned import PlannedLoop
 from .plan.tables import Tables
 
 

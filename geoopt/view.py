@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .errors import ArgumentError
-from .kernel import Kernel, Kernels, Leaf
+from .kernels import Kernel, Kernels, Leaf
 from .layout import Layout
 from .options import Options
 from .pipeline import chosen, compile

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import sys
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from geoopt.errors import DeviceError
-from geoopt.meshes import bumpy, cloth, icosphere, torus
+from geoopt.meshes import bumpy, cloth, icosphere, load, torus
 from geoopt.pipeline import chosen
 from geoopt.runtime import cpu
 
@@ -110,6 +111,15 @@ def real_meshes() -> list:
     if not found:
         return [pytest.param(None, marks=pytest.mark.skip(reason=f"no meshes in {REAL_MESHES}"))]
     return [pytest.param(p, id=p.name) for p in found]
+
+
+@functools.cache
+def real_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """A mesh that many tests read; none may change it."""
+    mesh = load(path)
+    for array in mesh:
+        array.flags.writeable = False
+    return mesh
 
 
 def differences(function, x, step=1e-5):

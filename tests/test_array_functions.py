@@ -12,7 +12,7 @@ import geoopt
 from geoopt import symbolic
 from geoopt.evaluate import evaluate
 from geoopt.ops import BY_UFUNC
-from geoopt.symbolic.array_tables import signature_of
+from geoopt.symbolic.dispatch import signature_of
 from geoopt.trace import trace
 
 from .cases_moving import CHANGING, CHOICES, ELEMENTWISE, MASK, MOVING, RNG, C, F, S, T, V, X

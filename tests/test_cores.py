@@ -9,13 +9,13 @@ import pytest
 import scipy.sparse as sp
 from numba.core import config
 
-from geoopt.graph.expansion import runs_of
 from geoopt.integers import cores
 from geoopt.integers.coordinates import Pairs, from_coordinates, from_pairs
 from geoopt.integers.cores import LEAST, PARTS, divided, started
 from geoopt.integers.gathers import listed, taken
 from geoopt.integers.owners import owner_counts, owners, shifted
 from geoopt.integers.patterns import Pattern, product
+from geoopt.integers.runs import runs_of
 from geoopt.integers.segments import STRIP, Segments
 
 MANY = 20_000

@@ -12,10 +12,10 @@ import pytest
 import geoopt
 from geoopt.codegen import TARGETS
 from geoopt.grid import Grid
+from geoopt.integers.segments import STRIP
 from geoopt.meshes import bumpy, torus
 from geoopt.operators import cotan_laplacian
 from geoopt.ops import ROWS
-from geoopt.plan import STRIP
 from geoopt.runtime import cuda_on_host, nvrtc
 from geoopt.spread import spread
 

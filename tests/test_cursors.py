@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 import geoopt
 from geoopt.codegen import llvm_prefetch
-from geoopt.graph.cursors import LENGTH, ROOM, cursors_of
-from geoopt.graph.expansion import Lists
+from geoopt.integers.cursors import LENGTH, ROOM, cursors_of
+from geoopt.integers.runs import Lists
+from geoopt.integers.segments import STRIP, whole_strips
 from geoopt.meshes import torus
-from geoopt.plan import KERNEL, STRIP, whole_strips
+from geoopt.plan import KERNEL
 from geoopt.plan.parts import Part, Split
 
 from .conftest import needs_avx2

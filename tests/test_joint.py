@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import geoopt
-from geoopt.plan.kernels import Access, Joint, PlannedKernel, PlannedLoop
+from geoopt.plan.planned import Access, Joint, PlannedKernel, PlannedLoop
 from geoopt.template import Template
 
 from .test_stages import check_all_stages, records

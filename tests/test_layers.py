@@ -1,12 +1,15 @@
-"""The structure holds: files and folders import only what lies below them."""
+"""The structure holds: files and folders import only what lies below them, files of one folder never in a circle."""
 
 from __future__ import annotations
 
 import ast
 import graphlib
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from geoopt.pipeline import STAGES
 
 ROOT = Path(__file__).parents[1]
 
@@ -15,37 +18,22 @@ LAYERS = (
     ("__main__",),
     ("__init__", "cli"),
     ("minimization", "view"),
-    ("pipeline",),
+    ("pipeline", "solvers", "timing"),
     ("derivatives", "program"),
-    # the stages, in order
-    (
-        "trace",
-        "lift",
-        "decompose",
-        "group",
-        "harvest",
-        "simplify",
-        "share",
-        "place",
-        "schedule",
-        "allocate",
-        "runs",
-        "rows",
-        "compress",
-        "spread",
-        "runtime",
-        "evaluate",
-    ),
+    (*STAGES[:-1], "runtime", "evaluate", "display"),
+    # what devices run, and what traced code computes with
     ("codegen", "sparse"),
-    # what they exchange
-    ("groups", "symbolic"),
-    ("structure", "grid"),
-    ("cut", "kernel"),
+    ("symbolic",),
+    # what the stages exchange
+    ("groups", "grid"),
+    ("cut", "kernels", "signature"),
     ("graph", "layout", "plan"),
-    ("integers", "options", "solvers", "template"),
-    ("block_ops", "display", "errors", "numeric", "ops", "signature", "timing"),
+    # what all are written with
+    ("integers", "options", "template"),
+    ("block_ops", "errors", "numeric", "ops"),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}
+BESIDE = ("operators", "meshes", "apps")  # of `geoopt`, where only the command line knows them
 
 
 def files() -> dict[str, Path]:
@@ -57,12 +45,22 @@ def files() -> dict[str, Path]:
     return found
 
 
-def imports(name: str, path: Path) -> set[str]:
+def imports(name: str) -> set[str]:
+    """What a file of geoopt imports of geoopt, by the names of files."""
+    path = files()[name]
     package = name.split(".") if path.name == "__init__.py" and name != "__init__" else name.split(".")[:-1]
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            assert not any(a.name.partition(".")[0] == "geoopt" for a in node.names), f"{name}: import relatively"
+        if isinstance(node, ast.ImportFrom):
+            assert node.level or (node.module or "").partition(".")[0] != "geoopt", f"{name}: import relatively"
         if isinstance(node, ast.ImportFrom) and node.level:
             base = package[: len(package) - node.level + 1] + (node.module.split(".") if node.module else [])
+            if base and base[0] in BESIDE:
+                assert name == "cli", f"{name} imports {base[0]}"
+                continue
+            assert not base or ".".join(base) in files(), f"{name} imports {'.'.join(base)}, which there is not"
             found |= {".".join([*base, a.name]) for a in node.names} | {".".join(base)}
     return found & files().keys() - {name}
 
@@ -74,13 +72,26 @@ def test_every_file_and_folder_has_its_place():
 @pytest.mark.parametrize("name", sorted(files()))
 def test_imports_point_downward(name):
     here = name.partition(".")[0]
-    for target in imports(name, files()[name]):
+    for target in imports(name):
         there = target.partition(".")[0]
         assert there == here or LEVEL[there] > LEVEL[here], f"{name} imports {target}"
 
 
-def test_no_two_files_import_each_other():
-    graphlib.TopologicalSorter({name: imports(name, path) for name, path in files().items()}).prepare()
+def test_no_imports_go_in_circles():
+    graphlib.TopologicalSorter({name: imports(name) for name in files()}).prepare()
+
+
+@pytest.mark.parametrize("stage", STAGES[:-1])
+def test_a_stage_says_what_it_takes_gives_and_ensures(stage):
+    text = ast.get_docstring(ast.parse(files()[stage].read_text())) or ""
+    assert text.startswith(f"Stage `{stage}`: ")
+    assert all(f"\n{word}: " in text for word in ("Takes", "Gives", "Ensures"))
+
+
+def test_every_folder_is_installed():
+    installed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    folders = {path.parent.relative_to(ROOT).as_posix() for path in files().values()}
+    assert set(installed) == {folder.replace("/", ".") for folder in folders} | {f"geoopt.{name}" for name in BESIDE}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "operators").glob("*.py")), ids=lambda p: p.name)

@@ -16,7 +16,7 @@ from geoopt.codegen.llvm_stores import parts
 from geoopt.meshes import bumpy
 from geoopt.operators import arap_mesh, arap_rhs, cloth, cloth_system, cotan_laplacian, polar_rotation
 from geoopt.operators.arap import covariances
-from geoopt.plan.kernels import Access
+from geoopt.plan.planned import Access
 
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 

@@ -8,10 +8,10 @@ import pytest
 import scipy.sparse as sp
 
 import geoopt
-from geoopt.meshes import check, load
+from geoopt.meshes import check
 from geoopt.operators import cotan_laplacian
 
-from .conftest import real_meshes
+from .conftest import real_mesh, real_meshes
 from .test_stages import arrays
 
 
@@ -48,7 +48,7 @@ def test_equal_to_libigl(mesh):
 
 @pytest.mark.parametrize("path", real_meshes())
 def test_equal_to_libigl_on_real_meshes(path):
-    assert_equal_to_libigl(*load(path))
+    assert_equal_to_libigl(*real_mesh(path))
 
 
 def test_numpy_is_its_own_reference(mesh):

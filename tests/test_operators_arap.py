@@ -109,7 +109,7 @@ def test_vertices_without_neighbours_get_nothing(rims):
     record = arap_mesh(V, F)
     alone = np.diff(record.offsets) == 0
     assert alone.sum() == 3
-    b = geoopt.compile(arap_rhs, V, record, rims=rims)(bent(V))
+    b = arap_rhs(bent(V), record, rims=rims)
     assert (b[alone] == 0).all() and np.isfinite(b).all()
     lonely = arap_mesh(V, np.zeros((0, 3), int))
     assert (arap_rhs(V, lonely, rims=rims) == 0).all() and arap_energy(V, lonely, rims=rims) == 0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import geoopt
-from geoopt.meshes import icosphere, load
+from geoopt.meshes import icosphere
 from geoopt.operators import (
     edge_lengths,
     face_areas,
@@ -17,7 +17,7 @@ from geoopt.operators import (
     vertex_normals,
 )
 
-from .conftest import real_meshes, without_faces
+from .conftest import real_mesh, real_meshes, without_faces
 from .test_operators import assert_compiled_agrees, relative
 
 OPERATORS = {
@@ -58,7 +58,7 @@ def test_compiled_is_numpy(name, mesh):
 @pytest.mark.parametrize("path", real_meshes())
 @pytest.mark.parametrize("name", OPERATORS)
 def test_equal_to_libigl_on_real_meshes(name, path):
-    V, F = load(path)
+    V, F = real_mesh(path)
     tolerance = 1e-8 if "normals" in name else 1e-12  # slivers have ill-conditioned normals
     assert relative(geoopt.compile(OPERATORS[name], V, F)(V), by_libigl(name, V, F)) < tolerance
 

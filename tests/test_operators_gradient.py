@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import geoopt
-from geoopt.meshes import cloth, icosphere, load
+from geoopt.meshes import cloth, icosphere
 from geoopt.operators import (
     cotan_laplacian,
     cotan_laplacian_intrinsic,
@@ -18,7 +18,7 @@ from geoopt.operators import (
     gradient,
 )
 
-from .conftest import real_meshes, without_faces
+from .conftest import real_mesh, real_meshes, without_faces
 from .test_operators import assert_compiled_agrees, relative
 
 
@@ -46,7 +46,7 @@ def test_gradient_is_libigl(mesh):
 
 @pytest.mark.parametrize("path", real_meshes())
 def test_on_real_meshes(path):
-    V, F = load(path)
+    V, F = real_mesh(path)
     G = geoopt.compile(gradient, V, F)(V)
     assert relative(G, igl.grad(V, F.astype(np.int64))) < 1e-8
     L, M = cotan_laplacian(V, F)

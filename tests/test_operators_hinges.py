@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import geoopt
-from geoopt.meshes import icosphere, load
+from geoopt.meshes import icosphere
 from geoopt.operators import dihedral_angles, edges, face_normals, interior_edges
 
-from .conftest import real_meshes, without_faces
+from .conftest import real_mesh, real_meshes, without_faces
 from .test_operators import assert_compiled_agrees
 
 
@@ -76,7 +76,7 @@ def test_compiled_is_numpy(mesh):
 
 @pytest.mark.parametrize("path", real_meshes())
 def test_real_meshes(path):
-    V, F = load(path)
+    V, F = real_mesh(path)
     assert len(edges(F)) == len(igl.edges(F.astype(np.int64)))
     if any(len(pair) > 2 for pair in edges_by_loops(F).values()):
         with pytest.raises(ValueError, match="not a manifold"):

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from geoopt.integers.ids import Ids
-from geoopt.integers.segments import Segments
-from geoopt.kernel import Loop
+from geoopt.integers.segments import STRIP, Segments
+from geoopt.kernels import Loop
 from geoopt.meshes import bumpy, cloth
 from geoopt.operators import arap_mesh, arap_rhs, cotan_laplacian
 from geoopt.place.order import Order
 from geoopt.place.strips import Strips
-from geoopt.plan import BEGIN, COLUMN, END, KERNEL, STRIP
+from geoopt.plan import BEGIN, COLUMN, END, KERNEL
 
 from .test_stages import records
 

@@ -15,8 +15,8 @@ import geoopt
 from geoopt.codegen import llvm_prefetch, llvm_runs
 from geoopt.codegen.llvm import emit
 from geoopt.codegen.llvm_memory import Vectors
-from geoopt.graph.expansion import runs_of
 from geoopt.integers.patterns import Pattern, product
+from geoopt.integers.runs import runs_of
 from geoopt.meshes import bumpy, torus
 from geoopt.operators import cotan_laplacian
 from geoopt.sparse import from_triplets

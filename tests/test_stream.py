@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import geoopt
 from geoopt.operators import cotan_laplacian
-from geoopt.plan.kernels import ROW_TERMS
+from geoopt.plan.planned import ROW_TERMS
 from geoopt.sparse import from_diagonal, from_triplets
 
 from .conftest import SMALL_MESHES, with_unreferenced

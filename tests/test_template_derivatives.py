@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import geoopt
-from geoopt.derivatives.template_derivatives import Value, _hessian_of_leaves, _waist, hessian
+from geoopt.derivatives.templates import Value, _hessian_of_leaves, _waist, hessian
 from geoopt.meshes import bumpy
 from geoopt.operators import cloth, cloth_system, stretch_shear_energy
 from geoopt.template import Template, evaluate_template, operations

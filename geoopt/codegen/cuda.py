@@ -12,9 +12,9 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 
 from ..grid import BLOCK, Grid
+from ..integers.segments import STRIP
 from ..ops import OPS
-from ..plan import STRIP
-from ..plan.kernels import Access, Joint
+from ..plan.planned import Access, Joint
 from ..template import Expression, bottom_up
 from .cuda_numbers import TYPES, literal
 from .cuda_projection import ROUTINES

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..ops import OPS
 from ..plan import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT, Plan
-from ..plan.kernels import PlannedKernel
+from ..plan.planned import PlannedKernel
 from ..template import Expression, bottom_up
 from .llvm_fission import AT_ONCE, Piece, pieces_of, rooms_of
 from .llvm_math import Functions

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from math import ceil
 
-from ..plan import STRIP
-from ..plan.kernels import Access, Joint, PlannedCursors
+from ..integers.segments import STRIP
+from ..plan.planned import Access, Joint, PlannedCursors
 from ..template import Expression
 from .llvm_memory import zeros
 from .llvm_prefetch import LINE, MOST_LINES, Prefetch

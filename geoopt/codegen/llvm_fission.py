@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..ops import OPS
-from ..plan.kernels import PlannedKernel
+from ..plan.planned import PlannedKernel
 from ..template import Expression, bottom_up
 from .llvm_projection import ROUTINES
 

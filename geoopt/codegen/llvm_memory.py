@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..plan import Plan
-from ..plan.kernels import Access, PlannedKernel
+from ..plan.planned import Access, PlannedKernel
 
 ROW = 4  # neighbours read together
 # NaN in gives NaN out, so neither nnan nor ninf; nor reassoc, which makes y of (x + y) - x, also where x is NaN

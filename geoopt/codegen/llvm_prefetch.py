@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import ceil
 
-from ..plan import STRIP
-from ..plan.kernels import ROW_TERMS, Access
+from ..integers.segments import STRIP
+from ..plan.planned import ROW_TERMS, Access
 from .llvm_memory import Memory
 
 AHEAD = 96  # members between a prefetch and its use: a memory latency's worth of work

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..plan.kernels import ROW_TERMS, Access
+from ..plan.planned import ROW_TERMS, Access
 from .llvm_memory import loop_of
 from .llvm_stores import Stores
 

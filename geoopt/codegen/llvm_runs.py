@@ -10,7 +10,7 @@ import functools
 
 import numpy as np
 
-from ..plan.kernels import Access
+from ..plan.planned import Access
 from .llvm_memory import Memory, loop_of
 
 WORDS = 8  # of 32 bits, in a vector of 256

@@ -7,7 +7,7 @@ by whole vectors would wait (measured on Zen 5: 60 ns for the 81 entries of a tr
 
 from __future__ import annotations
 
-from ..plan.kernels import Access, PlannedKernel
+from ..plan.planned import Access, PlannedKernel
 from .llvm_code import Code
 from .llvm_memory import ROW, Vectors, rows_of_neighbours
 from .llvm_stores import NOWHERE, Stores, parts

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..plan.kernels import Access
+from ..plan.planned import Access
 from .llvm_memory import ROW, Memory, loop_of, rows_of_neighbours
 
 NOWHERE: frozenset[int] = frozenset()  # in no loop

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..plan import STRIP
-from ..plan.kernels import Joint, PlannedLoop
+from ..integers.segments import STRIP
+from ..plan.planned import Joint, PlannedLoop
 from ..template import Expression, bottom_up
 from .llvm_cursors import Cursors
 from .llvm_memory import FLAGS, zeros

@@ -21,14 +21,13 @@ import numpy as np
 from ..block_ops import BLOCK_OPS
 from ..cut import Cut
 from ..graph import Graph, Node, Traced
-from ..graph.cursors import has_cursors
-from ..graph.expansion import has_runs
 from ..graph.references import Reference, jump_counts, reachable, references
 from ..integers.gathers import has_repeats
 from ..integers.hashing import add_hashes, add_segment_hashes, first_equal
 from ..ops import OPS
 from ..options import Options
 from .combine import with_combined_sums, without_joins
+from .expansion import has_cursors, has_runs
 from .local_sums import with_local_sums
 from .scatter import scatters, without_sums
 from .stream import streams, with_terms_in_order

@@ -22,7 +22,7 @@ from ..symbolic import Symbolic
 from ..symbolic.arithmetic import as_symbolic
 from ..trace import numbers_of, trace
 from .curvature import sparse_hessian, sparse_jacobian
-from .inner import Inner, inner
+from .inner import Inner, traced_inside
 from .reverse import adjoints
 
 Wrt = int | str | tuple[int | str, ...]
@@ -170,7 +170,8 @@ class _Call:
         values = [self._value(p) for p in self.places]
         graph = _graph(values) or _graph([*self.args, *self.kwargs.values()])
         assert graph is not None
-        return inner(graph, [as_symbolic(graph, v) for v in values], lambda new: self._checked(function, new, wanted))
+        arrays = [as_symbolic(graph, v) for v in values]
+        return traced_inside(graph, arrays, lambda new: self._checked(function, new, wanted))
 
     def _checked(self, function: Callable, stand_ins: list, wanted: str) -> Any:
         for place, new in zip(self.places, stand_ins, strict=True):

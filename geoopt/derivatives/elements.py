@@ -22,13 +22,13 @@ from ..harvest import harvest
 from ..integers.coordinates import Pairs
 from ..integers.hashing import content
 from ..integers.ids import Ids, id_dtype
-from ..kernel import Kernel, Leaf
+from ..kernels import Kernel, Leaf
 from ..options import Options
 from ..symbolic import Symbolic, symbolic
 from ..symbolic.arithmetic import apply, as_symbolic
 from ..template import Expression, Template, bottom_up, rewritten
 from .chain import known
-from .template_derivatives import gradient, hessian
+from .templates import gradient, hessian
 
 MOST_PROJECTED = 12  # rows of a block: the four corners of a tetrahedron or a hinge
 _IN_PLACE = Options(without=frozenset({"global", "memory"}))  # and every place once: it is a summand

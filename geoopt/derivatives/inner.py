@@ -42,7 +42,7 @@ class Inner:
         return [symbolic(self.outer, ids) for ids in copied.traced().outputs]
 
 
-def inner(outer: Graph, arguments: list[Symbolic], function: Callable[[list[Symbolic]], object]) -> Inner:
+def traced_inside(outer: Graph, arguments: list[Symbolic], function: Callable[[list[Symbolic]], object]) -> Inner:
     """Trace a function of arrays of a graph that returns one array (or a known number).
 
     What it reads of the graph beside its arguments is fixed.

@@ -228,7 +228,7 @@ class Graph:
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """What `trace` gives of a program: the graph, and the outputs as views over its ids.
+    """What `trace` and `lift` give of a program: the graph, and the outputs as views over its ids.
 
     outputs : one view per array of the result, in the order of `trace.results`
     variables : the nodes of the program's arguments, in call order

@@ -14,7 +14,12 @@ from .gathers import FEW
 from .hashing import content
 from .ids import id_dtype
 
-STRIP = 16  # segments, of which only the first one's place is kept
+STRIP = 16  # segments, or members of a kernel, of which only the first one's place is kept
+
+
+def whole_strips(members: np.ndarray) -> np.ndarray:
+    """How many strips hold so many members."""
+    return -(-members // STRIP)
 
 
 @dataclass(frozen=True, eq=False)

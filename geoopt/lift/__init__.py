@@ -21,7 +21,7 @@ from ..graph.references import reachable
 from ..integers.ids import Ids
 from ..integers.segments import Segments
 from ..ops import OPS
-from .runs import Run, elements_of, runs
+from .scalar_runs import Run, elements_of, runs_of
 from .tape import Joined
 
 
@@ -44,7 +44,7 @@ class _Lifted(Rebuild):
         for node in self.old.nodes:
             if node.op == "variable":  # also of functions that were differentiated, which nothing needs any more
                 self.copy(node)
-        found = runs(joined)
+        found = runs_of(joined)
         shapes = elements_of(joined, found)
         steps: list[tuple[int, int, Run | Node]] = [(run.depth, 0, run) for run in found]
         steps += [(joined.depths[n.index], 1, n) for n in joined.kept]

@@ -16,10 +16,11 @@ import numpy as np
 from ..integers.gathers import taken
 from ..integers.hashing import content
 from ..integers.ids import Ids
-from ..kernel import Kernel, Kernels, Leaf
+from ..integers.segments import whole_strips
+from ..kernels import Kernel, Kernels, Leaf
 from ..layout import Address, Place
-from ..plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, Plan, whole_strips
-from ..plan.kernels import Access, PlannedKernel, PlannedLoop
+from ..plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, Plan
+from ..plan.planned import Access, PlannedKernel, PlannedLoop
 from ..plan.tables import Tables
 from .order import AddressOf, Order, Times, member_order
 from .strips import Strips

@@ -24,11 +24,10 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from ..integers.cores import divided
 from ..integers.gathers import ranked, taken
 from ..integers.ids import Ids, id_dtype
-from ..integers.segments import Segments, ranges
-from ..kernel import Kernel, Leaf, Loop
+from ..integers.segments import STRIP, Segments, ranges
+from ..kernels import Kernel, Leaf, Loop
 from ..layout import Address, Layout
-from ..plan import STRIP
-from ..plan.kernels import ROW_TERMS
+from ..plan.planned import ROW_TERMS
 
 FAR = 1 << 15  # entries; what `compress` can address from the middle of its span
 NEAR = 64  # places by which members may be out of order: in their own order, they write to addresses by arithmetic

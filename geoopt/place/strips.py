@@ -11,9 +11,8 @@ import numpy as np
 
 from ..integers.cores import divided
 from ..integers.ids import Ids, id_dtype
-from ..integers.segments import first_of
-from ..kernel import Loop
-from ..plan import STRIP, whole_strips
+from ..integers.segments import STRIP, first_of, whole_strips
+from ..kernels import Loop
 from .order import Order
 
 

@@ -1,4 +1,5 @@
-"""What `place` and `schedule` give: kernels with addresses, and tasks in running order; all that a backend needs."""
+"""What `place` gives, tasks of kernels with addresses (`planned`), and what `schedule` makes of it, tasks in running
+order: all that the CPU needs; see `grid` for a GPU."""
 
 from __future__ import annotations
 
@@ -7,16 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InternalError
-from ..integers.segments import STRIP
+from ..integers.segments import STRIP, whole_strips
 from ..template import evaluate_template
-from .kernels import Access, PlannedKernel, PlannedLoop
+from .planned import Access, PlannedKernel, PlannedLoop
 
 KERNEL, BEGIN, END, COLUMN, FIRST_STRIP, SHIFT, APART, FIELDS = range(8)  # columns of the table of tasks
-
-
-def whole_strips(members: np.ndarray) -> np.ndarray:
-    """How many strips hold so many members."""
-    return -(-members // STRIP)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +81,8 @@ class Plan:
 
     def check(self) -> None:
         """Every member of every kernel belongs to exactly one task of the kernel's level."""
-        from ..errors import InternalError
-
         done = np.zeros(len(self.kernels), np.int64)
-        np.add.at(done, self.tasks[:, 0], self.tasks[:, 2] - self.tasks[:, 1])
+        np.add.at(done, self.tasks[:, KERNEL], self.tasks[:, END] - self.tasks[:, BEGIN])
         if any(done[i] != k.size for i, k in enumerate(self.kernels)):
             raise InternalError("place", "tasks do not cover the members of every kernel once")
         level = np.repeat(np.arange(1, len(self.levels)), np.diff(self.levels))

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import BEGIN, COLUMN, END, FIRST_STRIP, KERNEL, STRIP, Plan, whole_strips
-from .kernels import Access, PlannedCursors, PlannedKernel, PlannedLoop
+from ..integers.segments import STRIP, whole_strips
+from . import BEGIN, COLUMN, END, FIRST_STRIP, KERNEL, Plan
+from .planned import Access, PlannedCursors, PlannedKernel, PlannedLoop
 from .tables import Tables
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .kernels import Access
+from .planned import Access
 
 SAMPLE = 64  # entries that are looked at before whole arrays are compared
 

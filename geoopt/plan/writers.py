@@ -7,7 +7,7 @@ import numpy as np
 
 from ..integers.cores import divided
 from . import Plan
-from .kernels import Access
+from .planned import Access
 
 FEW = 1 << 14  # tasks for which there is room at first
 

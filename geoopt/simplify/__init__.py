@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..kernel import Kernel, Kernels
+from ..kernels import Kernel, Kernels
 from ..options import Options
 from ..template import Expression, Template, bottom_up, rewritten
 from .constants import fold_constants

@@ -11,7 +11,7 @@ import numba
 import numpy as np
 
 from ..integers.ids import Ids
-from ..kernel import Kernel, Leaf, Loop
+from ..kernels import Kernel, Leaf, Loop
 from ..template import Expression, rewritten
 from .chains import Chains
 from .facts import Facts

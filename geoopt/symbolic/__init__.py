@@ -33,7 +33,7 @@ from ..errors import (
 from ..graph import Graph
 from ..integers.ids import Ids, id_dtype
 
-# filled by the files that implement them, which lie above this one
+# filled by the other files of this folder and by `sparse`, which import this one
 FUNCTIONS: dict[Callable, Callable] = {}
 UFUNCS: dict[np.ufunc, Callable] = {}
 UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable] = {}

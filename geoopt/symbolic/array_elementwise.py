@@ -12,15 +12,7 @@ from ..ops import BY_UFUNC
 from . import Symbolic
 from .arithmetic import apply, as_symbolic, reject_comparison
 from .array_moving import concatenate, viewed
-from .array_tables import (
-    all_symbolic,
-    implements,
-    implements_call,
-    implements_method,
-    is_symbolic,
-    numbers,
-    short,
-)
+from .dispatch import all_symbolic, implements, implements_call, implements_method, is_symbolic, numbers, short
 
 # -- choices ----------------------------------------------------------------------------------------
 

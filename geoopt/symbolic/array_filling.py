@@ -12,7 +12,7 @@ from ..integers.patterns import sorting
 from . import CREATED, Symbolic
 from .arithmetic import as_symbolic
 from .array_moving import concatenate, viewed
-from .array_tables import all_symbolic, implements, implements_method
+from .dispatch import all_symbolic, implements, implements_method
 from .sums import segment_sum
 
 MOST_CALLS = 64  # of np.add.at in a row that become one sum: each sorts what all before it have added

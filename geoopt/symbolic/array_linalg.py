@@ -20,7 +20,7 @@ from .array_elementwise import power
 from .array_moving import stack, viewed
 from .array_products import matmul
 from .array_sums import max_, min_, sum_
-from .array_tables import all_axes, implements, numbers
+from .dispatch import all_axes, implements, numbers
 
 LARGEST = 6
 LARGEST_FACTORED = 16  # factors need n³ operations, minors 2ⁿ

@@ -18,7 +18,7 @@ from ..graph import Graph
 from ..integers.ids import Ids, id_dtype
 from . import Symbolic
 from .arithmetic import as_symbolic, graph_of, reject_comparison
-from .array_tables import (
+from .dispatch import (
     all_symbolic,
     fixed,
     flattened,

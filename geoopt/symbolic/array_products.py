@@ -14,7 +14,7 @@ from ..errors import ShapeError
 from . import Symbolic
 from .array_moving import stack, viewed
 from .array_sums import sum_
-from .array_tables import implements, implements_method, numbers, one_axis
+from .dispatch import implements, implements_method, numbers, one_axis
 
 Labels = tuple[Hashable, ...]  # one for each axis
 

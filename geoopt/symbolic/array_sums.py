@@ -12,7 +12,7 @@ from . import Symbolic
 from .arithmetic import apply, as_symbolic
 from .array_elementwise import where_fixed
 from .array_moving import concatenate, stack, viewed
-from .array_tables import (
+from .dispatch import (
     LONGEST_CHAIN,
     all_axes,
     all_symbolic,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .cut import Cut
-from .errors import InternalError
-from .integers.ids import Ids
-from .layout import Layout, Place
+from ..cut import Cut
+from ..errors import InternalError
+from ..integers.ids import Ids
+from ..layout import Layout, Place
 from .structure import Structure
 
 

@@ -1,4 +1,4 @@
-"""What `harvest` gives: kernels, each a template with one column of ids per leaf."""
+"""What `harvest`, `simplify` and `share` give: kernels, each a template with one column of ids per leaf."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .errors import InternalError
 from .integers.ids import Ids
 from .integers.segments import Segments
 from .layout import Layout, Place
@@ -18,7 +19,7 @@ class Loop:
     """A sum inside a template.
 
     segments : the terms of each member
-    has_runs : whether terms of neighbouring members are worth reading together, see `graph.expansion`
+    has_runs : whether terms of neighbouring members are worth reading together, see `integers.runs`
     """
 
     segments: Segments
@@ -82,8 +83,6 @@ class Kernels:
                 expected = k.size if leaf.loop is None else k.loops[leaf.loop].segments.total
                 entries = leaf.ids.size if leaf.ids is not None else leaf.constants.size  # type: ignore[union-attr]
                 if entries != expected:
-                    from .errors import InternalError
-
                     raise InternalError("harvest", f"a leaf has {entries} entries, its kernel {expected}")
 
     def __str__(self) -> str:

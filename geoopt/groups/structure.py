@@ -8,15 +8,15 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from .block_ops import BLOCK_OPS
-from .cut import Cut
-from .graph import Graph, Node
-from .graph.references import MANY_LANES, lanes
-from .integers.cores import divided
-from .integers.gathers import histogram, taken
-from .integers.ids import Ids
-from .integers.kinds import Kinds
-from .ops import OPS
+from ..block_ops import BLOCK_OPS
+from ..cut import Cut
+from ..graph import Graph, Node
+from ..graph.references import MANY_LANES, lanes
+from ..integers.cores import divided
+from ..integers.gathers import histogram, taken
+from ..integers.ids import Ids
+from ..integers.kinds import Kinds
+from ..ops import OPS
 
 MOSTLY = 0.9
 MANY = -1  # in a sum's structure: a number of terms that may differ from member to member

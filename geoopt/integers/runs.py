@@ -7,7 +7,6 @@ the left one, and neighbours in that row. One load that a mask expands over a ve
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,16 +15,11 @@ import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 from numba.extending import register_jitable
 
-from ..integers.cores import in_parts
-from ..integers.ids import Ids
-from ..integers.segments import STRIP, Segments, first_of
-from ..ops import OPS
-from . import Graph, Node
+from .cores import in_parts
+from .segments import STRIP, Segments, first_of
 
 GROUPS = 64  # how many vectors of members a sum is judged by
-WORTH = 1.5  # terms per run from which on runs beat a load for each term
 MADE_UP = 1.2  # times as many runs: from then on fewer are read at once
-MOST_COLUMNS, DEEP = 4, 16  # leaves of a term, and operations between them and the sum: more are not looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +56,8 @@ def _multiple(counts: np.ndarray, choices: tuple[int, ...]) -> int:
     return next(n for n, runs in zip(choices, full, strict=True) if runs <= MADE_UP * full[-1])
 
 
-def _sample(groups: int) -> np.ndarray:
+def sample(groups: int) -> np.ndarray:
+    """Some groups of so many."""
     return np.unique(np.linspace(0, max(groups - 1, 0), min(groups, GROUPS)).astype(np.int64))
 
 
@@ -87,7 +82,7 @@ class Lists(NamedTuple):
 
     def some_runs(self) -> Runs:
         """Those of a sample of groups, with steps that give the fewest runs."""
-        found = (self.runs(steps, _sample(self.groups), 1) for steps in _choices(len(self.columns)))
+        found = (self.runs(steps, sample(self.groups), 1) for steps in _choices(len(self.columns)))
         return min(found, key=lambda runs: len(runs.masks))
 
     def all_runs(self, some: Runs, at_once: tuple[int, ...] = (1,)) -> Runs:
@@ -185,48 +180,3 @@ def _find(columns, counts, starts, width, steps, key, groups, multiple, ends, ma
             run += 1
         ends[number] = run
     return run
-
-
-# -- which sums ---------------------------------------------------------------------------------------
-
-
-def has_runs(graph: Graph, node: Node, stored: Collection[int], width: int) -> bool:
-    """Whether a sum is worth reading by runs, as a sample of its members tells.
-
-    stored : nodes that are read from memory;  width : the members of a vector
-    """
-    if node.lanes > 1 or node.size < width:
-        return False
-    members = (_sample(node.size // width)[:, None] * width + np.arange(width)).ravel()
-    lists = lists_of(graph, node, stored, members, width)
-    return lists is not None and len(lists.columns[0]) >= WORTH * len(lists.all_runs(lists.some_runs()).masks)
-
-
-def lists_of(graph: Graph, node: Node, stored: Collection[int], members: np.ndarray, width: int) -> Lists | None:
-    """The terms of some members of a sum; None where they read too little or too much, or are not alike."""
-    lengths, terms = node.segments.lengths[members], node.segments.entries(members)
-    columns = _leaves(graph, node.operands[0].compose(Ids.explicit(terms)).to_array(), stored)
-    return None if columns is None or len(columns) < 2 else Lists.of(columns, lengths, width)
-
-
-def _leaves(graph: Graph, ids: np.ndarray, stored: Collection[int], depth: int = 0) -> list[np.ndarray] | None:
-    """The columns that some terms read, without those of one value; None where terms are not all alike, read constants
-    that vary, or are long."""
-    nodes = graph.nodes_of(Ids.explicit(ids)) if len(ids) else []
-    if len(nodes) != 1 or depth > DEEP:
-        return None
-    [node] = nodes
-    if (ids == ids[0]).all():
-        return []
-    if node.op == "variable" or (node.index in stored and node.lanes == 1):
-        return [ids]
-    if node.op not in OPS or node.index in stored:
-        return None
-    found: list[np.ndarray] = []
-    for operand in node.operands:
-        column = operand.compose(Ids.explicit(ids - ids.dtype.type(node.first))).to_array()
-        below = _leaves(graph, column, stored, depth + 1)
-        if below is None or len(found) + len(below) > MOST_COLUMNS:
-            return None
-        found += below
-    return found

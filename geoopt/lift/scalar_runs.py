@@ -37,7 +37,7 @@ class Run:
     starts: np.ndarray = field(default_factory=lambda: _NO_NUMBERS)
 
 
-def runs(tape: Joined) -> list[Run]:
+def runs_of(tape: Joined) -> list[Run]:
     """All runs. Members are in the order of the tape, those of a sum in the order of their first readers."""
     live = np.flatnonzero(tape.is_live)
     if not len(live):

@@ -1,4 +1,5 @@
-"""Kernels with addresses: what each reads and writes, and where."""
+"""Kernels with addresses: what each reads and writes, and where; how its loops list their terms; which of its sums run
+together."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ class Access:
 
 
 class PlannedCursors(NamedTuple):
-    """How a task computes the terms of a loop before its members add them up: see `graph.cursors`. Columns have one
+    """How a task computes the terms of a loop before its members add them up: see `integers.cursors`. Columns have one
     entry per cursor, where it begins.
 
     first : the table of the first cursor of each strip's task, and of the number of all

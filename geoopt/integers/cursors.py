@@ -8,19 +8,16 @@ reads, there is one in 16 bits that tells where the term is; cursors have places
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import numba
 import numpy as np
 
-from ..integers.cores import divided
-from ..integers.ids import id_dtype
-from ..integers.segments import STRIP
-from . import Graph, Node
-from .expansion import Lists, lists_of
+from .cores import divided
+from .ids import id_dtype
+from .runs import Lists
+from .segments import STRIP
 
-STRETCH = 1024  # members, as many as tasks have
 ROOM = 4096  # the most terms of a task, which are on the stack
 TRIED = 8  # tasks by which a loop is judged
 LENGTH = 4  # the least terms of a cursor on average
@@ -60,22 +57,6 @@ def cursors_of(lists: Lists, steps: tuple[int, ...], tasks: np.ndarray) -> Curso
     if found is None or found.lengths.mean() < LENGTH:
         return None
     return _found(lists, steps, tasks[:-1], tasks[1:])
-
-
-def has_cursors(graph: Graph, node: Node, stored: Collection[int], width: int) -> bool:
-    """Whether a sum is worth computing by cursors, as a sample of its members tells.
-
-    stored : nodes that are read from memory;  width : the members of a vector
-    """
-    if node.lanes > 1 or node.size < width:
-        return False
-    size = min(STRETCH, node.size)
-    begin = np.unique(np.linspace(0, node.size - size, TRIED).astype(np.int64))
-    lists = lists_of(graph, node, stored, (begin[:, None] + np.arange(size)).ravel(), width)
-    if lists is None:
-        return False
-    tasks = np.arange(len(begin) + 1) * size // STRIP if size == STRETCH else np.array([0, -(-size // STRIP)])
-    return cursors_of(lists, lists.some_runs().steps, tasks) is not None
 
 
 def _found(lists: Lists, steps: tuple[int, ...], begin: np.ndarray, end: np.ndarray) -> Cursors | None:

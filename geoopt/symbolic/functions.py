@@ -1,0 +1,8 @@
+"""NumPy's functions on symbolic arrays: to import this fills the tables of `symbolic`."""
+
+from . import array_elementwise as array_elementwise
+from . import array_filling as array_filling
+from . import array_linalg as array_linalg
+from . import array_moving as array_moving
+from . import array_products as array_products
+from . import array_sums as array_sums
