@@ -20,12 +20,11 @@ import numba
 import numpy as np
 
 from .integers.cores import divided
-from .plan import FIELDS, Plan, Schedule
+from .plan import FIELDS, SPAN, Plan, Schedule
 from .plan.parts import Part, Split
 from .plan.planned import Access, PlannedKernel
 from .plan.tables import Tables
 
-SPAN = 1 << 16
 FEW = 0.25  # a table is compressed if at most this share of the tasks does not fit
 
 

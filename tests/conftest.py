@@ -19,7 +19,7 @@ from geoopt.pipeline import chosen
 from geoopt.runtime import cpu
 
 # --hypothesis-profile=thorough runs many more random programs than every run of the tests does
-settings.register_profile("default", max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+settings.register_profile("default", max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 settings.register_profile("thorough", settings.get_profile("default"), max_examples=3000)
 settings.load_profile("default")
 

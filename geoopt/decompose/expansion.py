@@ -13,9 +13,9 @@ from ..integers.ids import Ids
 from ..integers.runs import Lists, sample
 from ..integers.segments import STRIP
 from ..ops import OPS
+from ..plan import TASK_MEMBERS
 
 WORTH = 1.5  # terms per run from which on runs beat a load for each term
-STRETCH = 1024  # members, as many as tasks have
 MOST_COLUMNS, DEEP = 4, 16  # leaves of a term, and operations between them and the sum: more are not looked at
 
 
@@ -38,12 +38,12 @@ def has_cursors(graph: Graph, node: Node, stored: Collection[int], width: int) -
     """
     if node.lanes > 1 or node.size < width:
         return False
-    size = min(STRETCH, node.size)
+    size = min(TASK_MEMBERS, node.size)
     begin = np.unique(np.linspace(0, node.size - size, TRIED).astype(np.int64))
     lists = _lists_of(graph, node, stored, (begin[:, None] + np.arange(size)).ravel(), width)
     if lists is None:
         return False
-    tasks = np.arange(len(begin) + 1) * size // STRIP if size == STRETCH else np.array([0, -(-size // STRIP)])
+    tasks = np.arange(len(begin) + 1) * size // STRIP if size == TASK_MEMBERS else np.array([0, -(-size // STRIP)])
     return cursors_of(lists, lists.some_runs().steps, tasks) is not None
 
 

@@ -19,13 +19,11 @@ from ..integers.ids import Ids
 from ..integers.segments import whole_strips
 from ..kernels import Kernel, Kernels, Leaf
 from ..layout import Address, Place
-from ..plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, Plan
+from ..plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, TASK_MEMBERS, Plan
 from ..plan.planned import Access, PlannedKernel, PlannedLoop
 from ..plan.tables import Tables
 from .order import AddressOf, Order, Times, member_order
 from .strips import Strips
-
-TASK_MEMBERS = 1024  # the most members of one task: what they read and write fits the cache
 
 
 def place(kernels: Kernels) -> Plan:

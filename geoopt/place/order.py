@@ -27,9 +27,10 @@ from ..integers.ids import Ids, id_dtype
 from ..integers.segments import STRIP, Segments, ranges
 from ..kernels import Kernel, Leaf, Loop
 from ..layout import Address, Layout
+from ..plan import SPAN
 from ..plan.planned import ROW_TERMS
 
-FAR = 1 << 15  # entries; what `compress` can address from the middle of its span
+FAR = SPAN // 2  # what `compress` can address from the middle of its span
 NEAR = 64  # places by which members may be out of order: in their own order, they write to addresses by arithmetic
 POOR = 1 / 16  # an input is in poor order if members read rows farther apart than this share of it
 FEW = 0.1  # ... and if more members than this share do; those that read a smaller share of it tell nothing

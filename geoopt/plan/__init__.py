@@ -13,6 +13,8 @@ from ..template import evaluate_template
 from .planned import Access, PlannedKernel, PlannedLoop
 
 KERNEL, BEGIN, END, COLUMN, FIRST_STRIP, SHIFT, APART, FIELDS = range(8)  # columns of the table of tasks
+TASK_MEMBERS = 1024  # the most members of one task: what they read and write fits the cache
+SPAN = 1 << 16  # entries that a column in 16 bits can tell apart
 
 
 @dataclass(frozen=True, eq=False)
