@@ -16,7 +16,7 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 from numba.extending import register_jitable
 
 from .cores import in_parts
-from .segments import STRIP, Segments, first_of
+from .segments import STRIP, Segments, first_of, whole_strips
 
 GROUPS = 64  # how many vectors of members a sum is judged by
 MADE_UP = 1.2  # times as many runs: from then on fewer are read at once
@@ -91,7 +91,7 @@ class Lists(NamedTuple):
 
     @property
     def groups(self) -> int:
-        return -(-len(self.counts) // STRIP) * (STRIP // self.width)  # as if the last strip was full
+        return whole_strips(len(self.counts)) * (STRIP // self.width)  # as if the last strip was full
 
     def runs(self, steps: tuple[int, ...], groups: np.ndarray, multiple: int) -> Runs:
         """Those of some groups."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numba
 import numpy as np
@@ -17,8 +18,8 @@ from .ids import id_dtype
 STRIP = 16  # segments, or members of a kernel, of which only the first one's place is kept
 
 
-def whole_strips(members: np.ndarray) -> np.ndarray:
-    """How many strips hold so many members."""
+def whole_strips(members: Any) -> Any:
+    """How many strips hold so many members: a number or an array of them."""
     return -(-members // STRIP)
 
 
@@ -50,7 +51,7 @@ class Segments:
     def of_lengths(lengths: np.ndarray) -> Segments:
         """One segment after another. lengths : (k,) integers"""
         lengths = in_few_bytes(lengths)
-        strips = -(-len(lengths) // STRIP)
+        strips = whole_strips(len(lengths))
         starts = np.zeros(strips + 1, id_dtype(int(lengths.sum(dtype=np.int64))))
         if len(lengths) < FEW:
             first = np.arange(0, len(lengths), STRIP)
