@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
+from scipy.spatial.transform import Rotation
 
 import geoopt
 from geoopt.apps.handles import Handle
 from geoopt.apps.simulation import Frame, Mesh, Simulation, note
 from geoopt.errors import ArgumentError, MeshError
 from geoopt.operators import arap_mesh, arap_rhs
-from geoopt.operators.arap import covariances, rhs_of_rotations
+from geoopt.operators.arap import covariances, rhs_of_quaternions
 from geoopt.pipeline import Watch
 from geoopt.solvers import Solver, choose
 from geoopt.timing import Stopwatch
@@ -121,7 +122,7 @@ class Arap(Simulation):
             return self.program(P)
         if self.local_step == "NumPy":
             return arap_rhs(P, self.rest, rims=self._rims)
-        return rhs_of_rotations(_fitted_by_libigl(covariances(P, self.rest, self._rims)), self.rest, self._rims)
+        return rhs_of_quaternions(_fitted_by_libigl(covariances(P, self.rest, self._rims)), self.rest, self._rims)
 
     def constrain(self) -> None:
         """Factor the global step for the handles. Raises MeshError where a component of the mesh has none."""
@@ -191,9 +192,10 @@ class Arap(Simulation):
 
 
 def _fitted_by_libigl(S: np.ndarray) -> np.ndarray:
-    """The rotation (n, 3, 3) nearest to each matrix (n, 3, 3)."""
+    """The rotation nearest to each matrix (n, 3, 3), as unit quaternions (n, 4)."""
     import igl
 
     n = len(S)
     stacked = np.asfortranarray(S.transpose(1, 0, 2).reshape(3 * n, 3))  # all first rows, all second, all third
-    return np.array(igl.fit_rotations(stacked)).reshape(3, n, 3).transpose(1, 2, 0)
+    R = np.array(igl.fit_rotations(stacked)).reshape(3, n, 3).transpose(1, 2, 0)
+    return Rotation.from_matrix(R).as_quat(scalar_first=True)

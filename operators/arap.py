@@ -11,8 +11,9 @@ from geoopt.errors import MeshError
 from geoopt.sparse import from_triplets
 
 from .assembly import laplacian_of_weights
-from .polar_rotation import polar_rotation
+from .polar_rotation import half_turn, polar_quaternion, polar_rotation
 from .surface_energies import cotangents
+from .svd3 import rotation_of
 from .topology import triangles
 
 
@@ -74,7 +75,7 @@ def arap_rhs(P: Any, mesh: ArapMesh, rims: bool = False) -> Any:
     over triangles, half_cot R (v_i − v_j) with the mean R of the rotations at its corners. Chao et al. 2010.
     Vertices without neighbours have b_i = 0.
     """
-    return rhs_of_rotations(polar_rotation(covariances(P, mesh, rims)), mesh, rims)
+    return rhs_of_quaternions(polar_quaternion(covariances(P, mesh, rims)), mesh, rims)
 
 
 def arap_energy(P: Any, mesh: ArapMesh, rims: bool = False) -> Any:
@@ -103,13 +104,14 @@ def covariances(P: Any, mesh: ArapMesh, rims: bool = False) -> Any:
     return _one_ring_sums(deformed[:, :, None] * (mesh.weight[:, None] * rest)[:, None, :], mesh)
 
 
-def rhs_of_rotations(R: Any, mesh: ArapMesh, rims: bool = False) -> Any:
-    """The right-hand side (n, 3) for rotations R (n, 3, 3) of the vertices; see `arap_rhs`."""
+def rhs_of_quaternions(q: Any, mesh: ArapMesh, rims: bool = False) -> Any:
+    """The right-hand side (n, 3) for the rotations of the vertices, unit quaternions (n, 4); see `arap_rhs`."""
     if not rims:
         rest = mesh.weight[:, None] * _along_edges(mesh.V, mesh)
-        by_neighbours = _one_ring_sums(np.einsum("epq,eq->ep", R[mesh.neighbour], rest), mesh)
-        return 0.5 * (by_neighbours + np.einsum("npq,nq->np", R, _one_ring_sums(rest, mesh)))
-    mean = np.sum(R[mesh.F], axis=1) / 3
+        total = _one_ring_sums(rest, mesh)
+        return total + half_turn(q, total) + _one_ring_sums(half_turn(q[mesh.neighbour], rest), mesh)
+    corners = q[mesh.F]
+    mean = np.sum(rotation_of([corners[..., i] for i in range(4)], 2), axis=1) / 3
     turned = np.einsum("mpq,mcq->mcp", mean, mesh.half_cot[:, :, None] * _sides(mesh.V, mesh))
     # the side opposite corner c leads from corner c + 1 to corner c + 2
     return _vertex_sums(turned[:, [1, 2, 0]] - turned[:, [2, 0, 1]], mesh)

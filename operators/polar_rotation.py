@@ -30,12 +30,34 @@ def polar_rotation(S: Any) -> Any:
     2016). Deviation: no branches; Halley's iteration from an upper bound, and the column once more multiplied by the
     adjugate matrix, which squares the error of its direction.
     """
+    q, square = _eigenvector(S)
+    return rotation_of(q, 2 / square)
+
+
+def polar_quaternion(S: Any) -> Any:
+    """The quaternions (..., 4) of `polar_rotation`, (w, x, y, z) of length 1: four numbers where a matrix has nine.
+
+    For zero they are zero, which `half_turn` and `rotation_of` take for the identity.
+    """
+    q, square = _eigenvector(S)
+    return np.stack(q, axis=-1) / np.sqrt(square)[..., None]
+
+
+def half_turn(q: Any, v: Any) -> Any:
+    """Half of what a rotation changes, ½ (R v − v), for unit quaternions q (..., 4) and vectors v (..., 3)."""
+    axis = q[..., 1:]
+    across = np.cross(axis, v)
+    return q[..., :1] * across + np.cross(axis, across)
+
+
+def _eigenvector(S: Any) -> tuple[list[Any], Any]:
+    """A quaternion, not of length 1, and the square of its length, which is not zero."""
     S, _ = scaled(S)
     K, largest = _horn(S), _largest_eigenvalue(S)
     M = _adjugate([[largest - K[i][j] if i == j else -K[i][j] for j in range(4)] for i in range(4)])
     q = _longest_column(M)
     q = [row[0] * q[0] + row[1] * q[1] + row[2] * q[2] + row[3] * q[3] for row in M]
-    return rotation_of(q, 2 / (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] + NOTHING))
+    return q, q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] + NOTHING
 
 
 def _horn(S: Any) -> list[list[Any]]:

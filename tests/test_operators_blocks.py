@@ -15,7 +15,7 @@ from .cases_operators import case
 
 # what the paper's authors tag: the function inside an operator whose results, or whose argument by number, are a block
 TAGS = {
-    "arap_rhs": ("arap", "polar_rotation", None),
+    "arap_rhs": ("arap", "polar_quaternion", None),
     "arap_energy": ("arap", "polar_rotation", None),
     "cloth_system": ("cloth_forces", "_assembled", 0),
     "cloth_forces": ("cloth_forces", "_deformation", None),

@@ -7,9 +7,11 @@ import functools
 import igl
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import geoopt
 from geoopt.operators import polar_rotation, svd3
+from geoopt.operators.polar_rotation import half_turn, polar_quaternion
 
 from .cases_matrices import MATRICES, RNG, Q, W, X, assert_rotations, size_of, transposed
 
@@ -45,6 +47,17 @@ def test_it_is_the_nearest_rotation(kind):
         R = polar_rotation(S)
     assert_rotations(R)
     assert np.abs(lacking(R, S)).max() < NEAR_DOUBLE_ROOTS.get(kind, 2e-4)
+
+
+@every
+def test_its_quaternion_turns_vectors_alike(kind):
+    S, v = KINDS[kind], RNG.normal(size=(len(KINDS[kind]), 3))
+    q = polar_quaternion(S)
+    is_zero = ~S.any(axis=(1, 2))
+    np.testing.assert_allclose(np.linalg.norm(q, axis=1)[~is_zero], 1, atol=1e-12)
+    np.testing.assert_allclose(v + 2 * half_turn(q, v), (polar_rotation(S) @ v[..., None])[..., 0], atol=1e-12)
+    turns = Rotation.from_quat(q[~is_zero], scalar_first=True)
+    np.testing.assert_allclose(turns.apply(v[~is_zero]), v[~is_zero] + 2 * half_turn(q, v)[~is_zero], atol=1e-12)
 
 
 def test_accuracy_for_random_matrices():
