@@ -41,6 +41,7 @@ PEERS = {
     "libigl": Peer("libigl", "libigl", "pip install libigl"),
     "gpytoolbox": Peer("gpytoolbox", "gpytoolbox_cotan", "pip install gpytoolbox"),
     "numba": Peer("Numba by hand", "numba_expert", "pip install numba"),
+    "numba-svd": Peer("Numba by hand, SVD", "numba_svd", "pip install numba"),
     "jax": Peer("JAX", "jax_arrays", "pip install jax"),
     "warp": Peer("Warp", "warp_kernels", "pip install warp-lang"),
     "taichi": Peer("Taichi", "taichi_kernels", "pip install taichi"),

@@ -1,4 +1,5 @@
-"""ARAP: covariances and rotations of 32 vertices at a time by quaternions without branches; the right-hand side."""
+"""ARAP: covariances and rotations of 32 vertices at a time, rotations as quaternions, without branches; the right-hand
+side."""
 
 from __future__ import annotations
 
@@ -99,9 +100,9 @@ def _adjugates(S, W):
 
 
 @numba.njit(**SERIAL)
-def _turned(S, W):
-    """The rotations of the longest columns of the adjugates, multiplied by them once more, to S."""
-    one, two, nothing = _constant(W, 1), _constant(W, 2), _constant(W, NOTHING)
+def _longest(S, W):
+    """The longest columns of the adjugates, multiplied by them once more and made unit, to the first rows of S."""
+    one, nothing = _constant(W, 1), _constant(W, NOTHING)
     for t in range(LANES):
         m00, m10, m20, m30, m11 = (
             W[4 * LANES + t], W[5 * LANES + t], W[6 * LANES + t], W[7 * LANES + t], W[8 * LANES + t],
@@ -120,77 +121,90 @@ def _turned(S, W):
             m00 * w + m10 * x + m20 * y + m30 * z, m10 * w + m11 * x + m21 * y + m31 * z,
             m20 * w + m21 * x + m22 * y + m32 * z, m30 * w + m31 * x + m32 * y + m33 * z,
         )  # fmt: skip
-        s = two / (w * w + x * x + y * y + z * z + nothing)
-        S[t], S[LANES + t], S[2 * LANES + t] = one - s * (y * y + z * z), s * (x * y - w * z), s * (x * z + w * y)
-        S[3 * LANES + t], S[4 * LANES + t] = s * (x * y + w * z), one - s * (x * x + z * z)
-        S[5 * LANES + t], S[6 * LANES + t] = s * (y * z - w * x), s * (x * z - w * y)
-        S[7 * LANES + t], S[8 * LANES + t] = s * (y * z + w * x), one - s * (x * x + y * y)
+        s = one / np.sqrt(w * w + x * x + y * y + z * z + nothing)
+        S[t], S[LANES + t], S[2 * LANES + t], S[3 * LANES + t] = s * w, s * x, s * y, s * z
 
 
 @numba.njit(**SERIAL)
-def _rotations(S, W):
-    """Replace the matrices S (row 3 p + q has the entries p, q) by the rotations closest to them."""
+def _quaternions(S, W):
+    """Replace the matrices S (row 3 p + q has the entries p, q) by the quaternions of the rotations closest to them."""
     _scaled(S, W)
     for _ in range(STEPS):
         _halley(W)
     _adjugates(S, W)
-    _turned(S, W)
+    _longest(S, W)
 
 
-@numba.njit(**PARALLEL)
-def _local(P, neighbour, offsets, rest, R):
-    n = len(offsets) - 1
-    for block in numba.prange((n + LANES - 1) // LANES):
-        S, W = np.zeros(9 * LANES, P.dtype), np.empty(ROOMS * LANES, P.dtype)
-        first = block * LANES
-        count = min(LANES, n - first)
-        for t in range(count):
-            i = first + t
-            px, py, pz = P[i, 0], P[i, 1], P[i, 2]
-            s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = s8 = _constant(P, 0)
-            for e in range(offsets[i], offsets[i + 1]):
-                j = neighbour[e]
-                x, y, z = px - P[j, 0], py - P[j, 1], pz - P[j, 2]
-                a, b, c = rest[e, 0], rest[e, 1], rest[e, 2]
-                s0, s1, s2 = s0 + x * a, s1 + x * b, s2 + x * c
-                s3, s4, s5 = s3 + y * a, s4 + y * b, s5 + y * c
-                s6, s7, s8 = s6 + z * a, s7 + z * b, s8 + z * c
-            S[t], S[LANES + t], S[2 * LANES + t] = s0, s1, s2
-            S[3 * LANES + t], S[4 * LANES + t], S[5 * LANES + t] = s3, s4, s5
-            S[6 * LANES + t], S[7 * LANES + t], S[8 * LANES + t] = s6, s7, s8
-        _rotations(S, W)
-        for t in range(count):
-            for k in range(9):
-                R[first + t, k] = S[k * LANES + t]
-
-
-@numba.njit(**PARALLEL)
-def _global(R, neighbour, offsets, rest, total, out):
-    half = _constant(out, 0.5)
-    for i in numba.prange(len(offsets) - 1):
-        a, b, c = total[i, 0], total[i, 1], total[i, 2]
-        x = R[i, 0] * a + R[i, 1] * b + R[i, 2] * c
-        y = R[i, 3] * a + R[i, 4] * b + R[i, 5] * c
-        z = R[i, 6] * a + R[i, 7] * b + R[i, 8] * c
+@numba.njit(**SERIAL)
+def block_covariances(P, neighbour, offsets, rest, first, S):
+    """Of up to 32 vertices from ``first`` on, to S, row 3 p + q for the entries p, q; the number of vertices."""
+    count = min(LANES, len(offsets) - 1 - first)
+    for t in range(count):
+        i = first + t
+        px, py, pz = P[i, 0], P[i, 1], P[i, 2]
+        s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = s8 = _constant(P, 0)
         for e in range(offsets[i], offsets[i + 1]):
             j = neighbour[e]
+            x, y, z = px - P[j, 0], py - P[j, 1], pz - P[j, 2]
             a, b, c = rest[e, 0], rest[e, 1], rest[e, 2]
-            x += R[j, 0] * a + R[j, 1] * b + R[j, 2] * c
-            y += R[j, 3] * a + R[j, 4] * b + R[j, 5] * c
-            z += R[j, 6] * a + R[j, 7] * b + R[j, 8] * c
-        out[i, 0], out[i, 1], out[i, 2] = half * x, half * y, half * z
+            s0, s1, s2 = s0 + x * a, s1 + x * b, s2 + x * c
+            s3, s4, s5 = s3 + y * a, s4 + y * b, s5 + y * c
+            s6, s7, s8 = s6 + z * a, s7 + z * b, s8 + z * c
+        S[t], S[LANES + t], S[2 * LANES + t] = s0, s1, s2
+        S[3 * LANES + t], S[4 * LANES + t], S[5 * LANES + t] = s3, s4, s5
+        S[6 * LANES + t], S[7 * LANES + t], S[8 * LANES + t] = s6, s7, s8
+    return count
+
+
+@numba.njit(**PARALLEL)
+def _local(P, neighbour, offsets, rest, q):
+    for block in numba.prange((len(offsets) - 2) // LANES + 1):
+        S, W = np.zeros(9 * LANES, P.dtype), np.empty(ROOMS * LANES, P.dtype)
+        first = block * LANES
+        count = block_covariances(P, neighbour, offsets, rest, first, S)
+        _quaternions(S, W)
+        for t in range(count):
+            for k in range(4):
+                q[first + t, k] = S[k * LANES + t]
+
+
+@numba.njit(**SERIAL)
+def _half_turn(q, j, a, b, c):
+    """Half of what the rotation of a unit quaternion changes."""
+    w, x, y, z = q[j, 0], q[j, 1], q[j, 2], q[j, 3]
+    u, v, t = y * c - z * b, z * a - x * c, x * b - y * a
+    return w * u + y * t - z * v, w * v + z * u - x * t, w * t + x * v - y * u
+
+
+@numba.njit(**PARALLEL)
+def _global(q, neighbour, offsets, rest, total, out):
+    for i in numba.prange(len(offsets) - 1):
+        a, b, c = total[i, 0], total[i, 1], total[i, 2]
+        x, y, z = _half_turn(q, i, a, b, c)
+        x, y, z = x + a, y + b, z + c
+        for e in range(offsets[i], offsets[i + 1]):
+            a, b, c = _half_turn(q, neighbour[e], rest[e, 0], rest[e, 1], rest[e, 2])
+            x, y, z = x + a, y + b, z + c
+        out[i, 0], out[i, 1], out[i, 2] = x, y, z
+
+
+class OneRings:
+    """What is computed once for a mesh: weighted edges at rest, their sums, where the edges of a vertex are."""
+
+    def __init__(self, mesh, dtype) -> None:
+        n = len(mesh.V)
+        self.rest = (mesh.weight[:, None] * (mesh.V[mesh.center] - mesh.V[mesh.neighbour])).astype(dtype)
+        self.total = np.stack([np.bincount(mesh.center, self.rest[:, d], n) for d in range(3)], axis=1).astype(dtype)
+        self.neighbour, self.offsets = mesh.neighbour.astype(np.int32), mesh.offsets.astype(np.int32)
 
 
 def arap(P: np.ndarray, mesh) -> Callable:
-    n = len(P)
-    rest = (mesh.weight[:, None] * (mesh.V[mesh.center] - mesh.V[mesh.neighbour])).astype(P.dtype)
-    total = np.stack([np.bincount(mesh.center, rest[:, d], n) for d in range(3)], axis=1).astype(P.dtype)
-    neighbour, offsets = mesh.neighbour.astype(np.int32), mesh.offsets.astype(np.int32)
-    R, out = np.empty((n, 9), P.dtype), np.empty((n, 3), P.dtype)
+    rings = OneRings(mesh, P.dtype)
+    q, out = np.empty((len(P), 4), P.dtype), np.empty((len(P), 3), P.dtype)
 
     def run(P: np.ndarray) -> np.ndarray:
-        _local(P, neighbour, offsets, rest, R)
-        _global(R, neighbour, offsets, rest, total, out)
+        _local(P, rings.neighbour, rings.offsets, rings.rest, q)
+        _global(q, rings.neighbour, rings.offsets, rings.rest, rings.total, out)
         return out
 
     return run
@@ -206,10 +220,14 @@ def _closest(matrices, R):
         for t in range(count):
             for k in range(9):
                 S[k * LANES + t] = matrices[first + t, k]
-        _rotations(S, W)
+        _quaternions(S, W)
+        one, two = _constant(R, 1), _constant(R, 2)
         for t in range(count):
-            for k in range(9):
-                R[first + t, k] = S[k * LANES + t]
+            w, x, y, z = S[t], S[LANES + t], S[2 * LANES + t], S[3 * LANES + t]
+            i = first + t
+            R[i, 0], R[i, 1], R[i, 2] = one - two * (y * y + z * z), two * (x * y - w * z), two * (x * z + w * y)
+            R[i, 3], R[i, 4], R[i, 5] = two * (x * y + w * z), one - two * (x * x + z * z), two * (y * z - w * x)
+            R[i, 6], R[i, 7], R[i, 8] = two * (x * z - w * y), two * (y * z + w * x), one - two * (x * x + y * y)
 
 
 def rotations(S: np.ndarray) -> Callable:
