@@ -7,6 +7,7 @@ views give sums; all others (gathers, slices) are collected by one segment sum, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -220,7 +221,7 @@ def _varies(view: Ids, axis: int) -> bool:
 def _summed(values: Symbolic, axes: tuple[int, ...]) -> Symbolic:
     if values.ids.base is None and not any(values.ids.strides[a] for a in axes):
         once = values[tuple(0 if a in axes else slice(None) for a in range(values.ndim))]
-        return once * float(np.prod([values.shape[a] for a in axes]))
+        return once * float(math.prod(values.shape[a] for a in axes))
     return np.sum(values, axis=axes)  # type: ignore[return-value]
 
 

@@ -9,6 +9,7 @@ numbers made one by one).
 from __future__ import annotations
 
 import bisect
+import math
 from array import array
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
@@ -44,7 +45,7 @@ class Node:
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64))
+        return int(math.prod(self.shape))
 
     @property
     def end(self) -> int:
@@ -53,7 +54,7 @@ class Node:
     @property
     def lanes(self) -> int:
         """Scalars per mesh element: the product of the trailing axes."""
-        return int(np.prod(self.shape[1:], dtype=np.int64))
+        return int(math.prod(self.shape[1:]))
 
     @property
     def is_leaf(self) -> bool:

@@ -13,6 +13,7 @@ three coordinates of a corner are visibly neighbours: the paper's address cohere
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -62,10 +63,11 @@ class Ids:
     @staticmethod
     def contiguous(first: int, shape: tuple[int, ...]) -> Ids:
         """The ids ``first, first + 1, ...`` in C order."""
-        strides = np.ones(len(shape), np.int64)
-        for axis in range(len(shape) - 2, -1, -1):
-            strides[axis] = strides[axis + 1] * shape[axis + 1]
-        return Ids(tuple(shape), int(first), tuple(int(s) for s in strides))
+        strides, step = [], 1
+        for n in reversed(shape):
+            strides.append(step)
+            step *= int(n)
+        return Ids(tuple(shape), int(first), tuple(reversed(strides)))
 
     @staticmethod
     def explicit(ids: np.ndarray) -> Ids:
@@ -113,9 +115,9 @@ class Ids:
     def ndim(self) -> int:
         return len(self.shape)
 
-    @cached_property
+    @property
     def size(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64))
+        return int(math.prod(self.shape))
 
     @cached_property
     def _bounds(self) -> tuple[int, int]:
@@ -342,7 +344,7 @@ class Ids:
             return self
         if self.ndim == 1 and column.base is not None:
             return self._take({0: column.to_array()})
-        row = int(np.prod(self.shape[1:], dtype=np.int64))
+        row = int(math.prod(self.shape[1:]))
         if column.base is None and self.ndim:
             step, start = column.strides[0], column.offset
             if step == 0:

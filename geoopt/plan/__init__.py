@@ -3,6 +3,7 @@ order: all that the CPU needs; see `grid` for a GPU."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +44,7 @@ class Plan:
 
     @property
     def output_sizes(self) -> list[int]:
-        return [int(np.prod(s, dtype=np.int64)) for s in self.output_shapes]
+        return [math.prod(s) for s in self.output_shapes]
 
     @property
     def buffer_sizes(self) -> list[int]:

@@ -10,6 +10,7 @@ transpose or a reshaped array sees what happens to the array that it was taken f
 from __future__ import annotations
 
 import inspect
+import math
 import operator
 import sys
 from collections.abc import Callable
@@ -190,9 +191,9 @@ class Symbolic(NDArrayOperatorsMixin):
 
     def reshape(self, *lengths: Any) -> Symbolic:
         shape = lengths[0] if len(lengths) == 1 and isinstance(lengths[0], (tuple, list)) else lengths
-        known = int(np.prod([s for s in shape if s != -1], dtype=np.int64))
+        known = math.prod(s for s in shape if s != -1)
         whole = tuple(self.size // max(known, 1) if s == -1 else int(s) for s in shape)
-        if int(np.prod(whole, dtype=np.int64)) != self.size or list(shape).count(-1) > 1:
+        if math.prod(whole) != self.size or list(shape).count(-1) > 1:
             what = f"cannot reshape {self.shape} into {tuple(shape)}"
             raise ShapeError(what, "give a shape with as many elements and at most one -1")
         result, memory = self.sharing(lambda ids: ids.reshape(whole)), self._memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from numbers import Number
 from typing import Any
@@ -85,7 +86,7 @@ def apply(op: str, *values: Any) -> Symbolic:
         made = graph.record(CODES[op], *(o.ids.offset for o in operands))
         return symbolic(graph, Ids((), made, ()), OPS[op].gives_bool)
     views = tuple(o.ids if o.shape == shape else o.ids.broadcast_to(shape) for o in operands)
-    if in_loop and int(np.prod(shape)) <= FEW_SCALARS:
+    if in_loop and math.prod(shape) <= FEW_SCALARS:
         columns = zip(*(v.to_array().ravel().tolist() for v in views), strict=True)
         made = [graph.record(CODES[op], *column) for column in columns]
         return Symbolic(graph, Ids.contiguous(made[0] if made else 0, shape), OPS[op].gives_bool)

@@ -7,6 +7,7 @@ the listed ids, so that its conventions are NumPy's by construction.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -316,4 +317,4 @@ def ndim(a: Symbolic) -> int:
 
 @implements(np.size)
 def size(a: Symbolic, axis: Any = None) -> int:
-    return a.size if axis is None else int(np.prod([a.shape[i] for i in np.atleast_1d(axis)]))
+    return a.size if axis is None else math.prod(a.shape[i] for i in np.atleast_1d(axis))

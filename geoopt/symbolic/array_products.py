@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ def _cost(pair: tuple[int, int], terms: list[Term], output: Labels) -> tuple[int
     rest = {label for k, t in enumerate(terms) if k not in pair for label in t.labels} | set(output)
     lengths = _joint_lengths(*(terms[k] for k in pair))
     left = [n for label, n in lengths.items() if label in rest]
-    return int(np.prod([*lengths.values()], dtype=object)), int(np.prod(left, dtype=object))
+    return math.prod(lengths.values()), math.prod(left)
 
 
 def _joint_lengths(first: Term, second: Term) -> dict[Hashable, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +35,7 @@ def sum_(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, 
     axes = all_axes(axis, a.ndim)
     kept = [i for i in range(a.ndim) if i not in axes]
     moved = a.transpose(*kept, *axes) if axes != (a.ndim - 1,) else a
-    length = int(np.prod([a.shape[i] for i in axes], dtype=np.int64))
+    length = math.prod(a.shape[i] for i in axes)
     total = sum_last_axis(moved.reshape(*(a.shape[i] for i in kept), length)) if axes else a
     total = total if initial is None else total + initial
     return _with_axes(total, a.shape, axes) if keepdims else total
@@ -103,7 +104,7 @@ def std(
 
 
 def _count(a: Symbolic, axis: Any) -> int:
-    return int(np.prod([a.shape[i] for i in all_axes(axis, a.ndim)], dtype=np.int64))
+    return math.prod(a.shape[i] for i in all_axes(axis, a.ndim))
 
 
 # -- products and extremes of short axes ------------------------------------------------------------
