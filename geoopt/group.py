@@ -9,9 +9,10 @@ Paper: expression grouping; blocks (explicit intermediate tagging), found here w
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -241,10 +242,11 @@ def _blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
     tagged = cut.graph.tagged()
     tags = [_tags(cut, g, tagged) for g in groups]
     alike = Counter((g.level, g.size) for g in groups)
-    reach = [
-        t | (_elementwise_reach(cut, structure, g) if cut.options.blocks and alike[g.level, g.size] > 1 else set())
-        for t, g in zip(tags, groups, strict=True)
-    ]
+    read = functools.cache(lambda node, size: _read_elsewhere(cut, node, size))  # by many groups each
+    reach = []
+    for own, g in zip(tags, groups, strict=True):
+        others = cut.options.blocks and alike[g.level, g.size] > 1
+        reach.append(own | _elementwise_reach(cut, structure, g, read) if others else own)
     joined: list[tuple[list[Group], set[Shared]]] = []
     for g, touched in zip(groups, reach, strict=True):
         matching = [
@@ -266,7 +268,9 @@ def _tags(cut: Cut, g: Group, tagged: list[set[int]]) -> set[Shared]:
     return {("tag", i) for i, block in enumerate(tagged) if mine <= block}
 
 
-def _elementwise_reach(cut: Cut, structure: Structure, g: Group) -> set[Shared]:
+def _elementwise_reach(
+    cut: Cut, structure: Structure, g: Group, read: Callable[[Node, int], set[Shared]]
+) -> set[Shared]:
     """The nodes that a group computes element by element, what these gather, and the terms of its sums; empty where it
     does not cover whole elements."""
     owners = [structure.graph.nodes_of(r.ids) for r in g.roots]
@@ -282,8 +286,13 @@ def _elementwise_reach(cut: Cut, structure: Structure, g: Group) -> set[Shared]:
             continue
         seen.add(node.index)
         todo += [r.target for r in cut.references[node.index] if r.is_regular]
-        seen |= _terms(cut, node) if node.op == "segment_sum" else _gathers(cut, node, g.size)
+        seen |= read(node, g.size)
     return seen
+
+
+def _read_elsewhere(cut: Cut, node: Node, size: int) -> set[Shared]:
+    """What the elements of a node have from others."""
+    return _terms(cut, node) if node.op == "segment_sum" else _gathers(cut, node, size)
 
 
 def _gathers(cut: Cut, node: Node, size: int) -> set[Shared]:
