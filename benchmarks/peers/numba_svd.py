@@ -9,18 +9,12 @@ import numba
 import numpy as np
 
 from .numba_expert import threads as threads
-from .numba_expert.arap import LANES, NOTHING, OneRings, block_covariances
+from .numba_expert.arap import LANES, NOTHING, OneRings, block_covariances, constant
 from .numba_expert.flags import PARALLEL, SERIAL
 
 SWEEPS = 4
 LARGEST_STEP = np.sqrt(2) - 1  # tan π/8, of half an angle
 ROOMS = 10  # numbers per matrix: SᵀS and a quaternion
-
-
-@numba.njit(**SERIAL)
-def _constant(W, value):
-    """In the type of an array: numbers of others would make double precision of single."""
-    return W.dtype.type(value)
 
 
 @numba.njit(**SERIAL)
@@ -33,8 +27,8 @@ def _squared(S, W):
         W[t], W[LANES + t], W[2 * LANES + t] = a * a + d * d + g * g, b * b + e * e + h * h, c * c + f * f + i * i
         W[3 * LANES + t], W[4 * LANES + t] = b * c + e * f + h * i, a * c + d * f + g * i
         W[5 * LANES + t] = a * b + d * e + g * h
-        W[6 * LANES + t] = _constant(W, 1)
-        W[7 * LANES + t] = W[8 * LANES + t] = W[9 * LANES + t] = _constant(W, 0)
+        W[6 * LANES + t] = constant(W, 1)
+        W[7 * LANES + t] = W[8 * LANES + t] = W[9 * LANES + t] = constant(W, 0)
 
 
 @numba.njit(**SERIAL)
@@ -54,7 +48,7 @@ def _step(ii, jj, ij, ki, kj, w, k, i, j, largest, one):
 
 @numba.njit(**SERIAL)
 def _sweep(W):
-    largest, one = _constant(W, LARGEST_STEP), _constant(W, 1)
+    largest, one = constant(W, LARGEST_STEP), constant(W, 1)
     for t in range(LANES):
         xx, yy, zz, yz = W[t], W[LANES + t], W[2 * LANES + t], W[3 * LANES + t]
         xz, xy = W[4 * LANES + t], W[5 * LANES + t]
@@ -93,7 +87,7 @@ def _givens(x, y, nothing, one, zero):
 @numba.njit(**SERIAL)
 def _turned(S, W):
     """U Vᵀ, to S."""
-    zero, one, two, nothing = _constant(W, 0), _constant(W, 1), _constant(W, 2), _constant(W, NOTHING)
+    zero, one, two, nothing = constant(W, 0), constant(W, 1), constant(W, 2), constant(W, NOTHING)
     for t in range(LANES):
         w, x, y, z = W[6 * LANES + t], W[7 * LANES + t], W[8 * LANES + t], W[9 * LANES + t]
         s = two / (w * w + x * x + y * y + z * z)
@@ -146,7 +140,7 @@ def _local(P, neighbour, offsets, rest, R):
 
 @numba.njit(**PARALLEL)
 def _global(R, neighbour, offsets, rest, total, out):
-    half = _constant(out, 0.5)
+    half = constant(out, 0.5)
     for i in numba.prange(len(offsets) - 1):
         a, b, c = total[i, 0], total[i, 1], total[i, 2]
         x = R[i, 0] * a + R[i, 1] * b + R[i, 2] * c

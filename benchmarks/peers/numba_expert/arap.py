@@ -18,7 +18,7 @@ NOTHING = 1e-36
 
 
 @numba.njit(**SERIAL)
-def _constant(W, value):
+def constant(W, value):
     """In the type of an array: numbers of others would make double precision of single."""
     return W.dtype.type(value)
 
@@ -36,11 +36,11 @@ def _scaled(S, W):
     """Divide matrices by their largest entries; their squares, determinants and the squares of their cofactors, and
     upper bounds of the eigenvalues, to the first rows of W."""
     zero, one, slack, four, twelve = (
-        _constant(W, 0),
-        _constant(W, 1),
-        _constant(W, SLACK),
-        _constant(W, 4),
-        _constant(W, 12),
+        constant(W, 0),
+        constant(W, 1),
+        constant(W, SLACK),
+        constant(W, 4),
+        constant(W, 12),
     )
     for t in range(LANES):
         a, b, c, d, e, f, g, h, i = _matrix(S, t)
@@ -65,7 +65,7 @@ def _scaled(S, W):
 
 @numba.njit(**SERIAL)
 def _halley(W):
-    nothing, four, third, more = _constant(W, NOTHING), _constant(W, 4), _constant(W, 1 / 3), _constant(W, 1.5)
+    nothing, four, third, more = constant(W, NOTHING), constant(W, 4), constant(W, 1 / 3), constant(W, 1.5)
     for t in range(LANES):
         square, det, rest, x = W[t], W[LANES + t], W[2 * LANES + t], W[3 * LANES + t]
         above = x * x - square
@@ -102,7 +102,7 @@ def _adjugates(S, W):
 @numba.njit(**SERIAL)
 def _longest(S, W):
     """The longest columns of the adjugates, multiplied by them once more and made unit, to the first rows of S."""
-    one, nothing = _constant(W, 1), _constant(W, NOTHING)
+    one, nothing = constant(W, 1), constant(W, NOTHING)
     for t in range(LANES):
         m00, m10, m20, m30, m11 = (
             W[4 * LANES + t], W[5 * LANES + t], W[6 * LANES + t], W[7 * LANES + t], W[8 * LANES + t],
@@ -142,7 +142,7 @@ def block_covariances(P, neighbour, offsets, rest, first, S):
     for t in range(count):
         i = first + t
         px, py, pz = P[i, 0], P[i, 1], P[i, 2]
-        s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = s8 = _constant(P, 0)
+        s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = s8 = constant(P, 0)
         for e in range(offsets[i], offsets[i + 1]):
             j = neighbour[e]
             x, y, z = px - P[j, 0], py - P[j, 1], pz - P[j, 2]
@@ -221,7 +221,7 @@ def _closest(matrices, R):
             for k in range(9):
                 S[k * LANES + t] = matrices[first + t, k]
         _quaternions(S, W)
-        one, two = _constant(R, 1), _constant(R, 2)
+        one, two = constant(R, 1), constant(R, 2)
         for t in range(count):
             w, x, y, z = S[t], S[LANES + t], S[2 * LANES + t], S[3 * LANES + t]
             i = first + t
