@@ -245,8 +245,8 @@ def _blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
     read = functools.cache(lambda node, size: _read_elsewhere(cut, node, size))  # by many groups each
     reach = []
     for own, g in zip(tags, groups, strict=True):
-        others = cut.options.blocks and alike[g.level, g.size] > 1
-        reach.append(own | _elementwise_reach(cut, structure, g, read) if others else own)
+        may_join = cut.options.blocks and alike[g.level, g.size] > 1
+        reach.append(own | _elementwise_reach(cut, structure, g, read) if may_join else own)
     joined: list[tuple[list[Group], set[Shared]]] = []
     for g, touched in zip(groups, reach, strict=True):
         matching = [

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from .numba_expert import threads as threads
-from .numba_expert.arap import LANES, NOTHING, OneRings, block_covariances, constant
+from .numba_expert.arap import LANES, NOTHING, block_covariances, constant, steps
 from .numba_expert.flags import PARALLEL, SERIAL
 
 SWEEPS = 4
@@ -156,12 +156,4 @@ def _global(R, neighbour, offsets, rest, total, out):
 
 
 def arap(P: np.ndarray, mesh) -> Callable:
-    rings = OneRings(mesh, P.dtype)
-    R, out = np.empty((len(P), 9), P.dtype), np.empty((len(P), 3), P.dtype)
-
-    def run(P: np.ndarray) -> np.ndarray:
-        _local(P, rings.neighbour, rings.offsets, rings.rest, R)
-        _global(R, rings.neighbour, rings.offsets, rings.rest, rings.total, out)
-        return out
-
-    return run
+    return steps(P, mesh, 9, _local, _global)

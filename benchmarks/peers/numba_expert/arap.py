@@ -188,26 +188,25 @@ def _global(q, neighbour, offsets, rest, total, out):
         out[i, 0], out[i, 1], out[i, 2] = x, y, z
 
 
-class OneRings:
-    """What is computed once for a mesh: weighted edges at rest, their sums, where the edges of a vertex are."""
-
-    def __init__(self, mesh, dtype) -> None:
-        n = len(mesh.V)
-        self.rest = (mesh.weight[:, None] * (mesh.V[mesh.center] - mesh.V[mesh.neighbour])).astype(dtype)
-        self.total = np.stack([np.bincount(mesh.center, self.rest[:, d], n) for d in range(3)], axis=1).astype(dtype)
-        self.neighbour, self.offsets = mesh.neighbour.astype(np.int32), mesh.offsets.astype(np.int32)
-
-
-def arap(P: np.ndarray, mesh) -> Callable:
-    rings = OneRings(mesh, P.dtype)
-    q, out = np.empty((len(P), 4), P.dtype), np.empty((len(P), 3), P.dtype)
+def steps(P: np.ndarray, mesh, width: int, local: Callable, turn: Callable) -> Callable:
+    """Both steps, of compiled functions: ``local`` writes ``width`` numbers for the rotation of each vertex, ``turn``
+    the right-hand side."""
+    n = len(P)
+    rest = (mesh.weight[:, None] * (mesh.V[mesh.center] - mesh.V[mesh.neighbour])).astype(P.dtype)
+    total = np.stack([np.bincount(mesh.center, rest[:, d], n) for d in range(3)], axis=1).astype(P.dtype)
+    neighbour, offsets = mesh.neighbour.astype(np.int32), mesh.offsets.astype(np.int32)
+    fitted, out = np.empty((n, width), P.dtype), np.empty((n, 3), P.dtype)
 
     def run(P: np.ndarray) -> np.ndarray:
-        _local(P, rings.neighbour, rings.offsets, rings.rest, q)
-        _global(q, rings.neighbour, rings.offsets, rings.rest, rings.total, out)
+        local(P, neighbour, offsets, rest, fitted)
+        turn(fitted, neighbour, offsets, rest, total, out)
         return out
 
     return run
+
+
+def arap(P: np.ndarray, mesh) -> Callable:
+    return steps(P, mesh, 4, _local, _global)
 
 
 @numba.njit(**PARALLEL)
