@@ -35,7 +35,7 @@ class Options:
         "recompute" (each entry evaluates what it sums), "scatter" (elements add their values to the entries; on the
         CPU), or "auto", by what each costs.
     lanes : width of a vector in elements; 0 means the host's.
-    gathers : "scalar" loads, "hardware" gather instructions, or "auto" by the host's processor.
+    gathers : "scalar" loads, or "hardware" gather instructions, which were slower on all processors measured.
     """
 
     threads: int = 1
@@ -47,7 +47,7 @@ class Options:
     assume: frozenset[str] = frozenset()
     assembly: str = "auto"
     lanes: int = 0
-    gathers: str = "auto"
+    gathers: str = "scalar"
 
     def __post_init__(self) -> None:
         self._check_names("without", "switch", (*FAMILIES, *SWITCHES))
@@ -57,7 +57,7 @@ class Options:
         for name, least in (("t_ref", 0.0), ("t_complexity", 0), ("unrolled_terms", 0)):
             if not getattr(self, name) >= least:
                 raise ArgumentError(f"Options({name}={getattr(self, name)}): use a number of at least {least}")
-        for name, choices in (("gathers", ("auto", "scalar", "hardware")), ("assembly", ASSEMBLIES)):
+        for name, choices in (("gathers", ("scalar", "hardware")), ("assembly", ASSEMBLIES)):
             if getattr(self, name) not in choices:
                 raise ArgumentError(f"Options({name}={getattr(self, name)!r}): choose from {choices}")
         if self.lanes not in (0, 1, 2, 4, 8, 16):

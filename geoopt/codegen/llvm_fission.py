@@ -21,7 +21,7 @@ from .llvm_projection import ROUTINES
 LONG = 200  # operations: more than processors look ahead
 PER_CYCLE = 2  # operations started
 LATENCY, LATENCIES = 4, {"divide": 13, "sqrt": 20}  # cycles until the result of an operation is there
-WAITING = 0.75  # the least time of the longest chain of operations, beside that of starting all of them
+WAITING = 1.5  # the least time of the longest chain of operations, beside that of starting all of them
 SHORTEST, LONGEST = 30, 50  # operations of a piece
 AT_ONCE = 8  # vectors that a piece evaluates
 MOST_ROOMS = 64  # on the stack, and in the nearest cache

@@ -35,7 +35,7 @@ NEAR = 64  # places by which members may be out of order: in their own order, th
 POOR = 1 / 16  # an input is in poor order if members read rows farther apart than this share of it
 FEW = 0.1  # ... and if more members than this share do; those that read a smaller share of it tell nothing
 SAMPLE = 1 << 14  # members by which that is judged
-MANY = 16  # reads of each row of an input, from which on no better order is looked for
+MANY = 32  # reads of each row of an input, from which on no better order is looked for
 
 TIMES = 1 << 16  # all times are below; members of one time keep their order
 PART = 1 << 20  # members whose terms are looked at together

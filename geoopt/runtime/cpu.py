@@ -58,12 +58,9 @@ def vectors(options: Options, dtype: np.dtype) -> Vectors:
     flags = set(features.split(","))
     bits = 512 if "+avx512f" in flags else 256 if "+avx" in flags else 128
     lanes = options.lanes or bits // (8 * dtype.itemsize)
-    # measured on AMD's Zen 4 and 5: eight scalar loads beat one gather instruction by 1.4 to 1.8 times, and whole lines
-    # are written without being read
-    is_zen = name.startswith("znver")
-    is_hardware = {"auto": "+avx512f" in flags and not is_zen, "scalar": False, "hardware": True}[options.gathers]
+    is_zen = name.startswith("znver")  # whole lines are written without being read
     permutes = "+avx2" in flags and lanes * dtype.itemsize == 32
-    return Vectors(lanes, dtype, is_hardware, vector_math(), options.has("memory"), not is_zen, permutes)
+    return Vectors(lanes, dtype, options.gathers == "hardware", vector_math(), options.has("memory"), not is_zen, permutes)
 
 
 def expanded_lanes(options: Options, dtype: np.dtype) -> int:
