@@ -44,15 +44,15 @@ def dual_laplacian(V: Numeric, T: np.ndarray) -> tuple[Any, Any]:
 
     # the dual face of an edge, in a tetrahedron, is a right triangle at either side: from the edge's midpoint to the
     # centre of the face there, half the length times a cotangent, and on to the centre of the tetrahedron
-    left = sides(LEFT) * height_over_double_area(p, q, corners[:, LEFT], centre)
-    right = sides(RIGHT) * height_over_double_area(q, p, corners[:, RIGHT], centre)
-    weights = (left + right) / 8
+    left = sides(LEFT) * (height_over_double_area(p, q, corners[:, LEFT], centre) / 8)
+    right = sides(RIGHT) * (height_over_double_area(q, p, corners[:, RIGHT], centre) / 8)
+    weights = left + right
     L = laplacian_of_weights(T[:, TAIL], T[:, HEAD], weights, n)
 
     # the pyramid between it and either end of the edge has its area, weights * length, and half the length as height
-    volume = weights * squares / 6
+    volume = weights * squares
     ends = [T[:, TAIL], T[:, HEAD]]
-    M = from_triplets(ends, ends, [volume, volume], (n, n))
+    M = from_triplets(ends, ends, [volume, volume], (n, n)) / 6
     return L, M
 
 
