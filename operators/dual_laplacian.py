@@ -33,7 +33,8 @@ def dual_laplacian(V: Numeric, T: np.ndarray) -> tuple[Any, Any]:
     Alexa, Herholz, Kohlbrenner & Sorkine-Hornung 2020, Properties of Laplace operators for tetrahedral meshes.
     """
     n = V.shape[0]
-    corners = V[T]
+    edges = V[T[:, 1:]] - V[T[:, :1]]
+    corners = np.concatenate([np.zeros_like(edges[:, :1]), edges], axis=1)  # (m, 4, 3), from corner 0 on
     p, q = corners[:, TAIL], corners[:, HEAD]  # (m, 6, 3)
     squares = np.sum((q - p) ** 2, axis=-1)
     centre = tetrahedron_circumcentre(corners)[:, None]

@@ -54,6 +54,10 @@ def test_memory_of_dropped_results_is_used_again(program):
     np.testing.assert_array_equal(kept, before)
 
 
+def test_results_begin_with_a_cache_line(program):
+    assert [values.ctypes.data % 64 for k in range(3) for values in (m.data for m in program(k * V))] == [0] * 6
+
+
 def test_out_writes_into_an_earlier_result(program):
     earlier = program(V)
     address = earlier[0].data.ctypes.data

@@ -25,6 +25,7 @@ class HostMachine:
         self.dtype = dtype
         self._outputs = [Pool(n, dtype) for n in plan.output_sizes]
         self._workspace = Pool(plan.workspace_size, dtype)
+        self._converted: dict[int, Pool] = {}  # by size: what arguments of another type or order are copied to
         # the plan that is kept has the tables that kernels read: they are in memory once
         self.plan = replace(plan, tables=tuple(_packed(plan.typed_tables(dtype))))
         self._table_addresses = [t.ctypes.data for t in self.plan.tables]
@@ -33,10 +34,14 @@ class HostMachine:
         return np.asarray(value) if argument.pattern is None else values_in_pattern(argument, value)
 
     def flat(self, array: np.ndarray) -> np.ndarray:
-        return np.ascontiguousarray(array, self.dtype).reshape(-1)
+        if array.dtype == self.dtype and array.flags.c_contiguous:
+            return array.reshape(-1)
+        copy = self._converted.setdefault(array.size, Pool(array.size, self.dtype)).take()
+        np.copyto(copy.reshape(array.shape), array, casting="unsafe")
+        return copy
 
     def output(self, number: int, inputs: list[np.ndarray]) -> np.ndarray:
-        return self._outputs[number].take()[:]
+        return self._outputs[number].take()
 
     def run(self, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
         workspace = self._workspace.take()
@@ -63,22 +68,26 @@ def _packed(arrays: list[np.ndarray]) -> list[np.ndarray]:
 
 
 class Pool:
-    """Arrays of one size, handed out again when nobody else refers to them any more."""
+    """Arrays of one size that begin with a cache line, handed out again when nobody else refers to them any more."""
 
     def __init__(self, size: int, dtype: np.dtype):
         self.size, self.dtype = size, dtype
-        self._arrays: list[np.ndarray] = []
+        self._blocks: list[np.ndarray] = []  # arrays are parts of these, and keep them referred to
         self._lock = threading.Lock()
 
     def take(self) -> np.ndarray:
         """An array that no result and no running call uses."""
         with self._lock:
-            for i in range(len(self._arrays)):
+            for i in range(len(self._blocks)):
                 # two references: this list's and getrefcount's own argument
-                if sys.getrefcount(self._arrays[i]) == 2:
-                    return self._arrays[i]
-            self._arrays.append(np.empty(self.size, self.dtype))
-            return self._arrays[-1]
+                if sys.getrefcount(self._blocks[i]) == 2:
+                    return self._aligned(self._blocks[i])
+            self._blocks.append(np.empty(self.size + LINE // self.dtype.itemsize, self.dtype))
+            return self._aligned(self._blocks[-1])
+
+    def _aligned(self, block: np.ndarray) -> np.ndarray:
+        first = -block.ctypes.data % LINE // self.dtype.itemsize
+        return block[first : first + self.size]
 
 
 def values_in_pattern(argument: Argument, value: Any) -> np.ndarray:
