@@ -148,21 +148,22 @@ class Arap(Simulation):
         if self._pending is not None and self._pending.done():
             pending, self._pending = self._pending, None  # a failure is raised once, what was held stays
             self._constraints = pending.result()
-        watch, change, constraints = Stopwatch(), 0.0, self._constraints
+        watch, constraints = Stopwatch(), self._constraints
         if constraints is None:
             return Frame()
         P = self.positions.copy()
         for handle in constraints.handles:
             P[handle.vertices] = handle.targets
-        for _ in range(self.iterations):
-            before = P.copy()
+        before = P
+        for iteration in range(self.iterations):
+            if iteration == self.iterations - 1:
+                before = P.copy()
             with watch.part(self.compiled):
                 b = self.right_hand_side(P)
             with watch.part("solve"):
                 constraints.solve(b, P)
-            change = float(np.abs(P - before).max())
         self.positions = P
-        return Frame(watch.seconds, {"change": change})
+        return Frame(watch.seconds, {"change": float(np.abs(P - before).max())})
 
     def _factored(self, handles: list[Handle]) -> Constraints:
         is_held = self._is_fixed.copy()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -71,12 +72,17 @@ class Simulation(ABC):
         return timings["program"].times_faster_than(timings["NumPy"])
 
     def advance(self) -> Frame:
-        """Move the handles along their tracks, then `step`."""
+        """Move the handles along their tracks, then `step`; what no part of it took is "other"."""
+        start = time.perf_counter()
         self.time += FRAME
         for handle in self.handles:
             if len(handle.track.times) > 1:
                 handle.follow(self.time)
-        return self.step()
+        frame = self.step()
+        if not frame.seconds:
+            return frame
+        other = time.perf_counter() - start - sum(frame.seconds.values())
+        return replace(frame, seconds=frame.seconds | {"other": other})
 
     def grab(self, vertices: np.ndarray, name: str = "") -> Handle:
         """Make a handle of vertices (k,) where they are; those of other handles stay theirs.
