@@ -72,7 +72,7 @@ class Pool:
 
     def __init__(self, size: int, dtype: np.dtype):
         self.size, self.dtype = size, dtype
-        self._blocks: list[np.ndarray] = []  # arrays are parts of these, and keep them referred to
+        self._blocks: list[tuple[np.ndarray, int]] = []  # arrays are parts of these, and keep them referred to
         self._lock = threading.Lock()
 
     def take(self) -> np.ndarray:
@@ -80,13 +80,13 @@ class Pool:
         with self._lock:
             for i in range(len(self._blocks)):
                 # two references: this list's and getrefcount's own argument
-                if sys.getrefcount(self._blocks[i]) == 2:
-                    return self._aligned(self._blocks[i])
-            self._blocks.append(np.empty(self.size + LINE // self.dtype.itemsize, self.dtype))
-            return self._aligned(self._blocks[-1])
+                if sys.getrefcount(self._blocks[i][0]) == 2:
+                    return self._array(*self._blocks[i])
+            block = np.empty(self.size + LINE // self.dtype.itemsize, self.dtype)
+            self._blocks.append((block, -block.ctypes.data % LINE // self.dtype.itemsize))
+            return self._array(*self._blocks[-1])
 
-    def _aligned(self, block: np.ndarray) -> np.ndarray:
-        first = -block.ctypes.data % LINE // self.dtype.itemsize
+    def _array(self, block: np.ndarray, first: int) -> np.ndarray:
         return block[first : first + self.size]
 
 
@@ -97,7 +97,7 @@ def values_in_pattern(argument: Argument, value: Any) -> np.ndarray:
     if not sp.issparse(value) or value.shape != pattern.shape:
         what = f"shape {value.shape}" if sp.issparse(value) else f"type {type(value).__name__}"
         raise ArgumentError(f"variable {argument.name!r} has {what}; give a sparse matrix of shape {pattern.shape}")
-    matrix = sp.csr_array(value)
+    matrix = value if value.format == "csr" else sp.csr_array(value)  # making one takes as long as comparing it
     if _is_equal(matrix, pattern):  # first: to find out whether a matrix is canonical takes longer
         return matrix.data
     if not matrix.has_canonical_format:
