@@ -8,8 +8,8 @@ import pytest
 from geoopt.integers.ids import Ids
 from geoopt.integers.segments import STRIP, Segments
 from geoopt.kernels import Loop
-from geoopt.meshes import bumpy, cloth
-from geoopt.operators import arap_mesh, arap_rhs, cotan_laplacian
+from geoopt.meshes import bumpy, cloth, tetrahedral_ball
+from geoopt.operators import arap_mesh, arap_rhs, cotan_laplacian, dual_laplacian
 from geoopt.place.order import Order
 from geoopt.place.strips import Strips
 from geoopt.plan import BEGIN, COLUMN, END, KERNEL
@@ -63,6 +63,13 @@ def test_sums_over_vertices_in_random_order_are_taken_patch_by_patch():
         entries, members, _ = plan.terms(task, read.loop)
         rows = len(np.unique(plan.table(read.table)[entries]))
         assert rows < 2 * len(np.unique(members))  # without a better order nearly six times as many
+
+
+def test_tetrahedra_of_vertices_in_random_order_are_taken_patch_by_patch():
+    V, T = tetrahedral_ball(8000)
+    place = np.random.default_rng(2).permutation(len(V))
+    plan = records(dual_laplacian, V[np.argsort(place)], place[T])["allocate"].plan
+    assert plan.workspace_size < 10 * len(T) / 2  # values of one patch make room for those of the next
 
 
 def test_sums_that_read_the_same_constants_share_one_table():
