@@ -154,16 +154,19 @@ class Arap(Simulation):
         P = self.positions.copy()
         for handle in constraints.handles:
             P[handle.vertices] = handle.targets
-        before = P
-        for iteration in range(self.iterations):
-            if iteration == self.iterations - 1:
-                before = P.copy()
-            with watch.part(self.compiled):
-                b = self.right_hand_side(P)
-            with watch.part("solve"):
-                constraints.solve(b, P)
+        for _ in range(self.iterations - 1):
+            self._iterate(P, constraints, watch)
+        before = P.copy()
+        self._iterate(P, constraints, watch)
         self.positions = P
         return Frame(watch.seconds, {"change": float(np.abs(P - before).max())})
+
+    def _iterate(self, P: np.ndarray, constraints: Constraints, watch: Stopwatch) -> None:
+        """A local and a global step, in place."""
+        with watch.part(self.compiled):
+            b = self.right_hand_side(P)
+        with watch.part("solve"):
+            constraints.solve(b, P)
 
     def _factored(self, handles: list[Handle]) -> Constraints:
         is_held = self._is_fixed.copy()

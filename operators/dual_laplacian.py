@@ -37,7 +37,7 @@ def dual_laplacian(V: Numeric, T: np.ndarray) -> tuple[Any, Any]:
     corners = np.concatenate([np.zeros_like(edges[:, :1]), edges], axis=1)  # (m, 4, 3), from corner 0 on
     p, q = corners[:, TAIL], corners[:, HEAD]  # (m, 6, 3)
     squares = np.sum((q - p) ** 2, axis=-1)
-    centre = tetrahedron_circumcentre(corners)[:, None]
+    centre = tetrahedron_circumcentre(edges)[:, None]
 
     def sides(r: np.ndarray) -> Any:
         """Twice the dot product of the sides of a face at its corner r, opposite the edge."""
@@ -67,8 +67,7 @@ def height_over_double_area(p: Numeric, q: Numeric, r: Numeric, x: Numeric) -> A
     return volume / np.sum(np.cross(a, b) ** 2, axis=-1)
 
 
-def tetrahedron_circumcentre(corners: Numeric) -> Any:
-    """Centre of the sphere through the four corners; (m, 4, 3) to (m, 3)."""
-    edges = corners[:, 1:] - corners[:, :1]
+def tetrahedron_circumcentre(edges: Any) -> Any:
+    """From corner 0, the centre of the sphere through it and the ends of the edges from there; (m, 3, 3) to (m, 3)."""
     squares = np.sum(edges**2, axis=-1)
-    return corners[:, 0] + (np.linalg.inv(edges) @ squares[..., None])[..., 0] / 2
+    return (np.linalg.inv(edges) @ squares[..., None])[..., 0] / 2

@@ -201,12 +201,8 @@ def test_pictures_show_the_surface_and_how_it_moves(opened, tmp_path):
         window.advance()
     after = pixels(window, tmp_path / "after.png")
     assert (np.abs(after - before).max(axis=2) > 10).mean() > 0.02
-    assert len(window.frames) == 20 and set(window.frames[0].seconds) == {
-        simulation.compiled,
-        "solve",
-        "other",
-        "drawing",
-    }
+    parts = {simulation.compiled, "solve", "other", "drawing"}
+    assert len(window.frames) == 20 and set(window.frames[0].seconds) == parts
 
 
 def test_the_panel_steers_the_deformation(opened):

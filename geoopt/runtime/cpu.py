@@ -60,9 +60,8 @@ def vectors(options: Options, dtype: np.dtype) -> Vectors:
     lanes = options.lanes or bits // (8 * dtype.itemsize)
     is_zen = name.startswith("znver")  # whole lines are written without being read
     permutes = "+avx2" in flags and lanes * dtype.itemsize == 32
-    return Vectors(
-        lanes, dtype, options.gathers == "hardware", vector_math(), options.has("memory"), not is_zen, permutes
-    )
+    is_hardware = options.gathers == "hardware"
+    return Vectors(lanes, dtype, is_hardware, vector_math(), options.has("memory"), not is_zen, permutes)
 
 
 def expanded_lanes(options: Options, dtype: np.dtype) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +26,8 @@ class HostMachine:
         self.dtype = dtype
         self._outputs = [Pool(n, dtype) for n in plan.output_sizes]
         self._workspace = Pool(plan.workspace_size, dtype)
-        self._converted: dict[int, Pool] = {}  # by size: what arguments of another type or order are copied to
+        # by size: what arguments of another type or order are copied to
+        self._converted = {n: Pool(n, dtype) for n in plan.variable_sizes}
         # the plan that is kept has the tables that kernels read: they are in memory once
         self.plan = replace(plan, tables=tuple(_packed(plan.typed_tables(dtype))))
         self._table_addresses = [t.ctypes.data for t in self.plan.tables]
@@ -36,7 +38,7 @@ class HostMachine:
     def flat(self, array: np.ndarray) -> np.ndarray:
         if array.dtype == self.dtype and array.flags.c_contiguous:
             return array.reshape(-1)
-        copy = self._converted.setdefault(array.size, Pool(array.size, self.dtype)).take()
+        copy = self._converted[array.size].take()
         np.copyto(copy.reshape(array.shape), array, casting="unsafe")
         return copy
 
@@ -59,12 +61,18 @@ class HostMachine:
 def _packed(arrays: list[np.ndarray]) -> list[np.ndarray]:
     """The arrays in one block of memory, which the system can back by large pages."""
     starts = np.cumsum([0, *(-(-a.nbytes // LINE) * LINE for a in arrays)])
-    block = np.zeros(int(starts[-1]) + LINE + PADDING, np.uint8)
-    block = block[-block.ctypes.data % LINE :]
+    block = _aligned(np.zeros, int(starts[-1]) + PADDING, np.dtype(np.uint8))
     packed = [block[s : s + a.nbytes].view(a.dtype) for s, a in zip(starts, arrays, strict=False)]
     for target, array in zip(packed, arrays, strict=True):
         target[:] = array
     return packed
+
+
+def _aligned(make: Callable[..., np.ndarray], size: int, dtype: np.dtype) -> np.ndarray:
+    """An array that begins with a cache line. make : np.empty or np.zeros"""
+    block = make(size + LINE // dtype.itemsize, dtype)
+    first = -block.ctypes.data % LINE // dtype.itemsize
+    return block[first : first + size]
 
 
 class Pool:
@@ -72,22 +80,18 @@ class Pool:
 
     def __init__(self, size: int, dtype: np.dtype):
         self.size, self.dtype = size, dtype
-        self._blocks: list[tuple[np.ndarray, int]] = []  # arrays are parts of these, and keep them referred to
+        self._arrays: list[np.ndarray] = []
         self._lock = threading.Lock()
 
     def take(self) -> np.ndarray:
         """An array that no result and no running call uses."""
         with self._lock:
-            for i in range(len(self._blocks)):
-                # two references: this list's and getrefcount's own argument
-                if sys.getrefcount(self._blocks[i][0]) == 2:
-                    return self._array(*self._blocks[i])
-            block = np.empty(self.size + LINE // self.dtype.itemsize, self.dtype)
-            self._blocks.append((block, -block.ctypes.data % LINE // self.dtype.itemsize))
-            return self._array(*self._blocks[-1])
-
-    def _array(self, block: np.ndarray, first: int) -> np.ndarray:
-        return block[first : first + self.size]
+            for array in self._arrays:
+                # what is handed out refers to the base; two references are this list's array's and the argument's
+                if sys.getrefcount(array.base) == 2:
+                    return array[:]
+            self._arrays.append(_aligned(np.empty, self.size, self.dtype))
+            return self._arrays[-1][:]
 
 
 def values_in_pattern(argument: Argument, value: Any) -> np.ndarray:
