@@ -309,8 +309,24 @@ def _gathers(cut: Cut, node: Node, size: int) -> set[Shared]:
 
 
 def _terms(cut: Cut, node: Node) -> set[Shared]:
-    """Equal for sums of the same elements of a node, term by term: they share what these read."""
+    """Equal for sums of the same elements, term by term, of a node or of what is computed of it element by element:
+    they share what these read."""
     terms = node.operands[0].to_array()
-    of_node = [(t, terms[t.places_in(terms)]) for t in cut.graph.nodes_of(node.operands[0])]
-    where = node.segments.key
-    return {("terms", t.index, where, content((ids - t.first) // t.lanes)) for t, ids in of_node}
+    where, found = node.segments.key, set()
+    for target in cut.graph.nodes_of(node.operands[0]):
+        elements = content((terms[target.places_in(terms)] - target.first) // target.lanes)
+        found |= {("terms", index, where, elements) for index in _read_by_element(cut, target)}
+    return found
+
+
+def _read_by_element(cut: Cut, node: Node) -> set[int]:
+    """The node, and, as far as that is not stored, what its elements read of the same elements of others."""
+    seen: set[int] = set()
+    todo = [node]
+    while todo:
+        node = todo.pop()
+        if node.index not in seen:
+            seen.add(node.index)
+            if node.index not in cut.stored and not node.is_leaf:
+                todo += [r.target for r in cut.references[node.index] if r.is_regular]
+    return seen

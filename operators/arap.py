@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from geoopt.errors import MeshError
-from geoopt.sparse import from_triplets
+from geoopt.sparse import from_triplets, triplets
 
-from .assembly import laplacian_of_weights
+from .assembly import matrix_of_edges
 from .polar_rotation import half_turn, polar_quaternion, polar_rotation
 from .surface_energies import cotangents
 from .svd3 import rotation_of
@@ -55,9 +55,7 @@ def arap_mesh(V: np.ndarray, F: np.ndarray) -> ArapMesh:
         raise MeshError(f"rest positions must have shape (n, 3), not {V.shape}")
     F = triangles(F)
     half_cot = 0.5 * cotangents(V[F])
-    edges = laplacian_of_weights(F[:, [1, 2, 0]], F[:, [2, 0, 1]], half_cot, len(V)).tocoo()
-    is_edge = edges.row != edges.col
-    center, neighbour, weight = edges.row[is_edge], edges.col[is_edge], edges.data[is_edge]
+    center, neighbour, weight = triplets(matrix_of_edges(F[:, [1, 2, 0]], F[:, [2, 0, 1]], half_cot, len(V)))
     if not np.isfinite(weight).all():
         bad = center[~np.isfinite(weight)][0]
         raise MeshError(f"a triangle at vertex {bad} has no area or positions that are not finite; repair the mesh")

@@ -10,9 +10,13 @@ from geoopt.numeric import Numeric
 from geoopt.sparse import from_diagonal, from_triplets
 
 
-def laplacian_of_weights(i: np.ndarray, j: np.ndarray, weights: Numeric, n: int) -> Any:
-    """The symmetric (n, n) matrix with the sums of the weights at i, j and at j, i, and rows that sum to zero."""
-    W = from_triplets([i, j], [j, i], [weights, weights], (n, n))
+def matrix_of_edges(i: np.ndarray, j: np.ndarray, weights: Numeric, n: int) -> Any:
+    """The symmetric (n, n) matrix with the sums of the weights of edges ij at i, j and at j, i."""
+    return from_triplets([i, j], [j, i], [weights, weights], (n, n))
+
+
+def laplacian_of_edges(W: Any) -> Any:
+    """A matrix of edges with a diagonal such that rows sum to zero."""
     return W - from_diagonal(W.sum(axis=1))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from geoopt.sparse import from_triplets
+from geoopt.sparse import from_triplets, triplets
 
 from .cloth import Cloth
 
@@ -130,9 +130,9 @@ def _assembled(blocks: Any, cloth: Cloth, n: int, lower: bool) -> Any:
 
 def _on_axes(matrix: Any, lower: bool = False) -> Any:
     """The matrix (n, n) on each of the three axes: (3n, 3n)."""
-    entries = matrix.tocoo()
-    rows, cols = (3 * index[:, None] + np.arange(3) for index in (entries.row, entries.col))
-    values = np.repeat(entries.data[:, None], 3, axis=1)
+    *places, values = triplets(matrix)
+    rows, cols = (3 * index[:, None] + np.arange(3) for index in places)
+    values = np.repeat(values[:, None], 3, axis=1)
     return _from_triplets(rows, cols, values, 3 * matrix.shape[0], lower)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from geoopt.numeric import Numeric
 
-from .assembly import laplacian_of_weights, mass_of_thirds
+from .assembly import laplacian_of_edges, mass_of_thirds, matrix_of_edges
 
 
 def cotan_laplacian(V: Numeric, F: np.ndarray) -> tuple[Any, Any]:
@@ -28,5 +28,5 @@ def cotan_laplacian(V: Numeric, F: np.ndarray) -> tuple[Any, Any]:
     # the cotangent at a corner is minus the dot product of its two edges over twice the area
     dots = np.stack([np.sum(b * c, axis=1), np.sum(c * a, axis=1), np.sum(a * b, axis=1)], axis=1)
     half_cot = -0.5 * dots / double_area[:, None]
-    L = laplacian_of_weights(F[:, [1, 2, 0]], F[:, [2, 0, 1]], half_cot, n)
-    return L, mass_of_thirds(double_area / 6, F, n)
+    W = matrix_of_edges(F[:, [1, 2, 0]], F[:, [2, 0, 1]], half_cot, n)
+    return laplacian_of_edges(W), mass_of_thirds(double_area / 6, F, n)

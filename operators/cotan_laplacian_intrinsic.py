@@ -8,7 +8,7 @@ import numpy as np
 
 from geoopt.numeric import Numeric
 
-from .assembly import laplacian_of_weights, mass_of_thirds
+from .assembly import laplacian_of_edges, mass_of_thirds, matrix_of_edges
 from .face_areas_intrinsic import face_areas_intrinsic
 
 
@@ -25,5 +25,5 @@ def cotan_laplacian_intrinsic(lengths: Numeric, F: np.ndarray, n: int | None = N
     squares = lengths**2
     double_dots = np.sum(squares, axis=1)[:, None] - 2 * squares  # b² + c² - a² is 2 b c cos α
     half_cot = double_dots / (8 * area[:, None])
-    L = laplacian_of_weights(F[:, [1, 2, 0]], F[:, [2, 0, 1]], half_cot, size)
-    return L, mass_of_thirds(area / 3, F, size)
+    W = matrix_of_edges(F[:, [1, 2, 0]], F[:, [2, 0, 1]], half_cot, size)
+    return laplacian_of_edges(W), mass_of_thirds(area / 3, F, size)

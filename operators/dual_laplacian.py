@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from geoopt.numeric import Numeric
-from geoopt.sparse import from_triplets
+from geoopt.sparse import from_triplets, triplets
 
-from .assembly import laplacian_of_weights
+from .assembly import laplacian_of_edges, matrix_of_edges
 
 # the edges of a tetrahedron, and the corners to the left and to the right of each, seen from outside
 TAIL = np.array([0, 0, 0, 1, 1, 2])
@@ -47,14 +47,13 @@ def dual_laplacian(V: Numeric, T: np.ndarray) -> tuple[Any, Any]:
     # centre of the face there, half the length times a cotangent, and on to the centre of the tetrahedron
     left = sides(LEFT) * (height_over_double_area(p, q, corners[:, LEFT], centre) / 8)
     right = sides(RIGHT) * (height_over_double_area(q, p, corners[:, RIGHT], centre) / 8)
-    weights = left + right
-    L = laplacian_of_weights(T[:, TAIL], T[:, HEAD], weights, n)
+    W = matrix_of_edges(T[:, TAIL], T[:, HEAD], left + right, n)
 
-    # the pyramid between it and either end of the edge has its area, weights * length, and half the length as height
-    volume = weights * squares
-    ends = [T[:, TAIL], T[:, HEAD]]
-    M = from_triplets(ends, ends, [volume, volume], (n, n)) / 6
-    return L, M
+    # the cell of a vertex is a pyramid per edge there: its base is the dual face, of area weight * length, and its
+    # height half the length
+    i, j, weights = triplets(W)
+    M = from_triplets(i, i, weights * np.sum((V[i] - V[j]) ** 2, axis=-1), (n, n)) / 6
+    return laplacian_of_edges(W), M
 
 
 def height_over_double_area(p: Numeric, q: Numeric, r: Numeric, x: Numeric) -> Any:

@@ -20,7 +20,7 @@ TAGS = {
     "cloth_system": ("cloth_forces", "_assembled", 0),
     "cloth_forces": ("cloth_forces", "_deformation", None),
     "dual_laplacian": ("dual_laplacian", "tetrahedron_circumcentre", None),
-    "cotan_laplacian": ("cotan_laplacian", "laplacian_of_weights", 2),
+    "cotan_laplacian": ("cotan_laplacian", "matrix_of_edges", 2),
     "vertex_normals": ("vertex_normals", "double_area_normals", None),
 }
 

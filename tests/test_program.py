@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -130,6 +132,17 @@ def test_inputs_may_be_strided_and_of_another_float_type(program):
 class Pair:
     first: Any
     name: str
+
+
+def test_nothing_past_an_argument_is_read_where_there_may_be_none(program):
+    """Positions are read in fours; here the page after the last one is out of bounds."""
+    length = -(-V.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+    block = np.frombuffer(mmap.mmap(-1, length + mmap.PAGESIZE), np.uint8)
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(block.ctypes.data + length), mmap.PAGESIZE, 0) == 0
+    last = block[length - V.nbytes : length].view(V.dtype).reshape(V.shape)
+    last[:] = V
+    for found, truth in zip(program(last), program(V), strict=True):
+        np.testing.assert_array_equal(found.data, truth.data)
 
 
 def test_results_have_the_structure_the_function_returned():

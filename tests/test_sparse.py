@@ -12,7 +12,7 @@ from geoopt.integers.coordinates import Pairs, from_coordinates, from_pairs
 from geoopt.integers.patterns import Pattern, mirrored, multiplications, product
 from geoopt.meshes import bumpy
 from geoopt.operators import cotan_laplacian
-from geoopt.sparse import block_array, from_diagonal, from_triplets, hstack, vstack
+from geoopt.sparse import block_array, from_diagonal, from_triplets, hstack, triplets, vstack
 
 from .test_stages import check_all_stages
 
@@ -90,6 +90,20 @@ def test_every_stage_means_the_same(name):
                           for m, d in zip(inputs, data, strict=True)))  # fmt: skip
 
     check_all_stages(of_values, *(m.data for m in inputs))
+
+
+def test_triplets_are_what_a_matrix_is_made_of():
+    A = sp.random_array((7, 5), density=0.4, rng=np.random.default_rng(0), format="csr")
+    rows, cols, values = triplets(A)
+    assert (from_triplets(rows, cols, values, A.shape) != A).nnz == 0
+    assert (np.diff(rows * A.shape[1] + cols) > 0).all()
+
+    def scaled(A):
+        i, j, values = triplets(A @ A.T)
+        assert type(i) is type(j) is np.ndarray
+        return from_triplets(j, i, values * (i + 2 * j), (7, 7))
+
+    np.testing.assert_allclose(geoopt.compile(scaled, A)(A).toarray(), scaled(A).toarray(), rtol=1e-14)
 
 
 def test_powers_of_an_irregular_laplacian_take_few_kernels():
@@ -289,6 +303,7 @@ REFUSED = {
     "division": (lambda A: A / A, A, r"A.multiply\(B.power\(-1\)\)"),
     "other values": (lambda A: setattr(A, "data", A.data[:3]), A, "have shape"),
     "method": (lambda A: A.tocsc(), A, r"A.tocsc\(\) is not supported"),
+    "coordinates": (lambda A: A.tocoo().row, A, r"geoopt.sparse.triplets\(A\)"),
     "function of SciPy": (lambda A: sp.kron(A, A), A, "geoopt.sparse has from_triplets"),
     "array": (lambda A: np.asarray(A), A, r"A.toarray\(\)"),
     "older matrix": (lambda A: A * A, sp.csr_matrix(A), "matrix product for SciPy's older matrices.*\n.*\n.*write @"),

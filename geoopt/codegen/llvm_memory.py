@@ -278,12 +278,16 @@ class Memory:
         v, size = self.v, self.v.dtype.itemsize
         at = self._address(access, entry, start, loops)
         kind = f"<{ROW} x {v.scalar}>"
-        if len(columns) == ROW:
+        if len(columns) == ROW or not self._is_output(access.buffer):  # what lies past it is not used
             return self.let(f"load {kind}, ptr {at}, align {size}", loops)
         name = f"@llvm.masked.load.v{ROW}f{8 * size}.p0"
         mask = ", ".join(f"i1 {'true' if c in columns else 'false'}" for c in range(ROW))
         self.declare(f"{kind} {name}(ptr, <{ROW} x i1>, {kind})")
         return self.let(f"call {kind} {name}(ptr align {size} {at}, <{ROW} x i1> <{mask}>, {kind} poison)", loops)
+
+    def _is_output(self, buffer: int) -> bool:
+        """Outputs may be the caller's arrays, past which nothing may be read; of the others the runtime takes care."""
+        return len(self.plan.variable_sizes) <= buffer < self.plan.workspace
 
     def transposed(self, vectors: list[str], wanted: frozenset[int], loops: frozenset[int]) -> list[str]:
         """Transpose the 4×4 numbers that four vectors have in each four lanes; of the results those that are wanted."""

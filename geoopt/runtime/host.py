@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import sys
 import threading
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..codegen.llvm_memory import ROW
 from ..codegen.llvm_prefetch import AHEAD, LINE
 from ..errors import ArgumentError
 from ..plan import Plan
@@ -36,7 +38,7 @@ class HostMachine:
         return np.asarray(value) if argument.pattern is None else values_in_pattern(argument, value)
 
     def flat(self, array: np.ndarray) -> np.ndarray:
-        if array.dtype == self.dtype and array.flags.c_contiguous:
+        if array.dtype == self.dtype and array.flags.c_contiguous and _is_readable_past(array):
             return array.reshape(-1)
         copy = self._converted[array.size].take()
         np.copyto(copy.reshape(array.shape), array, casting="unsafe")
@@ -69,10 +71,16 @@ def _packed(arrays: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def _aligned(make: Callable[..., np.ndarray], size: int, dtype: np.dtype) -> np.ndarray:
-    """An array that begins with a cache line. make : np.empty or np.zeros"""
-    block = make(size + LINE // dtype.itemsize, dtype)
+    """An array that begins with a cache line, past which a row can be read. make : np.empty or np.zeros"""
+    block = make(size + LINE // dtype.itemsize + ROW, dtype)
     first = -block.ctypes.data % LINE // dtype.itemsize
     return block[first : first + size]
+
+
+def _is_readable_past(array: np.ndarray) -> bool:
+    """Whether a row that begins with an array's last number lies in memory that is there: in the same page."""
+    end = array.ctypes.data + array.nbytes
+    return -end % mmap.PAGESIZE >= (ROW - 1) * array.itemsize
 
 
 class Pool:

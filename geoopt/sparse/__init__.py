@@ -1,6 +1,6 @@
 """Sparse matrices with a fixed pattern: the pattern is plain integers, the values may be symbolic.
 
-`from_triplets` and `from_diagonal` are what operators call. On NumPy values they give
+`from_triplets`, its inverse `triplets` and `from_diagonal` are what operators call. On NumPy values they give
 ``scipy.sparse.csr_array``; on symbolic values a `SparseMatrix`, which answers the same operators.
 """
 
@@ -52,6 +52,21 @@ def from_triplets(rows: Any, cols: Any, values: Any, shape: tuple[int, int]) -> 
         return cusparse.coo_matrix((data, (cupy.asarray(flat_rows), cupy.asarray(flat_cols))), shape).tocsr()
     data = np.concatenate([np.asarray(v, dtype=None).ravel() for v in parts[2]])
     return sp.coo_array((data, (flat_rows, flat_cols)), shape=shape).tocsr()
+
+
+def triplets(matrix: Any) -> tuple[np.ndarray, np.ndarray, Any]:
+    """The inverse of `from_triplets`: the row, the column and the value of each entry, row by row.
+
+    matrix : canonical, of SciPy, of CuPy, or a `SparseMatrix`
+    Returns rows and columns, (nnz,) NumPy integers, and the values (nnz,), symbolic for a `SparseMatrix`.
+    """
+    if isinstance(matrix, SparseMatrix):
+        return matrix.rows, matrix.indices, matrix.data
+    entries = matrix.tocoo()
+    rows, cols = entries.row, entries.col
+    if type(rows).__module__.startswith("cupy"):
+        rows, cols = rows.get(), cols.get()
+    return rows, cols, entries.data
 
 
 def from_diagonal(values: Any) -> Any:

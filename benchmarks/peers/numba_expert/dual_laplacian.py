@@ -1,5 +1,5 @@
 """The dual Laplacian of tetrahedra: threads own vertices, walk the tetrahedra that touch them, and add into the edges
-and masses that are theirs; then each edge is written to both of its places, and rows are summed.
+that are theirs; then each edge is written to both of its places, and rows are summed, for masses times squared lengths.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from .flags import PARALLEL, SERIAL
 from .owners import owned, parts_of
 
 ENDS = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]])
-LANES = 32  # tetrahedra evaluated together: corners 1 to 3 from corner 0 in rows 0 to 8, weights and masses after them
-WEIGHTS, MASSES, ROWS = 9, 15, 19
+LANES = 32  # tetrahedra evaluated together: corners 1 to 3 from corner 0 in rows 0 to 8, weights after them
+WEIGHTS, ROWS = 9, 15
 
 
 @numba.njit(**SERIAL)
@@ -57,7 +57,7 @@ def _weights(ax, ay, az, bx, by, bz, cx, cy, cz, px, py, pz, qx, qy, qz, aa, bb,
 
 @numba.njit(**SERIAL)
 def _lanes(S):
-    """Weights of the edges and masses of the corners: at either end of an edge, weight * length² / 6."""
+    """Weights of the edges."""
     for t in range(LANES):
         ax, ay, az = S[t], S[LANES + t], S[2 * LANES + t]
         bx, by, bz = S[3 * LANES + t], S[4 * LANES + t], S[5 * LANES + t]
@@ -70,24 +70,18 @@ def _lanes(S):
         w0, w1, w2, w3, w4, w5 = _weights(
             ax, ay, az, bx, by, bz, cx, cy, cz, px, py, pz, qx, qy, qz, aa, bb, cc, pp, qq, rr
         )
-        d0, d1, d2, d3, d4, d5 = w0 * aa, w1 * bb, w2 * cc, w3 * pp, w4 * qq, w5 * rr
         S[WEIGHTS * LANES + t] = w0
         S[(WEIGHTS + 1) * LANES + t] = w1
         S[(WEIGHTS + 2) * LANES + t] = w2
         S[(WEIGHTS + 3) * LANES + t] = w3
         S[(WEIGHTS + 4) * LANES + t] = w4
         S[(WEIGHTS + 5) * LANES + t] = w5
-        S[MASSES * LANES + t] = (d0 + d1 + d2) * (1 / 6)
-        S[(MASSES + 1) * LANES + t] = (d0 + d3 + d4) * (1 / 6)
-        S[(MASSES + 2) * LANES + t] = (d1 + d3 + d5) * (1 / 6)
-        S[(MASSES + 3) * LANES + t] = (d2 + d4 + d5) * (1 / 6)
 
 
 @numba.njit(**PARALLEL)
-def _tetrahedra(V, T, starts, order, edge_place, mass_place, edges, mass, spans):
+def _tetrahedra(V, T, starts, order, edge_place, edges, spans):
     for part in numba.prange(len(starts) - 1):
         edges[spans[part, 0] : spans[part, 1]] = 0
-        mass[spans[part, 2] : spans[part, 3]] = 0
         S = np.ones(ROWS * LANES, V.dtype)
         for first in range(starts[part], starts[part + 1], LANES):
             count = min(LANES, starts[part + 1] - first)
@@ -101,15 +95,15 @@ def _tetrahedra(V, T, starts, order, edge_place, mass_place, edges, mass, spans)
             for t in range(count):
                 for k in range(6):
                     edges[edge_place[first + t, k]] += S[(WEIGHTS + k) * LANES + t]
-                for k in range(4):
-                    mass[mass_place[first + t, k]] += S[(MASSES + k) * LANES + t]
 
 
 @numba.njit(**PARALLEL)
-def _rows(edges, number, indptr, data):
-    """Gather the edges of each row; the diagonal, which has no edge, is minus the sum."""
+def _rows(V, edges, number, indptr, indices, data, mass):
+    """Gather the edges of each row; the diagonal, which has no edge, is minus the sum. At either end of an edge there
+    is a mass of weight * length² / 6."""
     for i in numba.prange(len(indptr) - 1):
-        total = 0.0
+        total, volume = 0.0, 0.0
+        x, y, z = V[i, 0], V[i, 1], V[i, 2]
         diagonal = indptr[i]
         for k in range(indptr[i], indptr[i + 1]):
             e = number[k]
@@ -118,7 +112,11 @@ def _rows(edges, number, indptr, data):
             else:
                 data[k] = edges[e]
                 total += edges[e]
+                j = indices[k]
+                dx, dy, dz = V[j, 0] - x, V[j, 1] - y, V[j, 2] - z
+                volume += edges[e] * _dot(dx, dy, dz, dx, dy, dz)
         data[diagonal] = -total
+        mass[i] = volume / 6
 
 
 def dual_laplacian(V: np.ndarray, T: np.ndarray) -> Callable:
@@ -133,10 +131,9 @@ def dual_laplacian(V: np.ndarray, T: np.ndarray) -> Callable:
     # what is another part's goes to a place of the part's own behind the last one
     spare = 8 * np.arange(1, parts + 1)
     edge_place = _mine(edge[order], ends[order, :, 0], cuts, part, len(unique) + spare)
-    mass_place = _mine(T[order].astype(np.int32), T[order], cuts, part, n + spare)
-    edges, mass = np.zeros(len(unique) + 8 * parts + 8, V.dtype), np.zeros(n + 8 * parts + 8, V.dtype)
+    edges, mass = np.zeros(len(unique) + 8 * parts + 8, V.dtype), np.zeros(n, V.dtype)
     first = np.searchsorted(unique, cuts.astype(np.int64) * n)
-    spans = np.stack([first[:-1], first[1:], cuts[:-1], cuts[1:]], axis=1)
+    spans = np.stack([first[:-1], first[1:]], axis=1)
 
     a, b = unique // n, unique % n
     count = len(unique)
@@ -145,12 +142,12 @@ def dual_laplacian(V: np.ndarray, T: np.ndarray) -> Callable:
     L = sp.coo_array((numbers, (rows, cols)), shape=(n, n)).tocsr()
     number = (L.data - 2).astype(np.int32)
     L = sp.csr_array((np.empty(len(number), V.dtype), L.indices, L.indptr), shape=(n, n))
-    M = sp.csr_array((mass[:n], np.arange(n), np.arange(n + 1)), shape=(n, n))
+    M = sp.csr_array((mass, np.arange(n), np.arange(n + 1)), shape=(n, n))
     T = np.ascontiguousarray(T, np.int32)
 
     def run(V: np.ndarray) -> tuple:
-        _tetrahedra(V, T, starts, order, edge_place, mass_place, edges, mass, spans)
-        _rows(edges, number, L.indptr, L.data)
+        _tetrahedra(V, T, starts, order, edge_place, edges, spans)
+        _rows(V, edges, number, L.indptr, L.indices, L.data, mass)
         return L, M
 
     return run
