@@ -54,7 +54,7 @@ def cloth_system(x: Any, v: Any, h: Any, cloth: Cloth, definite: bool = False, l
     H = _stiffness(J, along, across, h, cloth, definite)
     blocks = np.einsum("mjd,midpq->mijpq", cloth.B, np.einsum("mic,mcdpq->midpq", cloth.B, H))
     M = cloth.mass * _on_axes(from_triplets(np.arange(n), np.arange(n), np.ones(n), (n, n)))
-    bend = h * (cloth.bend_damping + h * cloth.bending) * _on_axes(cloth.bend, lower)
+    bend = _on_axes(h * (cloth.bend_damping + h * cloth.bending) * cloth.bend, lower)
     A = M - _assembled(blocks, cloth, n, lower) - bend
     # D v are the forces of damping, so that F − D v are the forces without it
     along, across = cloth.stretch * _stretch(J, cloth), cloth.shear * _shear(J, cloth)

@@ -9,7 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import geoopt
-from geoopt.meshes import bumpy
+from geoopt import operators
+from geoopt.meshes import bumpy, cloth
 from geoopt.operators import cotan_laplacian
 from geoopt.plan import BEGIN, END, KERNEL
 
@@ -109,3 +110,20 @@ def test_large_parts_of_the_sweep_follow_the_small_ones_in_them():
 def test_tasks_are_shared_evenly(workers):
     found = records(lambda x: np.sqrt(x), np.ones(12 * 1024), threads=workers)["schedule"]
     assert (np.diff(found.shares, axis=1) == 12 // workers).all()
+
+
+def test_workers_share_additions_to_entries_in_another_order():
+    """Most of them would meet others almost anywhere, if times were those of what wrote the entries before."""
+    V, F = cloth(20_000)
+    place = np.random.default_rng(3).permutation(len(V))
+    V, F = V[np.argsort(place)], place[F]
+    shape = operators.cloth(V, F)
+    A, _ = operators.cloth_system(V, np.zeros_like(V), 0.01, shape)
+
+    def added(x, A):
+        return A + operators.cloth_system(x, np.zeros(x.shape), 0.01, shape)[0]
+
+    found = records(added, V, A, threads=2)["schedule"]
+    adds = np.array([bool(kernel.added) for kernel in found.plan.kernels])[found.plan.tasks[:, KERNEL]]
+    work = np.diff(np.append(0, np.cumsum(adds))[found.shares], axis=1)
+    assert work.max(axis=1).sum() < 0.8 * adds.sum()

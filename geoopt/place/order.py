@@ -1,46 +1,32 @@
 """The order of a kernel's members: by when the sweep over the mesh reaches what they read.
 
-Every entry of every buffer has a *time* from 0 to 65535: an input's is its place in the array (or in a better
-order of its rows, where members read rows that are far apart), a computed value's is that of the member that
-writes it. A member's time is the latest of what it reads. Members are sorted by time into buckets, so that a task
-reads a short stretch of each buffer and its readers can follow soon; within a bucket they keep their order.
-Members whose own reads are far apart (on a seam of the mesh's numbering) come last in their bucket, then members
-are sorted by the numbers of their terms, so that few strips have members with different numbers; strips of one
-bucket are sorted by their first members, so that they write to nearby places one after the other.
+A member's time is the latest of what it reads; if that says nothing, as of constants, when others add to what it
+writes. Members are sorted by time into buckets, so that a task reads a short stretch of each buffer and its readers
+can follow soon; within a bucket they keep their order. Members whose own reads are far apart (on a seam of the mesh's
+numbering) come last in their bucket, then members are sorted by the numbers of their terms, so that few strips have
+members with different numbers; strips of one bucket are sorted by their first members, so that they write to nearby
+places one after the other.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numba
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from ..integers.cores import divided
 from ..integers.gathers import ranked, taken
-from ..integers.ids import Ids, id_dtype
-from ..integers.segments import STRIP, Segments, ranges
-from ..kernels import Kernel, Leaf, Loop
-from ..layout import Address, Layout
+from ..integers.ids import id_dtype
+from ..integers.segments import STRIP, ranges
+from ..kernels import Kernel
+from ..layout import Address
 from ..plan import SPAN
 from ..plan.planned import ROW_TERMS
+from .times import FEW, PART, TIMES, AddressOf, Times, one_per_column, same_column
 
 FAR = SPAN // 2  # what `compress` can address from the middle of its span
 NEAR = 64  # places by which members may be out of order: in their own order, they write to addresses by arithmetic
-POOR = 1 / 16  # an input is in poor order if members read rows farther apart than this share of it
-FEW = 0.1  # ... and if more members than this share do; those that read a smaller share of it tell nothing
-SAMPLE = 1 << 14  # members by which that is judged
-MANY = 32  # reads of each row of an input, from which on no better order is looked for
-
-TIMES = 1 << 16  # all times are below; members of one time keep their order
-PART = 1 << 20  # members whose terms are looked at together
-
-AddressOf = Callable[[Ids], Address]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,109 +39,15 @@ class Order:
     end: np.ndarray
 
 
-class Times:
-    """The time of every entry of the inputs (implied) and of the outputs and the workspace (recorded)."""
-
-    def __init__(self, layout: Layout):
-        self.variables = layout.variables
-        self.read = {home.place.buffer for home in layout.homes}  # the buffers that kernels may read
-        self.stored = [np.zeros(n, np.uint16) for n in (*layout.output_sizes, layout.workspace_size)]
-        self.reordered: set[int] = set()  # inputs in poor order, whose rows have got a better one
-        self._inputs: dict[int, np.ndarray] = {}
-
-    def of(self, address: Address) -> np.ndarray:
-        """The times of the entries at an address."""
-        times, column = self._table(address.buffer), address.column
-        if column.base is None and column.strides[0] == 0:
-            return np.broadcast_to(times[column.offset], column.shape)
-        return taken(times, address.entries())
-
-    def advance(self, reached: np.ndarray, address: Address, segments: Segments) -> None:
-        """Make members' times those of their latest terms, if later. segments : each member's terms"""
-        times, listed = self._table(address.buffer), address.column.to_array()
-        for first in range(0, len(reached), PART):  # the entries of all terms are never listed at once
-            some, own = reached[first : first + PART], segments.offsets(first, first + PART)
-            entries, own = address.moved(listed[own[0] : own[-1]]), own - own[0]
-            divided(len(some), _advancing(some, times, entries, own), len(entries))
-
-    def _table(self, buffer: int) -> np.ndarray:
-        """The time of every entry of a buffer."""
-        if not self.is_input(buffer):
-            return self.stored[buffer - len(self.variables)]
-        if buffer not in self._inputs:
-            self._inputs[buffer] = _even_times(math.prod(self.variables[buffer]))
-        return self._inputs[buffer]
-
-    def record(self, buffer: int, column: Ids, times: np.ndarray, loop: Loop | None) -> None:
-        """Members with these times write these entries, one or as many as they have terms in a loop."""
-        listed = times if loop is None else np.repeat(times, loop.segments.lengths)
-        entries = slice(column.offset, column.offset + column.size) if column.is_contiguous() else column.to_array()
-        self.stored[buffer - len(self.variables)][entries] = listed
-
-    def _lanes(self, buffer: int) -> int:
-        """Entries per row of an input."""
-        return math.prod(self.variables[buffer][1:])
-
-    def is_input(self, buffer: int) -> bool:
-        return buffer < len(self.variables)
-
-    def reorder_inputs(self, kernel: Kernel, address: AddressOf) -> None:
-        """Find better orders of the rows of inputs, where most of a kernel's members read rows far apart.
-
-        Reverse Cuthill–McKee numbers the rows such that those read together are near each other.
-        """
-        read: dict[int, list[tuple[Address, Segments | None]]] = {}
-        for leaf in _one_per_column(kernel):
-            found = address(leaf.ids)  # type: ignore[arg-type]
-            buffer = found.buffer
-            if found.column.base is not None and self.is_input(buffer) and buffer not in self.reordered:
-                segments = None if leaf.loop is None else kernel.loops[leaf.loop].segments
-                read.setdefault(buffer, []).append((found, segments))
-        for buffer, columns in read.items():
-            count, reads = self.variables[buffer][0], sum(found.column.size for found, _ in columns)
-            if not FEW * count <= reads <= MANY * count or not self._is_poor(buffer, columns, kernel.size):
-                continue
-            self.reordered.add(buffer)
-            low, _, rows = self._rows_read(buffer, columns, np.arange(kernel.size))
-            order = _cuthill_mckee(rows, low, count)
-            self._inputs[buffer] = np.repeat(order, self._lanes(buffer))
-
-    def _is_poor(self, buffer: int, columns: list[tuple[Address, Segments | None]], size: int) -> bool:
-        """Whether members read rows of an input far apart, as some tell."""
-        some = np.unique(np.linspace(0, size - 1, min(size, SAMPLE)).astype(np.int64))
-        low, high, _ = self._rows_read(buffer, columns, some)
-        return bool(np.mean(high - low > POOR * self.variables[buffer][0]) > FEW)
-
-    def _rows_read(
-        self, buffer: int, columns: list[tuple[Address, Segments | None]], members: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
-        """The lowest and the highest row of an input that members read; the rows of each column, and the offsets of
-        each member's. columns : with each member's terms, unless each reads one"""
-        low, high = np.full(len(members), self.variables[buffer][0]), np.zeros(len(members), np.int64)
-        found = []
-        for address, segments in columns:
-            terms, counts = members, np.ones_like(members)
-            if segments is not None:
-                terms, counts = segments.entries(members), segments.lengths[members]
-            rows = address.moved(address.column.compose(Ids.explicit(terms)).to_array()) // self._lanes(buffer)
-            found.append((rows, np.append(0, np.cumsum(counts, dtype=np.int64))))
-            _widen(low, high, *found[-1])
-        return low, high, found
-
-
-def _cuthill_mckee(columns: list[tuple[np.ndarray, np.ndarray]], low: np.ndarray, count: int) -> np.ndarray:
-    """Times of ``count`` rows. columns : rows that are read, and the offsets of each member's;  low : its lowest row"""
-    rows = np.concatenate([rows for rows, _ in columns])
-    lowest = np.concatenate([np.repeat(low, np.diff(offsets)) for _, offsets in columns])
-    near = sp.coo_array((np.ones(len(rows), np.int8), (rows, lowest)), shape=(count, count)).tocsr()
-    order = reverse_cuthill_mckee(sp.csr_array(near + near.T), symmetric_mode=True)
-    times = np.empty(count, np.uint16)
-    times[order] = _even_times(count)
-    return times
-
-
-def _even_times(count: int) -> np.ndarray:
-    return (np.arange(count, dtype=np.float32) * np.float32((TIMES - 1) / max(count, 1))).astype(np.uint16)
+def await_additions(kernel: Kernel, times: Times, address: AddressOf) -> None:
+    """Before any order is known: when members will add to outputs, as far as the inputs that they read tell."""
+    added = [w for places in kernel.writes for w in places if w.adds]
+    if added:
+        times.reorder_inputs(kernel, address)
+        reached, _ = _reads(kernel, times, address)
+        columns = {(w.buffer, same_column(w.position)): w for w in reversed(added)}  # of neighbours, the first
+        for write in columns.values():
+            times.await_addition(write.buffer, write.position, reached)
 
 
 def member_order(kernel: Kernel, times: Times, address: AddressOf, longest: int, by_time: bool = True) -> Order:
@@ -190,10 +82,20 @@ def _timed(kernel: Kernel, times: Times, address: AddressOf) -> tuple[np.ndarray
     reached, is_far = np.zeros(kernel.size, np.uint16), np.zeros(kernel.size, bool)
     if not kernel.has_runs or read_later:
         reached, is_far = _reads(kernel, times, address)
+    if not reached.any():
+        reached = _awaited(kernel, times, reached)
     for write in read_later:
         loop = None if write.loop is None else kernel.loops[write.loop]
         times.record(write.buffer, write.position, reached, loop)
     return reached, is_far
+
+
+def _awaited(kernel: Kernel, times: Times, reached: np.ndarray) -> np.ndarray:
+    """When others first add to what the members write, if the order of the entries does not tell; else ``reached``."""
+    for write in (w for places in kernel.writes for w in places if not w.adds and w.loop is None):
+        if (awaited := times.first_additions(write.buffer)) is not None:
+            return taken(awaited, write.position.to_array())
+    return reached
 
 
 def _keys(kernel: Kernel, timed: tuple[np.ndarray, np.ndarray] | None, buckets: int) -> tuple[np.ndarray, int]:
@@ -209,7 +111,7 @@ def _reads(kernel: Kernel, times: Times, address: AddressOf) -> tuple[np.ndarray
     """Per member its time, and whether its reads of one input are far apart."""
     reached, is_far = np.zeros(kernel.size, np.uint16), np.zeros(kernel.size, bool)
     single = []
-    for leaf in _one_per_column(kernel):
+    for leaf in one_per_column(kernel):
         found = address(leaf.ids)  # type: ignore[arg-type]
         if leaf.loop is None:
             single.append(found)
@@ -256,19 +158,6 @@ def _has_long_row(kernel: Kernel) -> np.ndarray:
     return is_long
 
 
-def _one_per_column(kernel: Kernel) -> list[Leaf]:
-    """Leaves that read memory, neighbours (equal explicit parts) only once."""
-    seen: dict[tuple, Leaf] = {}
-    for leaf in kernel.leaves:
-        if leaf.ids is None:
-            continue
-        base = leaf.ids.base
-        affine = (leaf.ids.offset, leaf.ids.strides)
-        same = affine if base is None else (base.__array_interface__["data"][0], base.strides)
-        seen.setdefault((leaf.loop, same), leaf)
-    return list(seen.values())
-
-
 def _count_classes(kernel: Kernel) -> np.ndarray:
     """A small number per member, equal where all its loops have equal numbers of terms."""
     classes: np.ndarray | None = None
@@ -298,24 +187,6 @@ def _sort_strips(members: np.ndarray, begin: np.ndarray, end: np.ndarray) -> Non
     order = np.lexsort((members[starts], np.repeat(begin, strips)))
     lanes = np.arange(STRIP)
     members[starts[:, None] + lanes] = members[starts[order][:, None] + lanes]
-
-
-@numba.njit(cache=True, nogil=True)
-def _widen(low, high, rows, offsets):
-    for i in range(len(offsets) - 1):
-        for t in range(offsets[i], offsets[i + 1]):
-            low[i], high[i] = min(low[i], rows[t]), max(high[i], rows[t])
-
-
-def _advancing(reached: np.ndarray, times: np.ndarray, entries: np.ndarray, offsets: np.ndarray) -> Callable:
-    return lambda i, j: _advance(reached[i:j], times, entries, offsets[i : j + 1])
-
-
-@numba.njit(cache=True, nogil=True)
-def _advance(reached, times, entries, offsets):
-    for i in range(len(offsets) - 1):
-        for t in range(offsets[i], offsets[i + 1]):
-            reached[i] = max(reached[i], times[entries[t]])
 
 
 @numba.njit(cache=True, nogil=True)
