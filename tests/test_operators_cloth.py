@@ -151,6 +151,16 @@ def test_compiled_it_is_the_same(shape):
     assert_near(b, d, 1e-10)
 
 
+def test_bending_is_scaled_once_per_pair_of_vertices():
+    """The three axes have one value, also where triangles add to it."""
+    V, F = meshes.cloth(2000)
+    record = cloth(V, F)
+    plan = geoopt.compile(cloth_system, V, V, H, record).plan
+    assert any(kernel.added for kernel in plan.kernels)
+    thrice = sum(kernel.size for kernel in plan.kernels if [len(places) for places in kernel.writes] == [3])
+    assert thrice == record.bend.nnz - len(V)  # but for the diagonal, to which masses are added
+
+
 def test_a_cloth_of_one_triangle_has_no_hinge():
     V, F = two_triangles()
     record = cloth(V, F[:1])

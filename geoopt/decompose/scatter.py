@@ -17,8 +17,10 @@ from ..cut import Scatter
 from ..graph import Graph, Node, Traced
 from ..graph.references import Reference, reachable
 from ..integers.gathers import count_into, taken
+from ..integers.ids import Ids
 from ..integers.patterns import sorting
 from ..integers.segments import ranges
+from ..ops import OPS
 from .mirrors import align
 
 LINEAR = {"add": (1, 1), "subtract": (1, -1), "negative": (-1,)}  # signs of the operands
@@ -54,12 +56,34 @@ def _copies(traced: Traced, refs: dict[int, list[Reference]]) -> dict[int, float
 
 
 def without_sums(traced: Traced, found: dict[int, list[Scatter]]) -> Traced:
-    """The program with zeros for the sums that are scattered: what is there before elements add to it."""
+    """The program with zeros for the sums that are scattered: what is there before elements add to it.
+
+    What reads zeros of a node reads a single one, so that equal readers are seen to be equal.
+    """
     graph, nodes = traced.graph, list(traced.graph.nodes)
-    for index in {s for parts in found.values() for part in parts for s in part.sums}:
-        node = nodes[index]
-        nodes[index] = Node(index, "constant", (), node.shape, node.first, np.broadcast_to(0.0, node.shape))
+    zeros = dict.fromkeys((s for parts in found.values() for part in parts for s in part.sums), 0.0)  # or -0.0
+    for index, node in enumerate(nodes):
+        read = [graph.nodes_of(o) if o.size else [] for o in node.operands]
+        if index not in zeros and node.op in LINEAR and all(len(of) == 1 and of[0].index in zeros for of in read):
+            zeros[index] = float(OPS[node.op].numpy(*(zeros[of[0].index] for of in read)))
+        if index in zeros:
+            values = np.broadcast_to(zeros[index], node.shape)
+            nodes[index] = Node(index, "constant", (), node.shape, node.first, values)
+        elif any(n.index in zeros for of in read for n in of):
+            of_zeros = [[n for n in of if n.index in zeros] for of in read]
+            operands = tuple(_of_single(o, those) for o, those in zip(node.operands, of_zeros, strict=True))
+            nodes[index] = replace(node, operands=operands)
     return replace(traced, graph=Graph(nodes, graph.firsts, graph.size, graph.blocks))
+
+
+def _of_single(view: Ids, zeros: list[Node]) -> Ids:
+    """A view that reads the first scalar of some nodes instead of any other."""
+    if not zeros:
+        return view
+    ids = view.to_array()
+    for node in zeros:
+        ids = np.where((ids >= node.first) & (ids < node.end), ids.dtype.type(node.first), ids)
+    return Ids.spaced(ids)
 
 
 @dataclass(frozen=True, eq=False)
