@@ -29,6 +29,7 @@ MANY = 32  # reads of each row of an input, from which on no better order is loo
 
 TIMES = 1 << 16  # all times are below; members of one time keep their order
 NEVER = TIMES - 1
+TOGETHER = TIMES // 100  # within so much time neighbours, as the entries of a row of a matrix, are written together
 PART = 1 << 20  # members whose terms are looked at together
 
 AddressOf = Callable[[Ids], Address]
@@ -82,11 +83,12 @@ class Times:
         _hasten(known, column.to_array(), times)
 
     def first_additions(self, buffer: int) -> np.ndarray | None:
-        """When each entry of an output is first added to, or where nobody does, that before it; None if nobody adds
-        to the output, or about in the order of the entries."""
+        """When each entry of an output, or one of its neighbours, is first added to; None if nobody adds to the output,
+        or about in the order of the entries."""
         if buffer in self._awaited:
             times = self._awaited.pop(buffer)
             _fill(times)
+            _join(times, TOGETHER)
             is_far = np.abs(times - _even_times(len(times)).astype(np.int32)) > POOR * TIMES
             self._first_additions[buffer] = times if is_far.mean() > FEW else None
         return self._first_additions.get(buffer)
@@ -205,3 +207,20 @@ def _fill(times):
         if times[i] == NEVER:
             times[i] = before
         before = times[i]
+
+
+@numba.njit(cache=True, nogil=True)
+def _join(times, together):
+    """Entries that follow each other, within so much time, have the first of their times."""
+    begin = 0
+    while begin < len(times):
+        first = last = times[begin]
+        end = begin + 1
+        while end < len(times):
+            lower, upper = min(first, times[end]), max(last, times[end])
+            if np.int64(upper) - np.int64(lower) > together:
+                break
+            first, last = lower, upper
+            end += 1
+        times[begin:end] = first
+        begin = end
