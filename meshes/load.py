@@ -40,7 +40,7 @@ def load(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
     except Exception as error:
         raise MeshError(f"{path}: cannot be read as a mesh: {type(error).__name__}: {error}") from error
     if not len(V) or not len(F):
-        raise MeshError(f"{path}: has {len(V)} vertices and {len(F)} faces; nothing to work on")
+        raise MeshError(f"{path}: has no faces, neither triangles nor tetrahedra; nothing to work on")
     if F.min() < 0 or F.max() >= len(V):
         bad = int(np.argmax(((F < 0) | (F >= len(V))).any(axis=1)))
         raise MeshError(f"{path}: face {bad} has an index outside 0..{len(V) - 1}: {F[bad].tolist()}")

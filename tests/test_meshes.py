@@ -144,7 +144,8 @@ def test_real_meshes_agree_with_libigl(path):
 FILES = {
     "missing.obj": (None, "no such file"),
     "mesh.xyz": ("0 0 0", "unknown mesh format '.xyz'"),
-    "words.obj": ("hello", "0 vertices and 0 faces"),
+    "words.obj": ("hello", "has no faces"),
+    "points.obj": ("v 0 0 0\nv 1 0 0\nv 0 1 0\n", "has no faces"),
     "words.off": ("hello", "cannot be read as a mesh"),
     "words.ply": ("hello", "cannot be read as a mesh"),
     "words.stl": ("hello", "m"),
