@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import geoopt
 from geoopt.plan.planned import Access, Joint, PlannedKernel, PlannedLoop
@@ -58,6 +59,17 @@ def test_moments_take_one_loop():
 
 def test_sums_of_values_and_of_what_is_computed_of_them_take_one_loop():
     assert joints(at_edges) == [2]
+
+
+@pytest.mark.parametrize("columns", [3, 8])
+def test_a_matrix_is_read_once_for_all_columns_that_it_multiplies(columns):
+    A = sp.random_array((N, N), density=0.2, format="csr", rng=0) + sp.eye_array(N, format="csr")
+    x = np.random.default_rng(2).normal(size=(N, columns))
+    program = geoopt.compile(lambda A, x: (A @ x, A.sum(axis=1)), A, x)
+    (kernel,) = program.plan.kernels
+    assert [len(joint.sums) for joint in kernel.joints()] == [columns + 1]
+    for found, truth in zip(program(A, x), (A @ x, A.sum(axis=1)), strict=True):
+        np.testing.assert_allclose(found, truth, rtol=1e-12)
 
 
 def test_a_sum_that_needs_another_comes_later():
