@@ -271,14 +271,15 @@ def _tags(cut: Cut, g: Group, tagged: list[set[int]]) -> set[Shared]:
 def _elementwise_reach(
     cut: Cut, structure: Structure, g: Group, read: Callable[[Node, int], set[Shared]]
 ) -> set[Shared]:
-    """The nodes that a group computes element by element, what these gather, and the terms of its sums; empty where it
-    does not cover whole elements."""
+    """The nodes that a group computes element by element, what these gather, and the terms of its sums, each with which
+    elements are its members; empty where its values are not of the same elements."""
     owners = [structure.graph.nodes_of(r.ids) for r in g.roots]
-    if any(len(nodes) != 1 or not nodes[0].shape or nodes[0].shape[0] != g.size for nodes in owners):
-        return set()
-    if any(r.ids.base is not None for r in g.roots):
+    if any(len(nodes) != 1 or not nodes[0].shape for nodes in owners):
         return set()
     todo = [nodes[0] for nodes in owners]
+    elements = {_elements(r.ids, node) for r, node in zip(g.roots, todo, strict=True)}
+    if len(elements) > 1:
+        return set()
     seen: set[Shared] = set()
     while todo:
         node = todo.pop()
@@ -287,7 +288,14 @@ def _elementwise_reach(
         seen.add(node.index)
         todo += [r.target for r in cut.references[node.index] if r.is_regular]
         seen |= read(node, g.size)
-    return seen
+    return {(key, *elements) for key in seen}
+
+
+def _elements(ids: Ids, node: Node) -> int | None:
+    """A hash of the elements that scalars of a node belong to; None if these are all of its elements in order."""
+    if ids.base is None and ids.size == node.shape[0]:
+        return None
+    return content((ids.to_array() - node.first) // node.lanes)
 
 
 def _read_elsewhere(cut: Cut, node: Node, size: int) -> set[Shared]:

@@ -62,11 +62,14 @@ def test_sums_of_values_and_of_what_is_computed_of_them_take_one_loop():
 
 
 @pytest.mark.parametrize("columns", [3, 8])
-def test_a_matrix_is_read_once_for_all_columns_that_it_multiplies(columns):
+@pytest.mark.parametrize("empty", [0, 1, 5])
+def test_a_matrix_is_read_once_for_all_columns_that_it_multiplies(columns, empty):
     A = sp.random_array((N, N), density=0.2, format="csr", rng=0) + sp.eye_array(N, format="csr")
+    A = sp.csr_array(sp.vstack([A[:7], sp.csr_array((empty, N)), A[7:]]))  # as with vertices in no triangle
     x = np.random.default_rng(2).normal(size=(N, columns))
     program = geoopt.compile(lambda A, x: (A @ x, A.sum(axis=1)), A, x)
-    (kernel,) = program.plan.kernels
+    kernel, *of_empty_rows = program.plan.kernels
+    assert len(of_empty_rows) == (empty > 0)
     assert [len(joint.sums) for joint in kernel.joints()] == [columns + 1]
     for found, truth in zip(program(A, x), (A @ x, A.sum(axis=1)), strict=True):
         np.testing.assert_allclose(found, truth, rtol=1e-12)
