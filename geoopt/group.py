@@ -273,27 +273,38 @@ def _elementwise_reach(
 ) -> set[Shared]:
     """The nodes that a group computes element by element, what these gather, and the terms of its sums, each with which
     elements are its members; empty where its values are not of the same elements."""
-    owners = [structure.graph.nodes_of(r.ids) for r in g.roots]
-    if any(len(nodes) != 1 or not nodes[0].shape for nodes in owners):
+    found = [structure.graph.nodes_of(r.ids) for r in g.roots]
+    if any(len(nodes) != 1 or not nodes[0].shape for nodes in found):
         return set()
-    todo = [nodes[0] for nodes in owners]
-    elements = {_elements(r.ids, node) for r, node in zip(g.roots, todo, strict=True)}
+    owners = [nodes[0] for nodes in found]
+    elements = {_elements(r.ids, node) for r, node in zip(g.roots, owners, strict=True)}
     if len(elements) > 1:
         return set()
-    seen: set[Shared] = set()
+
+    def is_read(node: Node) -> bool:
+        return node.is_leaf or structure.reads(node, g.level)
+
+    computed = [node for node in _by_element(cut, owners, is_read) if not is_read(node)]
+    seen = {node.index for node in computed}.union(*(read(node, g.size) for node in computed))
+    return {(key, *elements) for key in seen}
+
+
+def _by_element(cut: Cut, nodes: list[Node], is_read: Callable[[Node], bool]) -> list[Node]:
+    """The nodes, what their elements read of the same elements of others, and so on, up to what is read from memory."""
+    found: dict[int, Node] = {}
+    todo = list(nodes)
     while todo:
         node = todo.pop()
-        if node.index in seen or node.is_leaf or structure.reads(node, g.level):
-            continue
-        seen.add(node.index)
-        todo += [r.target for r in cut.references[node.index] if r.is_regular]
-        seen |= read(node, g.size)
-    return {(key, *elements) for key in seen}
+        if node.index not in found:
+            found[node.index] = node
+            if not is_read(node):
+                todo += [r.target for r in cut.references[node.index] if r.is_regular]
+    return list(found.values())
 
 
 def _elements(ids: Ids, node: Node) -> int | None:
     """A hash of the elements that scalars of a node belong to; None if these are all of its elements in order."""
-    if ids.base is None and ids.size == node.shape[0]:
+    if ids.base is None and ids.size == node.shape[0] and ids.strides[0] >= 0:
         return None
     return content((ids.to_array() - node.first) // node.lanes)
 
@@ -323,18 +334,6 @@ def _terms(cut: Cut, node: Node) -> set[Shared]:
     where, found = node.segments.key, set()
     for target in cut.graph.nodes_of(node.operands[0]):
         elements = content((terms[target.places_in(terms)] - target.first) // target.lanes)
-        found |= {("terms", index, where, elements) for index in _read_by_element(cut, target)}
+        read = _by_element(cut, [target], lambda n: n.is_leaf or n.index in cut.stored)
+        found |= {("terms", n.index, where, elements) for n in read}
     return found
-
-
-def _read_by_element(cut: Cut, node: Node) -> set[int]:
-    """The node, and, as far as that is not stored, what its elements read of the same elements of others."""
-    seen: set[int] = set()
-    todo = [node]
-    while todo:
-        node = todo.pop()
-        if node.index not in seen:
-            seen.add(node.index)
-            if node.index not in cut.stored and not node.is_leaf:
-                todo += [r.target for r in cut.references[node.index] if r.is_regular]
-    return seen

@@ -128,12 +128,6 @@ def test_inputs_may_be_strided_and_of_another_float_type(program):
     np.testing.assert_array_equal(program(np.asfortranarray(V))[0].data, program(V)[0].data)
 
 
-@dataclass
-class Pair:
-    first: Any
-    name: str
-
-
 def test_nothing_past_an_argument_is_read_where_there_may_be_none(program):
     """Positions are read in fours; here the page after the last one is out of bounds."""
     length = -(-V.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
@@ -143,6 +137,12 @@ def test_nothing_past_an_argument_is_read_where_there_may_be_none(program):
     last[:] = V
     for found, truth in zip(program(last), program(V), strict=True):
         np.testing.assert_array_equal(found.data, truth.data)
+
+
+@dataclass
+class Pair:
+    first: Any
+    name: str
 
 
 def test_results_have_the_structure_the_function_returned():

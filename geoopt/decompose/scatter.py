@@ -64,13 +64,13 @@ def without_sums(traced: Traced, found: dict[int, list[Scatter]]) -> Traced:
     zeros = dict.fromkeys((s for parts in found.values() for part in parts for s in part.sums), 0.0)  # or -0.0
     for index, node in enumerate(nodes):
         read = [graph.nodes_of(o) if o.size else [] for o in node.operands]
-        if index not in zeros and node.op in LINEAR and all(len(of) == 1 and of[0].index in zeros for of in read):
-            zeros[index] = float(OPS[node.op].numpy(*(zeros[of[0].index] for of in read)))
+        of_zeros = [[n for n in of if n.index in zeros] for of in read]
+        if index not in zeros and node.op in LINEAR and all(len(of) == 1 for of in read) and all(of_zeros):
+            zeros[index] = float(OPS[node.op].numpy(*(zeros[n.index] for [n] in of_zeros)))
         if index in zeros:
             values = np.broadcast_to(zeros[index], node.shape)
             nodes[index] = Node(index, "constant", (), node.shape, node.first, values)
-        elif any(n.index in zeros for of in read for n in of):
-            of_zeros = [[n for n in of if n.index in zeros] for of in read]
+        elif any(of_zeros):
             operands = tuple(_of_single(o, those) for o, those in zip(node.operands, of_zeros, strict=True))
             nodes[index] = replace(node, operands=operands)
     return replace(traced, graph=Graph(nodes, graph.firsts, graph.size, graph.blocks))

@@ -9,6 +9,7 @@ Paper: address coherence, coalesced memory access.
 from __future__ import annotations
 
 import functools
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +23,7 @@ from ..layout import Address, Place
 from ..plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, TASK_MEMBERS, Plan
 from ..plan.planned import Access, PlannedKernel, PlannedLoop
 from ..plan.tables import Tables
-from .order import Order, await_additions, member_order
+from .order import Order, additions, member_order
 from .strips import Strips
 from .times import AddressOf, Times
 
@@ -56,11 +57,10 @@ def _ordered(kernels: Kernels) -> list[tuple[AddressOf, Order]]:
     times, by_time = Times(kernels.layout), kernels.options.has("memory")
     known: dict[tuple[int, int], Order] = {}  # by the constants that sums read
     found = []
-    addresses = [functools.cache(kernels.layout.address) for _ in kernels.kernels]
+    addressed = [(kernel, functools.cache(kernels.layout.address)) for kernel in kernels.kernels]
     if by_time:
-        for kernel, address in zip(kernels.kernels, addresses, strict=True):
-            await_additions(kernel, times, address)
-    for kernel, address in zip(kernels.kernels, addresses, strict=True):
+        times.await_additions(itertools.chain(*(additions(kernel, times, address) for kernel, address in addressed)))
+    for kernel, address in addressed:
         order = member_order(kernel, times, address, TASK_MEMBERS, by_time)
         constants = _constants_of_sums(kernel)
         # two sums that read the same constants read one table where their members have one order

@@ -11,13 +11,14 @@ places one after the other.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numba
 import numpy as np
 
 from ..integers.gathers import ranked, taken
-from ..integers.ids import id_dtype
+from ..integers.ids import Ids, id_dtype
 from ..integers.segments import STRIP, ranges
 from ..kernels import Kernel
 from ..layout import Address
@@ -39,15 +40,15 @@ class Order:
     end: np.ndarray
 
 
-def await_additions(kernel: Kernel, times: Times, address: AddressOf) -> None:
-    """Before any order is known: when members will add to outputs, as far as the inputs that they read tell."""
+def additions(kernel: Kernel, times: Times, address: AddressOf) -> Iterator[tuple[int, Ids, np.ndarray]]:
+    """Before any order is known: where members will add to outputs, and when, as far as the inputs they read tell."""
     added = [w for places in kernel.writes for w in places if w.adds]
     if added:
         times.reorder_inputs(kernel, address)
         reached, _ = _reads(kernel, times, address)
         columns = {(w.buffer, same_column(w.position)): w for w in reversed(added)}  # of neighbours, the first
         for write in columns.values():
-            times.await_addition(write.buffer, write.position, reached)
+            yield write.buffer, write.position, reached
 
 
 def member_order(kernel: Kernel, times: Times, address: AddressOf, longest: int, by_time: bool = True) -> Order:
@@ -93,8 +94,8 @@ def _timed(kernel: Kernel, times: Times, address: AddressOf) -> tuple[np.ndarray
 def _awaited(kernel: Kernel, times: Times, reached: np.ndarray) -> np.ndarray:
     """When others first add to what the members write, if the order of the entries does not tell; else ``reached``."""
     for write in (w for places in kernel.writes for w in places if not w.adds and w.loop is None):
-        if (awaited := times.first_additions(write.buffer)) is not None:
-            return taken(awaited, write.position.to_array())
+        if write.buffer in times.first_additions:
+            return taken(times.first_additions[write.buffer], write.position.to_array())
     return reached
 
 

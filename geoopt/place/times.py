@@ -8,7 +8,7 @@ writes it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numba
 import numpy as np
@@ -44,8 +44,9 @@ class Times:
         self.stored = [np.zeros(n, np.uint16) for n in (*layout.output_sizes, layout.workspace_size)]
         self.reordered: set[int] = set()  # inputs in poor order, whose rows have got a better one
         self._inputs: dict[int, np.ndarray] = {}
-        self._awaited: dict[int, np.ndarray] = {}  # of outputs, when their entries are first added to, or NEVER
-        self._first_additions: dict[int, np.ndarray | None] = {}  # the same, when all is known
+        # when each entry of an output, or one of its neighbours, is first added to; of outputs that others add to in
+        # another order than that of the entries
+        self.first_additions: dict[int, np.ndarray] = {}
 
     def of(self, address: Address) -> np.ndarray:
         """The times of the entries at an address."""
@@ -76,22 +77,19 @@ class Times:
         entries = slice(column.offset, column.offset + column.size) if column.is_contiguous() else column.to_array()
         self.stored[buffer - len(self.variables)][entries] = listed
 
-    def await_addition(self, buffer: int, column: Ids, times: np.ndarray) -> None:
-        """Members with these times add to these entries of an output."""
-        output = buffer - len(self.variables)
-        known = self._awaited.setdefault(buffer, np.full(len(self.stored[output]), NEVER, np.uint16))
-        _hasten(known, column.to_array(), times)
-
-    def first_additions(self, buffer: int) -> np.ndarray | None:
-        """When each entry of an output, or one of its neighbours, is first added to; None if nobody adds to the output,
-        or about in the order of the entries."""
-        if buffer in self._awaited:
-            times = self._awaited.pop(buffer)
-            _fill(times)
-            _join(times, TOGETHER)
-            is_far = np.abs(times - _even_times(len(times)).astype(np.int32)) > POOR * TIMES
-            self._first_additions[buffer] = times if is_far.mean() > FEW else None
-        return self._first_additions.get(buffer)
+    def await_additions(self, additions: Iterable[tuple[int, Ids, np.ndarray]]) -> None:
+        """additions : buffers, entries, and the times of the members that add to them"""
+        awaited: dict[int, np.ndarray] = {}
+        for buffer, column, times in additions:
+            if buffer not in awaited:
+                awaited[buffer] = np.full_like(self._table(buffer), NEVER)
+            _hasten(awaited[buffer], column.to_array(), times)
+        for buffer, first in awaited.items():
+            _fill(first)
+            _join(first, TOGETHER)
+            is_far = np.abs(first - _even_times(len(first)).astype(np.int32)) > POOR * TIMES
+            if is_far.mean() > FEW:
+                self.first_additions[buffer] = first
 
     def _lanes(self, buffer: int) -> int:
         """Entries per row of an input."""

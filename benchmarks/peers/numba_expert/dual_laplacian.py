@@ -57,7 +57,7 @@ def _weights(ax, ay, az, bx, by, bz, cx, cy, cz, px, py, pz, qx, qy, qz, aa, bb,
 
 @numba.njit(**SERIAL)
 def _lanes(S):
-    """Weights of the edges."""
+    """The weights of the edges of each of the tetrahedra."""
     for t in range(LANES):
         ax, ay, az = S[t], S[LANES + t], S[2 * LANES + t]
         bx, by, bz = S[3 * LANES + t], S[4 * LANES + t], S[5 * LANES + t]
