@@ -128,15 +128,31 @@ def test_inputs_may_be_strided_and_of_another_float_type(program):
     np.testing.assert_array_equal(program(np.asfortranarray(V))[0].data, program(V)[0].data)
 
 
-def test_nothing_past_an_argument_is_read_where_there_may_be_none(program):
-    """Positions are read in fours; here the page after the last one is out of bounds."""
-    length = -(-V.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+def before_no_memory(values):
+    """A copy that ends with a page, of which the next is out of bounds."""
+    length = -(-values.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
     block = np.frombuffer(mmap.mmap(-1, length + mmap.PAGESIZE), np.uint8)
     assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(block.ctypes.data + length), mmap.PAGESIZE, 0) == 0
-    last = block[length - V.nbytes : length].view(V.dtype).reshape(V.shape)
-    last[:] = V
-    for found, truth in zip(program(last), program(V), strict=True):
+    copy = block[length - values.nbytes : length].view(values.dtype).reshape(values.shape)
+    copy[:] = values
+    return copy
+
+
+def test_nothing_past_an_argument_is_read_where_there_may_be_none(program):
+    """Positions are read in fours."""
+    for found, truth in zip(program(before_no_memory(V)), program(V), strict=True):
         np.testing.assert_array_equal(found.data, truth.data)
+
+
+def test_nothing_past_an_earlier_result_is_read():
+    def bent(x):
+        y = np.sin(x) * np.exp(x)
+        return y, np.sqrt(1 + np.sum((y[F[:, 0]] - y[F[:, 1]]) ** 2, axis=1))
+
+    program = geoopt.compile(bent, V)
+    out = tuple(before_no_memory(np.zeros_like(values)) for values in bent(V))
+    for found, truth in zip(program(V, out=out), bent(V), strict=True):
+        np.testing.assert_allclose(found, truth, rtol=1e-12)
 
 
 @dataclass
