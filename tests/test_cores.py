@@ -57,7 +57,7 @@ def test_arrays_do_not_depend_on_it(number):
     np.testing.assert_array_equal(taken(array, places - 9, 9), array[places])
     i, j = np.divmod(places, 8)
     got = np.empty_like(places)
-    listed(3, (2, 5), np.zeros((1, 8), int), 8, places, got)
+    listed(3, (2, 5), np.zeros((1, 8), int), (MANY, 8), places, got)
     np.testing.assert_array_equal(got, 3 + 2 * i + 5 * j)
     firsts = np.array([0, 7, MANY // 2])
     want = np.searchsorted(firsts, places, side="right") - 1

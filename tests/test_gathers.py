@@ -24,13 +24,16 @@ def test_taken_is_indexing(count, dtype):
         np.testing.assert_array_equal(got, array[places])
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (300, 1), (1, 7), (300, 7)])
-def test_listed_is_an_affine_part_and_a_table(shape):
+@pytest.mark.parametrize("count", [500, 3 * FEW])
+@pytest.mark.parametrize("shape", [(1, 1), (300, 1), (1, 7), (300, 7), (300, 1, 3, 1), (1, 7, 1, 2), (300, 7, 3, 2)])
+def test_listed_is_an_affine_part_and_a_table(shape, count):
     generator = np.random.default_rng(1)
-    base, places = generator.integers(0, 99, shape), generator.integers(0, 2100, 500)
-    i, j = np.divmod(places, 7)
-    want = 5 + 11 * i - 2 * j + np.broadcast_to(base, (300, 7))[i, j]
-    listed(5, (11, -2), base, 7, places, places)
+    whole = (300, 7, 3, 2)[: len(shape)]
+    base, places = generator.integers(0, 99, shape), generator.integers(0, np.prod(whole), count)
+    at, steps = np.unravel_index(places, whole), (11, -2, 0, 5)[: len(shape)]
+    want = 5 + sum(step * i for step, i in zip(steps, at, strict=True)) + np.broadcast_to(base, whole)[at]
+    transposed = np.asfortranarray(base)  # any layout
+    listed(5, steps, transposed, whole, places, places)
     np.testing.assert_array_equal(places, want)
 
 

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 from numba.core import config
 
-LEAST = 100_000  # numbers, for which a thread pays
+LEAST = 400_000  # numbers, for which a thread pays: starting it takes as long as reading 200k
 PARTS = 4  # for each core: one that is busy with something else gets fewer
 LARGEST = 1 << 21  # numbers of a part, so that what it makes on the way is little memory
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+
 import numba
 import numpy as np
 
@@ -22,14 +25,31 @@ def taken(array: np.ndarray, places: np.ndarray, offset: int = 0) -> np.ndarray:
 
 
 def listed(
-    offset: int, steps: tuple[int, int], base: np.ndarray, width: int, places: np.ndarray, out: np.ndarray
+    offset: int, steps: tuple[int, ...], base: np.ndarray, shape: tuple[int, ...], places: np.ndarray, out: np.ndarray
 ) -> None:
-    """out (k,) = ``offset + steps[0] * i + steps[1] * j + base[i, j]`` for entries ``i * width + j``, broadcast.
+    """out (k,) = ``offset + steps[0] * i + steps[1] * j + ... + base[i, j, ...]`` at the flat positions (k,) of entries
+    (i, j, ...) of a shape.
 
-    steps : may be 0;  base : (n, width), or 1 along an axis that it does not depend on
-    places : (k,);  out may be places itself
+    steps : may be 0;  base : of that shape, or 1 along an axis that it does not depend on;  out may be places itself
     """
-    divided(len(places), lambda begin, end: _list(offset, *steps, base, width, places[begin:end], out[begin:end]))
+    if len(places) < FEW:
+        at = np.unravel_index(places, shape)
+        in_base = tuple(i if n > 1 else 0 for i, n in zip(at, base.shape, strict=True))
+        out[:] = sum((i * step for i, step in zip(at, steps, strict=True)), offset + base[in_base])
+        return
+    # one division tells the row i from the lane (j, ...), whose share of the sum is listed
+    base = np.ascontiguousarray(base)
+    in_base = [step // base.itemsize if n > 1 else 0 for step, n in zip(base.strides, base.shape, strict=True)]
+    rows = steps[0], in_base[0]
+    of_lanes = _ramps(steps[1:], shape[1:]), _ramps(in_base[1:], shape[1:])
+    entries = base.reshape(-1)
+    divided(len(places), lambda i, j: _list(offset, *rows, *of_lanes, entries, places[i:j], out[i:j]))
+
+
+def _ramps(steps: Sequence[int], shape: Sequence[int]) -> np.ndarray:
+    """``steps[0] * i + steps[1] * j + ...`` for all entries (i, j, ...) of a shape."""
+    ramps = [np.arange(n) * step for n, step in zip(shape, steps, strict=True)]
+    return functools.reduce(np.add.outer, ramps, np.zeros((), np.int64)).reshape(-1)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -152,9 +172,8 @@ def _take(array, offset, places, out):
 
 
 @numba.njit(cache=True, nogil=True)
-def _list(offset, step, other, base, width, places, out):
-    rows, columns = base.shape[0] > 1, base.shape[1] > 1
+def _list(offset, step, row, of_lanes, in_row, base, places, out):
     for k in range(len(places)):
-        i = places[k] // width
-        j = places[k] - i * width
-        out[k] = offset + step * i + other * j + base[i if rows else 0, j if columns else 0]
+        i = places[k] // len(of_lanes)
+        lane = places[k] - i * len(of_lanes)
+        out[k] = offset + step * i + of_lanes[lane] + base[row * i + in_row[lane]]

@@ -358,17 +358,14 @@ class Ids:
                 return self[(slice(start // row, stop, step // row), *lane)]
         if not self.ndim:
             return self.broadcast_to(column.shape)
-        if self.ndim > 2 and column.size >= self.size:  # all of it, in another order
-            return self.reshape((self.size,)).compose(column, given)
-        if self.ndim == 2:
-            dtype = id_dtype(max(self.highest, self.size))
-            base = np.zeros((1, 1), dtype) if self.base is None else self.base.astype(dtype, copy=False)
-            places = column.to_array(dtype)
-            out = places if given and places is column.base else np.empty(places.shape, dtype)
-            listed(self.offset, self.strides, base, self.shape[1], places, out)  # type: ignore[arg-type]
-            return Ids.explicit(out)._evened()
-        positions = np.unravel_index(column.to_array(), self.shape)
-        return self[tuple(p.astype(id_dtype(max(self.shape)), copy=False) for p in positions)]
+        if self.ndim == 1:
+            return self._take({0: column.to_array()})
+        dtype = id_dtype(max(self.highest, self.size))
+        base = np.zeros((1,) * self.ndim, dtype) if self.base is None else self.base.astype(dtype, copy=False)
+        places = column.to_array(dtype)
+        out = places if given and places is column.base else np.empty(places.shape, dtype)
+        listed(self.offset, self.strides, base, self.shape, places, out)
+        return Ids.explicit(out)._evened()
 
     def canonical(self) -> Ids:
         """The same column with an arithmetic explicit part made affine, and its first entry moved to the offset."""
