@@ -83,15 +83,14 @@ class _Placing:
             self.wanted.setdefault(node.index, []).append((buffer, Ids.explicit(local), Ids.explicit(positions)))
 
     def whole(self, node: Node) -> tuple[list[tuple[int, Ids]], list[tuple[int, Ids, Ids]]]:
-        """Wishes for a node split into those for each scalar exactly once, as (buffer, positions by scalar),
-        and the others."""
+        """Wishes for a node split into those for each scalar equally often, as (buffer, positions by scalar) for each
+        time, and the others."""
         complete, partial = [], []
         for buffer, local, positions in self.wanted.get(node.index, []):
-            by_scalar = _inverse(node, local, positions)
-            if by_scalar is None:
+            by_scalar = _inverses(node, local, positions)
+            complete += [(buffer, places) for places in by_scalar]
+            if not by_scalar:
                 partial.append((buffer, local, positions))
-            else:
-                complete.append((buffer, by_scalar))
         return complete, partial
 
     def added(self, node: Node) -> list[Place]:
@@ -125,15 +124,17 @@ class _Placing:
         return home
 
 
-def _inverse(node: Node, local: Ids, positions: Ids) -> Ids | None:
-    """Positions indexed by scalar, where ``local`` lists every scalar of the node exactly once."""
-    if local.size != node.size:
-        return None
-    if local.is_contiguous() and local.offset == 0:
-        return positions.reshape(node.shape)
-    where = np.full(node.size, -1, id_dtype(node.size))
-    where[local.to_array()] = positions.to_array()
-    return Ids.explicit(where.reshape(node.shape)) if (where >= 0).all() else None
+def _inverses(node: Node, local: Ids, positions: Ids) -> list[Ids]:
+    """Positions indexed by scalar, of the first, the second, ... time that ``local`` lists it, where it lists every
+    scalar of the node equally often; else none."""
+    if not node.size or local.size % node.size:
+        return []
+    if local.size == node.size and local.is_contiguous() and local.offset == 0:
+        return [positions.reshape(node.shape)]
+    (members, copies), *others = _by_copies(local.to_array(), node.size)
+    if others or members.size < node.size:
+        return []
+    return [Ids.explicit(positions.compose(c).to_array().reshape(node.shape)) for c in copies]
 
 
 def _groups_of_node(cut: Cut, structure: Structure, placer: _Placing, node: Node) -> list[Group]:

@@ -94,6 +94,21 @@ def test_values_that_outputs_read_several_times_are_computed_once():
     np.testing.assert_array_equal(geoopt.compile(function, x)(x), np.sqrt(x)[again])
 
 
+def test_values_that_outputs_read_equally_often_stay_with_their_elements():
+    """The block of an edge of a network of springs is an entry and its mirror image."""
+    V, F = SMALL_MESHES["torus"]()
+    i, j = F[:, 0], F[:, 1]
+
+    def blocks(V):
+        d = V[j] - V[i]
+        K = d[:, :, None] * d[:, None, :] / np.sum(d * d, axis=1)[:, None, None]
+        return np.concatenate([K, K])[np.random.default_rng(0).permutation(2 * len(F))]
+
+    (only,) = stage("group", blocks, V).groups
+    assert only.size == len(F) and [len(root.writes) for root in only.roots] == [2] * 9
+    np.testing.assert_allclose(geoopt.compile(blocks, V)(V), blocks(V), rtol=1e-13)
+
+
 def test_what_a_sum_reads_of_an_element_is_one_kernel():
     """Also where every value is read once and comes from a node of its own."""
     V, F = SMALL_MESHES["torus"]()
