@@ -10,6 +10,7 @@ from .records import Benchmark
 BENCHMARKS = (
     "sparse_random",
     "sparse_powers",
+    "sparse_dense",
     "cotan",
     "dual_laplacian",
     "arap",

@@ -33,3 +33,7 @@ class Matrix:
 
 def sparse(function: Callable, *matrices: sp.csr_array) -> Callable:
     return lambda *matrices: function(*map(Matrix, matrices)).matrix
+
+
+def product(A, X) -> Callable:
+    return dot_product_mkl

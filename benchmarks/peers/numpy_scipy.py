@@ -27,6 +27,10 @@ def sparse(function, *matrices) -> Callable:
     return function
 
 
+def product(A, X) -> Callable:
+    return lambda A, X: A @ X
+
+
 def cloth_hessian(x, cloth) -> Callable:
     """The one that was derived by hand."""
     return lambda x: operators.cloth_system(x, 0 * x, 1.0, cloth)[0]

@@ -6,10 +6,13 @@ buffers. The vector loop runs while whole vectors remain; a masked copy of its b
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..ops import OPS
 from ..plan import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT, Plan
 from ..plan.planned import PlannedKernel
 from ..template import Expression, bottom_up
+from .llvm_columns import Across, Columns, columns_of
 from .llvm_fission import AT_ONCE, Piece, pieces_of, rooms_of
 from .llvm_math import Functions
 from .llvm_memory import FLAGS, Vectors
@@ -23,8 +26,15 @@ def emit(plan: Plan, vectors: Vectors) -> str:
     """The text of a module with the functions ``k0, k1, ...``."""
     declarations: dict[str, None] = {}
     kernels = enumerate(plan.kernels)
-    functions = [_Function(plan, kernel, vectors, declarations).text(f"k{i}") for i, kernel in kernels]
+    functions = [_function(plan, kernel, vectors, declarations).text(f"k{i}") for i, kernel in kernels]
     return "\n".join([*functions, *declarations, ""])
+
+
+def _function(plan: Plan, kernel: PlannedKernel, vectors: Vectors, declarations: dict[str, None]) -> _Function:
+    columns = columns_of(kernel, vectors.lanes)
+    if columns is None:
+        return _Function(plan, kernel, vectors, declarations)
+    return _FunctionAcross(plan, columns, vectors, declarations)
 
 
 class _Function:
@@ -122,6 +132,38 @@ class _Function:
 
     def _buffers(self) -> list[int]:
         return sorted({a.buffer for a in self.kernel.accesses()} | self.kernel.tables())
+
+
+class _FunctionAcross(_Function):
+    """A kernel's text where a vector holds values of one member."""
+
+    def __init__(self, plan: Plan, columns: Columns, vectors: Vectors, declarations: dict[str, None]):
+        super().__init__(plan, columns.kernel, replace(vectors, lanes=columns.lanes), declarations)
+        self.columns = columns
+
+    def text(self, name: str) -> str:
+        body = _BodyAcross(self.plan, self.kernel, self.vectors, self.declarations, "f", self.loops_of)
+        body.across = self.columns.across
+        lines = [
+            f"define void @{name}(ptr noalias %buffers, ptr noalias %task) {{",
+            *self._start([]),
+            "  br label %head",
+            "head:",
+            "  %i = phi i64 [ %begin, %entry ], [ %next, %wrap ]",
+            "  %more = icmp slt i64 %i, %end",
+            "  br i1 %more, label %body, label %done",
+            "body:",
+            *body.lines("body", self.room),
+            "  br label %wrap",
+            "wrap:",
+            "  %next = add i64 %i, 1",
+            "  br label %head",
+            "done:",
+            *body.after(),
+            "  ret void",
+            "}",
+        ]
+        return "\n".join(lines)
 
 
 class _Body(Functions, Sums, Additions):
@@ -246,3 +288,10 @@ class _Body(Functions, Sums, Additions):
             name = text[text.index("@llvm.") :].split("(")[0]
             self.declare(f"{v.vector} {name}({', '.join([v.vector] * OPS[op].arity)})")
         return text
+
+
+class _BodyAcross(Across, _Body):
+    """The same for one member."""
+
+    def prefetch(self) -> None:
+        """Rows are long: hardware follows them."""

@@ -11,6 +11,7 @@ places one after the other.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -27,6 +28,7 @@ from ..plan.planned import ROW_TERMS
 from .times import FEW, PART, TIMES, AddressOf, Times, one_per_column, same_column
 
 FAR = SPAN // 2  # what `compress` can address from the middle of its span
+LONG_ROW = 16  # neighbours that a term reads
 NEAR = 64  # places by which members may be out of order: in their own order, they write to addresses by arithmetic
 
 
@@ -160,9 +162,14 @@ def _has_long_row(kernel: Kernel) -> np.ndarray:
 
 
 def _count_classes(kernel: Kernel) -> np.ndarray:
-    """A small number per member, equal where all its loops have equal numbers of terms."""
+    """A small number per member, equal where all its loops have equal numbers of terms; or where terms read long rows,
+    which members share with those beside them."""
     classes: np.ndarray | None = None
-    for loop in kernel.loops:
+    rows = Counter(
+        (leaf.loop, same_column(leaf.ids)) for leaf in kernel.leaves if leaf.ids is not None and leaf.loop is not None
+    )
+    has_long_rows = max(rows.values(), default=0) >= LONG_ROW
+    for loop in () if has_long_rows else kernel.loops:
         one, _ = ranked(loop.segments.lengths)
         if classes is not None:
             one, _ = ranked(classes.astype(np.int32) * (int(one.max(initial=0)) + 1) + one)

@@ -18,6 +18,7 @@ from .cotan import cotan as cotan
 from .dirichlet import dirichlet as dirichlet
 from .dirichlet import dirichlet_blocks as dirichlet_blocks
 from .dual_laplacian import dual_laplacian as dual_laplacian
+from .product import product as product
 from .sparse import sparse as sparse
 
 
