@@ -96,3 +96,35 @@ def test_values(function):
     check_all_stages(function, x)
     for device in ("cpu", "cuda-on-host"):
         np.testing.assert_allclose(geoopt.compile(function, x, device=device)(x), function(x), rtol=1e-12)
+
+
+def basis(V):
+    x, y, z = (V / np.linalg.norm(V, axis=1)[:, None]).T
+    return np.stack([x, y, z, x * y, y * z, z * x], axis=1)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda V: basis(V).T @ V,
+        lambda V: basis(V).T @ basis(V),
+        lambda V: np.einsum("ni,nj->ij", basis(V), V),
+        lambda V: np.sum(basis(V), axis=0),
+        lambda V: (basis(V) ** 2).mean(axis=0) - V.sum(),
+    ],
+)
+@pytest.mark.parametrize("rest", [0, 1, 100])
+def test_sums_over_all_elements_share_what_they_read(function, rest):
+    """The values of an element are never stored, and there are as many nodes and kernels for any number of them."""
+    rng = np.random.default_rng(0)
+    programs = []
+    for count in (4096 + rest, 8192 + rest):
+        V = rng.normal(size=(count, 3))
+        programs.append(geoopt.compile(function, V))
+        np.testing.assert_allclose(programs[-1](V), function(V), rtol=1e-10, atol=1e-9)
+        assert programs[-1].plan.workspace_size < 40 * 1100
+        each = [k for k in programs[-1].plan.kernels if k.terms > count / 2]
+        assert sum(k.terms for k in each) < 2 * (count + 40 * 1100)
+    first, second = programs
+    assert first.preparation.nodes == second.preparation.nodes
+    assert len(first.plan.kernels) == len(second.plan.kernels) <= 5

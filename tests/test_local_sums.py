@@ -88,3 +88,16 @@ def test_switches_keep_the_result(without):
     program = geoopt.compile(dual_laplacian, V, T, options=geoopt.Options(without={without}))
     for found, truth in zip(program(V), dual_laplacian(V, T), strict=True):
         assert abs(found - truth).max() <= 1e-11 * abs(truth).max()
+
+
+@pytest.mark.parametrize("count, loops", [(30, 0), (300, 1)])
+def test_what_lies_along_an_element_is_added_up_in_a_loop(count, loops):
+    """Two long rows: each is a sum of its own, not one of two elements that have many values each."""
+
+    def squares(x):
+        return (np.stack([x, np.sin(x)]) ** 2).sum(axis=1)
+
+    x = np.random.default_rng(0).normal(size=(count, 3))
+    found = kernels(squares, x)
+    assert max(len(k.loops) for k in found) == loops
+    np.testing.assert_allclose(geoopt.compile(squares, x)(x), squares(x), rtol=1e-12)

@@ -146,6 +146,9 @@ class _Blocks:
         self.refs = refs
         self.of_node: dict[int, tuple[Node, ...]] = {}
         self._costs: dict[tuple[Node, ...], float] = {}
+        self.jumps_to: dict[int, list[Reference]] = {}  # by node, who reads it in other elements
+        for r in (r for node in live for r in refs[node.index] if not r.is_regular):
+            self.jumps_to.setdefault(r.target.index, []).append(r)
         for node in live:
             read = {r.target.index: r.target for r in refs[node.index] if node.op == "segment_sum" and r.target.shape}
             for extent in {t.shape[0] for t in read.values()}:
@@ -157,7 +160,7 @@ class _Blocks:
         own."""
         block = self.of_node.get(node.index, (node,))
         lanes = sum(n.lanes for n in block)
-        if lanes < 2:
+        if lanes < 2 or self._is_visited_once(node):
             return False
         if block not in self._costs:
             self._costs[block] = self._cost(block, stored)
@@ -165,6 +168,20 @@ class _Blocks:
         if any(n.index in stored for n in block):  # all or none, so that readers read alike
             return True
         return whole / lanes + (2 + jump) * LOAD_COST < jump * min(cost, whole) / BLOCK_MARGIN
+
+    def _is_visited_once(self, node: Node) -> bool:
+        """Whether none but sums that share loops read an element's values, all of them at once."""
+        sums = {r.reader.index: r.reader for r in self.jumps_to.get(node.index, ())}.values()
+        if not all(reader.op == "segment_sum" for reader in sums):
+            return False
+        loops = {(reader.segments.key, self._elements(reader, node)): reader.operands[0].size for reader in sums}
+        return len(loops) < len(sums) and sum(loops.values()) <= node.shape[0]
+
+    @staticmethod
+    def _elements(reader: Node, target: Node) -> tuple:
+        """Equal for sums whose terms are lanes of the same elements, as far as the memory of their views tells."""
+        view = reader.operands[0]
+        return view.shape, view.strides, id(view.base), (view.offset - target.first) // target.lanes
 
     def _cost(self, block: tuple[Node, ...], stored: Collection[int]) -> float:
         """Of an element's values, what they share evaluated once."""

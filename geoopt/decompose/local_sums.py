@@ -21,6 +21,7 @@ from ..integers.ids import Ids
 from ..integers.patterns import sorting
 from ..integers.segments import Segments
 
+LONGEST = 64  # terms of one element and sum, up to which these are added up in the element
 SAMPLE = 64  # sums that are looked at before all are
 
 
@@ -91,6 +92,8 @@ class _Local(Rebuild):
         starts = _starts(element[order], segment)
         kinds, kind_of, example = _kinds(lane[order], starts)
         if kinds.min() * 2 < targets[0].shape[0]:  # values that few elements have are not worth a node
+            return None
+        if np.diff(starts, append=len(order)).max() > LONGEST:  # the sum is along the element
             return None
         ends = np.append(starts[1:], len(order))
         values = [self._total(targets, lane[order[starts[e] : ends[e]]]) for e in example]

@@ -164,6 +164,8 @@ def matmul(x: Any, y: Any) -> Symbolic:
         return sum_(x * y, -1)
     if x.ndim == 1:
         return sum_(x[:, None] * y, -2)
+    if x.ndim == y.ndim == 2:  # any of the axes may be the long one
+        return contracted([Term(("i", "j"), x), Term(("j", "k"), y)], ("i", "k"))
     return sum_(x[..., :, :, None] * y[..., None, :, :], -2)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..graph import Node
-from ..integers.ids import Ids
+from ..integers.ids import Ids, id_dtype
 from ..integers.segments import Segments
 from . import Symbolic
 from .arithmetic import apply, as_symbolic, reject_comparison
 
 UNROLLED_SUM = 16  # sums over at most this many entries of a fixed axis become chains of additions
+SEPARATE_SUMS = 256  # up to so many long sums have nodes of their own
 LANES_OF_LONG_SUM = 1024  # partial sums of a reduction over many elements; fixed, so that its bits are too
 
 
@@ -49,17 +50,33 @@ def sum_last_axis(x: Symbolic) -> Symbolic:
         for i in range(1, length):
             total = apply("add", total, x[..., i])
         return total
-    rows, terms = x.size // length, length
-    if length > 2 * LANES_OF_LONG_SUM:
-        terms = -(-length // LANES_OF_LONG_SUM)
-        whole = (length // terms) * terms
-        # lane j sums the entries j, j + lanes, ...: neighbouring lanes read neighbouring entries
-        lanes = x[..., :whole].reshape(*x.shape[:-1], terms, whole // terms)
-        partial = _rows_summed(lanes.transpose(*range(x.ndim - 1), x.ndim, x.ndim - 1))
-        rest = x[..., whole:]
-        both = x.view(Ids.concatenate([partial.ids, rest.ids], axis=x.ndim - 1)) if rest.size else partial
-        return _rows_summed(both)
-    return _rows_summed(x) if rows else x[..., 0]
+    if length <= 2 * LANES_OF_LONG_SUM:
+        return _rows_summed(x) if x.size else x[..., 0]
+    # lane j sums the entries j, j + lanes, ...: neighbouring lanes read neighbouring entries
+    strides = -(-length // LANES_OF_LONG_SUM)
+    places = np.arange(strides * LANES_OF_LONG_SUM, dtype=id_dtype(length)).reshape(strides, LANES_OF_LONG_SUM).T
+    is_entry = places < length
+    return _rows_summed(_lanes_summed(x, places[is_entry], is_entry.sum(axis=1)))
+
+
+def _lanes_summed(x: Symbolic, places: np.ndarray, counts: np.ndarray) -> Symbolic:
+    """Sums (..., lanes) of the entries of the last axis that each lane lists: as nodes of their own where they are few,
+    so that they may share a loop and what they read, such as the products of all pairs of columns.
+
+    places : of the entries, lane by lane;  counts : (lanes,)
+    """
+    shape = (*x.shape[:-1], len(counts))
+    rows = x.reshape(-1, x.shape[-1])
+    if len(rows) > SEPARATE_SUMS:
+        return segment_sum(rows[:, places].ravel(), Segments.of_lengths(np.tile(counts, len(rows)))).reshape(shape)
+    segments, first = Segments.of_lengths(counts), rows[0].ids
+    terms, sums = first.compose(Ids.explicit(places)), []
+    for row in (row.ids for row in rows):
+        step = row.offset - first.offset
+        is_shifted = row.shifted(-step).key == first.key  # so that both share one list
+        own = terms.shifted(step) if is_shifted else row.compose(Ids.explicit(places))
+        sums.append(segment_sum(x.view(own), segments).ids)
+    return x.view(Ids.stack(sums, axis=0)).reshape(shape)
 
 
 def _rows_summed(x: Symbolic) -> Symbolic:
