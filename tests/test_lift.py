@@ -216,3 +216,26 @@ def test_a_thousand_operations_on_one_number():
 
     x = np.array([0.3, 0.7])
     np.testing.assert_allclose(geoopt.compile(f, x)(x), f(x), rtol=1e-13)
+
+
+@pytest.mark.parametrize("count", [5, 5000])
+def test_a_small_matrix_made_entry_by_entry_leaves_long_arrays_alone(count):
+    """Beside many elements its entries are nodes of one scalar each; every other node and every id stays."""
+
+    def strained(x, young, poisson):
+        C = np.zeros((3, 3), like=x)
+        for i in range(3):
+            for j in range(3):
+                C[i, j] = young * (poisson if i != j else 1 - poisson) / (1 + poisson)
+        C[2, 2] = np.where(C[2, 2] > C[0, 1], C[2, 2], np.sqrt(2.0))
+        return (x * x) @ C
+
+    x = np.random.default_rng(0).normal(size=(count, 3))
+    traced, _ = trace(strained, (x, 2.0, 0.3))
+    lifted = lift(traced)
+    few = count > 1000
+    assert not any(node.op == "scalars" for node in lifted.graph.nodes)
+    assert (lifted.graph.size == traced.graph.size) == few
+    before, after = ([n for n in t.graph.nodes if n.op != "scalars" and n.shape] for t in (traced, lifted))
+    assert not few or [(n.op, n.shape, n.first) for n in before] == [(n.op, n.shape, n.first) for n in after]
+    check_all_stages(strained, x, 2.0, 0.3)

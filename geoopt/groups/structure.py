@@ -13,7 +13,7 @@ from ..cut import Cut
 from ..graph import Graph, Node
 from ..graph.references import MANY_LANES, lanes
 from ..integers.cores import divided
-from ..integers.gathers import histogram, taken
+from ..integers.gathers import histogram, listed, taken
 from ..integers.ids import Ids
 from ..integers.kinds import Kinds
 from ..ops import OPS
@@ -102,14 +102,11 @@ class Structure:
         local = self.graph.local(node, column)
         if local.base is None and local.ndim and local.strides[0] % node.lanes == 0 and kinds.shape[0] == 1:
             return np.broadcast_to(kinds, (1, *node.shape[1:])).reshape(-1)[[local.offset % node.lanes]]
-        if kinds.ndim and kinds.shape[0] == 1:
-            of_lane = np.broadcast_to(kinds, (1, *node.shape[1:])).reshape(-1)
-            return _shortened(of_lane[local.to_array() % node.lanes])
         if len(node.shape) == 1:
             return _shortened(taken(kinds, local.to_array()))
-        positions = np.unravel_index(local.to_array(), node.shape)
-        picks = tuple(p if n > 1 else np.zeros((), int) for p, n in zip(positions, kinds.shape, strict=True))
-        return _shortened(np.broadcast_to(kinds[picks], (column.size,)))
+        found = np.empty(column.size, kinds.dtype)
+        listed(0, (0,) * kinds.ndim, kinds, node.shape, local.to_array(), found)
+        return _shortened(found)
 
     def _compute(self, node: Node, level: int) -> np.ndarray:
         if node.op == "segment_sum":

@@ -173,7 +173,9 @@ def _take(array, offset, places, out):
 
 @numba.njit(cache=True, nogil=True)
 def _list(offset, step, row, of_lanes, in_row, base, places, out):
+    width = np.uint64(len(of_lanes))
     for k in range(len(places)):
-        i = places[k] // len(of_lanes)
-        lane = places[k] - i * len(of_lanes)
+        place = np.uint64(places[k])  # division without signs is faster
+        row_of = place // width
+        i, lane = np.int64(row_of), np.int64(place - row_of * width)
         out[k] = offset + step * i + of_lanes[lane] + base[row * i + in_row[lane]]

@@ -13,22 +13,52 @@ the shape (elements, scalars of each), so that later stages see which references
 
 from __future__ import annotations
 
+from array import array
+from dataclasses import replace
+
 import numpy as np
 
-from ..graph import Node, Traced
+from ..graph import Graph, Node, Traced
 from ..graph.rebuild import Rebuild
 from ..graph.references import reachable
+from ..graph.tape import NAMES, NONE
 from ..integers.ids import Ids
 from ..integers.segments import Segments
 from ..ops import OPS
 from .scalar_runs import Run, elements_of, runs_of
 from .tape import Joined
 
+FEW, RARE = 256, 1e-3  # scalars made one by one, and their share of all, up to which each is a node of its own
+
 
 def lift(traced: Traced) -> Traced:
-    if not any(node.op == "scalars" for node in reachable(traced)):
+    count = sum(node.size for node in reachable(traced) if node.op == "scalars")
+    if not count:
         return traced
+    if count <= FEW and count <= RARE * traced.graph.size:
+        return _with_nodes_of_scalars(traced)
     return _Lifted(Joined(traced)).traced()
+
+
+def _with_nodes_of_scalars(traced: Traced) -> Traced:
+    """The program with a node for each scalar on a tape, such as the entries of a small matrix that all elements read.
+    All ids stay."""
+    graph, nodes, kept = traced.graph, [], {}
+    for node in graph.nodes:
+        if node.tape is None:
+            kept[node.index] = replace(node, index=len(nodes))
+            nodes.append(kept[node.index])
+            continue
+        for i, (code, operands) in enumerate(zip(*node.tape.columns(), strict=True)):
+            name, made = NAMES[code], Node(len(nodes), "constant", (), (), node.first + i)
+            if name == "constant":
+                nodes.append(replace(made, values=np.array(node.tape.values[operands[0]])))
+            else:
+                ids = tuple(Ids((), int(k), ()) for k in operands if k != NONE)
+                nodes.append(replace(made, op=name, operands=ids))
+    firsts = array("q", [node.first for node in nodes])
+    variables = tuple(kept[node.index] for node in traced.variables)
+    return Traced(Graph(nodes, firsts, graph.size, graph.blocks), variables, traced.outputs)
 
 
 class _Lifted(Rebuild):
