@@ -30,6 +30,7 @@ from .integers.patterns import sorting
 from .layout import Home, Layout, Place
 
 Shared = Hashable  # what kernels of the same elements may have in common: nodes by index, gathers, terms, tags
+NUMBERS: Shared = "numbers"  # what kernels have in common whose values belong to no element
 EXAMPLES = 16  # members by which columns are compared
 REPEATED = 0.1  # share of places that may be written twice, so that values in fewer places are no group of their own
 
@@ -239,7 +240,7 @@ def _restricted(root: Root, members: np.ndarray) -> Root:
 
 def _blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
     """Join groups of one level whose members are the same elements and share what they compute or gather, terms of
-    sums, or a tag."""
+    sums, or a tag; and those of numbers, so that not each is a kernel."""
     tagged = cut.graph.tagged()
     tags = [_tags(cut, g, tagged) for g in groups]
     alike = Counter((g.level, g.size) for g in groups)
@@ -275,6 +276,8 @@ def _elementwise_reach(
     """The nodes that a group computes element by element, what these gather, and the terms of its sums, each with which
     elements are its members; empty where its values are not of the same elements."""
     found = [structure.graph.nodes_of(r.ids) for r in g.roots]
+    if all(not node.shape for nodes in found for node in nodes):
+        return {NUMBERS}
     if any(len(nodes) != 1 or not nodes[0].shape for nodes in found):
         return set()
     owners = [nodes[0] for nodes in found]

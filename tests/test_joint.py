@@ -128,3 +128,45 @@ def test_sums_over_all_elements_share_what_they_read(function, rest):
     first, second = programs
     assert first.preparation.nodes == second.preparation.nodes
     assert len(first.plan.kernels) == len(second.plan.kernels) <= 5
+
+
+def steps(A, b, count=4):
+    """Conjugate gradients."""
+    x, r, p = np.zeros_like(b), b, b
+    squared = r @ r
+    for _ in range(count):
+        Ap = A @ p
+        alpha = squared / (p @ Ap)
+        x, r, before = x + alpha * p, r - alpha * Ap, squared
+        squared = r @ r
+        p = r + squared / before * p
+    return x
+
+
+def power(A, b, count=4):
+    for _ in range(count):
+        b = A @ b
+        b = b / np.linalg.norm(b)
+    return b
+
+
+@pytest.mark.parametrize("function", [steps, power])
+def test_a_product_that_kernels_of_several_levels_need_is_computed_once(function):
+    n = 400
+    A = sp.csr_array(sp.diags_array([-1.0, -1.0, 2.5, -1.0, -0.5], offsets=[-9, -1, 0, 1, 9], shape=(n, n)))
+    b = np.random.default_rng(0).normal(size=n)
+    program = geoopt.compile(function, A, b)
+    products = [k.terms for k in program.plan.kernels if k.terms > n]
+    assert sum(products) <= 4 * A.nnz
+    np.testing.assert_allclose(program(A, b), function(A, b), rtol=1e-9)
+
+
+def test_numbers_of_one_level_are_one_kernel():
+    def function(x, a, b):
+        return x * (a * a + b), x + np.sqrt(a * b), x / (a - b * b)
+
+    x = np.linspace(1, 2, 5000)
+    program = geoopt.compile(function, x, 3.0, 0.5)
+    assert [k.size for k in program.plan.kernels].count(1) <= 1
+    for got, want in zip(program(x, 3.0, 0.5), function(x, 3.0, 0.5), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-14)

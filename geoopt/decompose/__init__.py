@@ -46,7 +46,7 @@ def decompose(traced: Traced, options: Options, adds: bool = True, lanes: int = 
     graph = traced.graph
     live = reachable(traced)
     refs = {n.index: list(references(graph, n)) for n in live}
-    chosen = _choose(traced, live, refs, options)
+    chosen = _chosen(traced, live, refs, options)
     added = scatters(traced, refs, chosen, options.least_scattered) if adds and finds_blocks(options) else {}
     if added:
         traced = without_sums(traced, added)
@@ -90,8 +90,45 @@ def _longest(node: Node) -> int:
     return int(node.segments.lengths.max(initial=0)) if node.op == "segment_sum" else 0
 
 
-def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> dict[int, float]:
+def _chosen(traced: Traced, live: list[Node], refs: dict, options: Options) -> dict[int, float]:
     """The nodes to store, and what evaluating one of their scalars in place would cost: inf if it takes a loop."""
+    also: set[int] = set()
+    while True:
+        stored, loops = _choose(traced, live, refs, options, also)
+        if not finds_blocks(options):
+            return stored
+        levels, _ = _schedule(live, refs, stored, options.blocks, {})
+        more = _looped_at_several_levels(traced, live, refs, stored, loops, levels)
+        if more <= also:
+            return stored
+        also |= more
+
+
+def _looped_at_several_levels(
+    traced: Traced, live: list[Node], refs: dict, stored: Collection[int], loops: dict[int, bool], levels: dict
+) -> set[int]:
+    """The nodes that take a loop and that kernels of several levels would evaluate, such as a product A x in
+    A x / |A x|; of those that others of them read at the same levels, the others."""
+    outputs = set(_output_counts(traced))
+    where: dict[int, set[int]] = {n.index: {levels[n.index]} if n.index in outputs else set() for n in live}
+    of_readers: dict[int, list[set[int]]] = {n.index: [] for n in live}
+    found = set()
+    for node in reversed(live):
+        i = node.index
+        if i in stored:
+            where[i] = {levels[i]}
+        elif loops.get(i) and len(where[i]) > 1 and where[i] not in of_readers[i]:
+            found.add(i)
+        for ref in refs[i]:
+            where[ref.target.index] |= where[i]
+            of_readers[ref.target.index].append(where[i])
+    return found
+
+
+def _choose(
+    traced: Traced, live: list[Node], refs: dict, options: Options, also: Collection[int]
+) -> tuple[dict[int, float], dict[int, bool]]:
+    """The same, and which nodes take a loop where they are evaluated. also : nodes that are to be stored besides"""
     graph = traced.graph
     jumps = jump_counts(live, refs)
     if not options.blocks:
@@ -126,9 +163,9 @@ def _choose(traced: Traced, live: list[Node], refs: dict, options: Options) -> d
             often = _is_read_back(options, often, jump, cost)
         often = often or (node.op == "join" and jump >= options.t_ref) or (node.index in tagged and jump > 0)
         often = often or (blocks is not None and jump > 0 and blocks.pays(node, stored, jump, cost))
-        if (often or nested or is_block) and not is_comparison:
+        if (often or nested or is_block or node.index in also) and not is_comparison:
             stored[node.index] = math.inf if loops[node.index] else cost
-    return stored
+    return stored, loops
 
 
 def _is_read_back(options: Options, often: bool, jump: float, cost: float) -> bool:
