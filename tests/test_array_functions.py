@@ -172,7 +172,7 @@ def test_the_number_of_nodes_does_not_depend_on_the_number_of_elements():
     def count(n):
         x = np.ones((n, 3))
         named = {"v": x[:, 0], "x": x, "m": np.ones((n, 6, 6))}
-        bins = np.arange(n) // 3
+        bins, starts = np.arange(n) // 3, np.arange(0, n, 4)  # sums of thousands are sums of sums
 
         def function(v, x, m):
             moved = (
@@ -182,7 +182,7 @@ def test_the_number_of_nodes_does_not_depend_on_the_number_of_elements():
                 np.insert(x, 1, v, axis=1),
                 np.unstack(x, axis=1),
             )
-            sums = np.bincount(bins, v), np.add.reduceat(x, [0, 2]), np.max(x, 1), np.cumsum(x, 1), np.diff(x, axis=0)
+            sums = np.bincount(bins, v), np.add.reduceat(x, starts), np.max(x, 1), np.cumsum(x, 1), np.diff(x, axis=0)
             return moved, sums, np.linalg.inv(m), np.einsum("ni,nij->nj", x, x[:, :, None])
 
         return len(trace(function, tuple(named.values()))[0].graph.nodes)

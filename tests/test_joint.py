@@ -170,3 +170,25 @@ def test_numbers_of_one_level_are_one_kernel():
     assert [k.size for k in program.plan.kernels].count(1) <= 1
     for got, want in zip(program(x, 3.0, 0.5), function(x, 3.0, 0.5), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-14)
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_sums_of_rows_by_place_read_whole_rows(few):
+    """Also where a few places collect from thousands of elements, whose sums are sums of sums."""
+    rng = np.random.default_rng(0)
+    count, places = 30_000, 3 if few else 10_000
+    at, x = rng.integers(0, places, (count, 2)), rng.normal(size=(count, 3))
+
+    def function(x):
+        out, total = np.ones((places + 1, 3), like=x), np.zeros(places + 1, like=x)
+        for k in range(2):
+            np.add.at(out, at[:, k], np.sin(x) * x[:, :1])
+        np.add.at(total, at[:, 0], x[:, 0] * x[:, 1])
+        return out, total + np.bincount(at[:, 1], weights=x[:, 2], minlength=places + 1)
+
+    program = geoopt.compile(function, x)
+    for got, want in zip(program(x), function(x), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-10)
+    of_rows = [k for k in program.plan.kernels if k.terms == 2 * count]
+    assert [len(k.roots) for k in of_rows][:1] == [3]
+    assert all(k.size >= (1024 if few else 1000) for k in program.plan.kernels if k.terms >= count)

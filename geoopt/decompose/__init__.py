@@ -23,7 +23,7 @@ from ..cut import Cut
 from ..graph import Graph, Node, Traced
 from ..graph.references import Reference, jump_counts, reachable, references
 from ..integers.gathers import has_repeats
-from ..integers.hashing import add_hashes, add_segment_hashes, first_equal
+from ..integers.hashing import add_hashes, add_segment_hashes, content, first_equal
 from ..ops import OPS
 from ..options import Options
 from .combine import with_combined_sums, without_joins
@@ -183,6 +183,7 @@ class _Blocks:
         self.refs = refs
         self.of_node: dict[int, tuple[Node, ...]] = {}
         self._costs: dict[tuple[Node, ...], float] = {}
+        self.contents: dict[int, int] = {}  # of lists of ids, by identity
         self.jumps_to: dict[int, list[Reference]] = {}  # by node, who reads it in other elements
         for r in (r for node in live for r in refs[node.index] if not r.is_regular):
             self.jumps_to.setdefault(r.target.index, []).append(r)
@@ -211,14 +212,17 @@ class _Blocks:
         sums = {r.reader.index: r.reader for r in self.jumps_to.get(node.index, ())}.values()
         if not all(reader.op == "segment_sum" for reader in sums):
             return False
-        loops = {(reader.segments.key, self._elements(reader, node)): reader.operands[0].size for reader in sums}
+        loops = {(reader.segments.key, *self._elements(reader, node)): reader.operands[0].size for reader in sums}
         return len(loops) < len(sums) and sum(loops.values()) <= node.shape[0]
 
-    @staticmethod
-    def _elements(reader: Node, target: Node) -> tuple:
-        """Equal for sums whose terms are lanes of the same elements, as far as the memory of their views tells."""
+    def _elements(self, reader: Node, target: Node) -> tuple:
+        """Equal for sums whose terms are lanes of the same elements, as far as their views tell."""
         view = reader.operands[0]
-        return view.shape, view.strides, id(view.base), (view.offset - target.first) // target.lanes
+        base = view.base
+        if base is not None and id(base) not in self.contents:
+            self.contents[id(base)] = content(base)
+        listed = None if base is None else self.contents[id(base)]
+        return view.shape, view.strides, listed, (view.offset - target.first) // target.lanes
 
     def _cost(self, block: tuple[Node, ...], stored: Collection[int]) -> float:
         """Of an element's values, what they share evaluated once."""

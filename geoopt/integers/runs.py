@@ -78,7 +78,8 @@ class Lists(NamedTuple):
     @classmethod
     def of(cls, columns: list[np.ndarray], counts: np.ndarray, width: int, starts: np.ndarray | None = None) -> Lists:
         dtype, starts = np.result_type(*columns), Segments.of_lengths(counts).starts if starts is None else starts
-        return cls(tuple(c.astype(dtype, copy=False) for c in columns), counts, starts, width)
+        # of one type for compiled code, which tells apart what may be written to and what lies apart
+        return cls(tuple(np.require(c, dtype, ["C", "W"]) for c in columns), counts, starts, width)
 
     def some_runs(self) -> Runs:
         """Those of a sample of groups, with steps that give the fewest runs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,8 @@ from ..integers.ids import Ids, id_dtype
 from ..integers.patterns import sorting
 from . import CREATED, Symbolic
 from .arithmetic import as_symbolic
-from .array_moving import concatenate, viewed
-from .dispatch import all_symbolic, implements, implements_method
+from .array_moving import concatenate, stack, viewed
+from .dispatch import LONGEST_CHAIN, all_symbolic, implements, implements_method
 from .sums import segment_sum
 
 MOST_CALLS = 64  # of np.add.at in a row that become one sum: each sorts what all before it have added
@@ -87,11 +88,27 @@ def add_at(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
     if last is not None and last.ufunc is ufunc and last.calls < MOST_CALLS:
         at, values = np.concatenate([last.at, at]), concatenate([last.values, values])
         before, calls = last.before, last.calls + 1
-    order, offsets = sorting(at.astype(id_dtype(target.size)), target.size)
-    touched = np.flatnonzero(np.diff(offsets))
-    sums = segment_sum(values[order], np.append(offsets[touched], len(order)))
-    target.assign(Ids.explicit(touched), ufunc(before[touched], sums))
+    lanes = math.prod(target.shape[1:])
+    if not 1 < lanes <= LONGEST_CHAIN or not _are_rows(at, lanes):
+        lanes = 1
+    sums, touched = _summed_by_place(values.reshape(-1, lanes), at[::lanes] // lanes, target.size // lanes)
+    target.assign(Ids.explicit(touched.ravel()), ufunc(before[touched], sums).ravel())
     target.added = Added(ufunc, before, at, values, calls)
+
+
+def _are_rows(places: np.ndarray, lanes: int) -> bool:
+    """Whether places come as whole rows of so many."""
+    rows = places.reshape(-1, lanes) if len(places) % lanes == 0 else np.ones((1, lanes))
+    return bool((rows[:, 0] % lanes == 0).all() and (rows[:, 1:] - rows[:, :-1] == 1).all())
+
+
+def _summed_by_place(values: Symbolic, rows: np.ndarray, count: int) -> tuple[Symbolic, np.ndarray]:
+    """The sums (n, lanes) of the values (k, lanes) that go to one row, a node for each lane, and their places."""
+    order, offsets = sorting(rows.astype(id_dtype(count)), count)
+    touched, lanes = np.flatnonzero(np.diff(offsets)), np.arange(values.shape[1])
+    starts = np.append(offsets[touched], len(order))
+    sums = [segment_sum(values[:, lane][order], starts) for lane in lanes]
+    return stack(sums, -1), touched[:, None] * len(lanes) + lanes
 
 
 @implements(np.copyto)

@@ -24,8 +24,39 @@ def segment_sum(values: Symbolic, segments: np.ndarray | Segments) -> Symbolic:
     reject_comparison(values, "a sum")
     if not isinstance(segments, Segments):
         segments = Segments.between(np.asarray(segments))
+    if int(segments.lengths.max(initial=0)) > 2 * LANES_OF_LONG_SUM:
+        order, entries, lanes = _in_lanes(segments)
+        return segment_sum(segment_sum(values.listed(order), entries), lanes)
     node: Node = values.graph.segment_sum(values.ids, segments)
     return Symbolic(values.graph, node.ids)
+
+
+def _in_lanes(segments: Segments) -> tuple[np.ndarray, Segments, Segments]:
+    """Long segments in lanes, whose sums are summed: the order of the entries, lanes of entries, segments of lanes."""
+    offsets, order, counts, lanes = segments.offsets(), np.arange(segments.total), [], []
+    begin = 0  # of the segments that have no place yet
+    for segment in np.flatnonzero(segments.lengths > 2 * LANES_OF_LONG_SUM):
+        first, end = offsets[segment : segment + 2]
+        places, own = _lanes(int(end - first))
+        order[first:end] = first + places
+        counts += [segments.lengths[begin:segment], own]
+        lanes += [np.ones(segment - begin, np.int64), [len(own)]]
+        begin = segment + 1
+    counts.append(segments.lengths[begin:])
+    lanes.append(np.ones(len(segments) - begin, np.int64))
+    of_lanes, of_segments = (
+        Segments.of_lengths(np.concatenate(lengths).astype(np.int64)) for lengths in (counts, lanes)
+    )
+    return order, of_lanes, of_segments
+
+
+def _lanes(length: int) -> tuple[np.ndarray, np.ndarray]:
+    """The places from 0 to length - 1, lane by lane, and how many each lane has: lane j has j, j + lanes, ..., so that
+    neighbouring lanes read neighbouring entries."""
+    rows = -(-length // LANES_OF_LONG_SUM)
+    places = np.arange(rows * LANES_OF_LONG_SUM, dtype=id_dtype(length)).reshape(rows, LANES_OF_LONG_SUM).T
+    is_there = places < length
+    return places[is_there], is_there.sum(axis=1)
 
 
 def joined(values: Symbolic) -> Symbolic:
@@ -52,11 +83,7 @@ def sum_last_axis(x: Symbolic) -> Symbolic:
         return total
     if length <= 2 * LANES_OF_LONG_SUM:
         return _rows_summed(x) if x.size else x[..., 0]
-    # lane j sums the entries j, j + lanes, ...: neighbouring lanes read neighbouring entries
-    strides = -(-length // LANES_OF_LONG_SUM)
-    places = np.arange(strides * LANES_OF_LONG_SUM, dtype=id_dtype(length)).reshape(strides, LANES_OF_LONG_SUM).T
-    is_entry = places < length
-    return _rows_summed(_lanes_summed(x, places[is_entry], is_entry.sum(axis=1)))
+    return _rows_summed(_lanes_summed(x, *_lanes(length)))
 
 
 def _lanes_summed(x: Symbolic, places: np.ndarray, counts: np.ndarray) -> Symbolic:
