@@ -237,3 +237,14 @@ def test_machine_code_comes_from_the_cache_the_second_time():
     first, second = (geoopt.compile(lambda x: np.sqrt(x) * 1.2345, np.ones(11)) for _ in range(2))
     assert not first.machine.was_cached and second.machine.was_cached
     np.testing.assert_array_equal(first(np.ones(11)), second(np.ones(11)))
+
+
+def test_what_compile_is_given_is_checked():
+    with pytest.raises(geoopt.ArgumentError, match=r"options must be geoopt.Options\(...\), not a dict"):
+        geoopt.compile(np.sin, np.ones(3), options={"threads": 1})
+    with pytest.raises(geoopt.ArgumentError, match=r"no argument of double is a variable.*astype\(float\)"):
+        geoopt.compile(double, np.arange(6).reshape(2, 3))
+
+
+def double(V):
+    return 2 * V

@@ -40,7 +40,7 @@ def test_comparisons_that_jump_between_elements_are_recomputed():
 @pytest.mark.parametrize(
     "function",
     [
-        lambda a: np.sum(a > 0.5),
+        lambda a: (a > 0.5) + (a < 0.7),
         lambda a: np.stack([a, a > 0.5]),
         lambda a: np.concatenate([a > 0.5, a]),
     ],
@@ -48,6 +48,20 @@ def test_comparisons_that_jump_between_elements_are_recomputed():
 def test_comparisons_have_no_place_in_memory(function):
     with pytest.raises(geoopt.UnsupportedError, match="of a comparison is not supported"):
         geoopt.compile(function, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: (a > 0.5).astype(float) * a,
+        lambda a: (a > 0.5) * a - 2.0 * (a < 0.1),
+        lambda a: np.sum(a > 0.5) + np.mean(a < 0.2, axis=0),
+        lambda a: np.sum((a > 0.2) & (a < 0.8), axis=1),
+        lambda a: a + (a[:, :1] >= 0.5) / 3,
+    ],
+)
+def test_comparisons_count_as_numbers_in_arithmetic(function):
+    same(function, RNG.random((30, 4)))
 
 
 def test_sums_of_different_nodes_can_be_joined():

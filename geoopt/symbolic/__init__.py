@@ -227,6 +227,8 @@ class Symbolic(NDArrayOperatorsMixin):
             return self.copy() if self._is_bool else np.not_equal(self, 0.0)  # type: ignore[return-value]
         if not np.issubdtype(np.dtype(dtype), np.floating):
             raise UnsupportedError(f"cannot convert unknown values to {np.dtype(dtype)}", "keep them floating-point")
+        if self._is_bool:
+            return np.where(self, 1.0, 0.0)  # type: ignore[return-value]
         return self.copy() if copy or np.dtype(dtype) != self.dtype else self
 
     # -- reductions and products, by NumPy's names ------------------------------------------------------

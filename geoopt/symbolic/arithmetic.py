@@ -75,6 +75,8 @@ def apply(op: str, *values: Any) -> Symbolic:
     are_numbers = in_loop or not any(np.ndim(v) for v in values)
     convert = _as_condition if OPS[op].takes_bool else as_symbolic
     operands = [convert(graph, v, are_numbers) for v in values]
+    if not OPS[op].takes_bool and not all(o.dtype == bool for o in operands):
+        operands = [as_number(o) for o in operands]
     _check_booleans(op, operands)
     try:
         shape = np.broadcast_shapes(*(o.shape for o in operands))
@@ -94,6 +96,11 @@ def apply(op: str, *values: Any) -> Symbolic:
     return Symbolic(graph, node.ids, OPS[op].gives_bool)
 
 
+def as_number(value: Symbolic) -> Symbolic:
+    """A comparison as NumPy computes with it: 1 where it holds, else 0."""
+    return apply("where", value, 1.0, 0.0) if value.dtype == bool else value
+
+
 def _as_condition(graph: Graph, value: Any, on_tape: bool = False) -> Symbolic:
     """Like `as_symbolic`, but a fixed mask stays a condition."""
     found = as_symbolic(graph, value, on_tape)
@@ -107,7 +114,7 @@ def _check_booleans(op: str, operands: list[Symbolic]) -> None:
     for operand, wanted in zip(operands, wants, strict=False):
         is_bool = operand.dtype == bool
         if is_bool and not wanted:
-            raise UnsupportedError(f"{op} of a comparison is not supported", "comparisons may only go into np.where")
+            raise UnsupportedError(f"{op} of a comparison is not supported", "write np.where(condition, 1.0, 0.0)")
         if wanted and not is_bool:
             raise UnsupportedError(f"{op} needs a comparison as its condition", "write x != 0 for the number x")
 
