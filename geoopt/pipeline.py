@@ -91,7 +91,21 @@ DEVICES = {
 }
 STAGES = tuple(dict.fromkeys([*FRONT, *(s for d in DEVICES.values() for s in d.back), "assemble"]))
 
+NO_VARIABLES = (
+    "no argument of {} is a variable: arrays of integers are structure; give positions and other numbers that vary as "
+    "floats, e.g. V.astype(float)"
+)
+
 Watch = Callable[[str, Any], None]
+
+
+def _checked(options: Options, target: Device, device: str) -> Options:
+    """The options, refused where they are none or not for a device."""
+    if not isinstance(options, Options):
+        raise ArgumentError(f"options must be geoopt.Options(...), not a {type(options).__name__}")
+    if options.assembly == "scatter" and not target.adds:
+        raise ArgumentError(f"Options(assembly='scatter') is for the CPU; use 'auto' on device {device!r}")
+    return options
 
 
 def compile(
@@ -122,19 +136,12 @@ def compile(
         raise ArgumentError(f"dtype {dtype} is not supported; use np.float64 or np.float32")
     target = chosen(device)
     target.describe()
-    options = Options() if options is None else options
-    if not isinstance(options, Options):
-        raise ArgumentError(f"options must be geoopt.Options(...), not a {type(options).__name__}")
-    if options.assembly == "scatter" and not target.adds:
-        raise ArgumentError(f"Options(assembly='scatter') is for the CPU; use 'auto' on device {device!r}")
+    options = _checked(Options() if options is None else options, target, device)
     clock = _Clock(watch)
     record: Any  # of one stage at a time: what a stage drops does not stay in memory
     record, signature = clock.run("trace", lambda: trace(function, arguments, keywords))
     if arguments and not signature.arguments:
-        raise ArgumentError(
-            f"no argument of {signature.function} is a variable: arrays of integers are structure; give positions and "
-            "other numbers that vary as floats, e.g. V.astype(float)"
-        )
+        raise ArgumentError(NO_VARIABLES.format(signature.function))
     nodes, scalars = len(record.graph.nodes), record.graph.size
     for stage in target.stages[1:-1]:
         work = _work(stage, target, options, dtype)
