@@ -192,3 +192,17 @@ def test_sums_of_rows_by_place_read_whole_rows(few):
     of_rows = [k for k in program.plan.kernels if k.terms == 2 * count]
     assert [len(k.roots) for k in of_rows][:1] == [3]
     assert all(k.size >= (1024 if few else 1000) for k in program.plan.kernels if k.terms >= count)
+
+
+def test_one_long_sum_among_many_leaves_the_others_alone():
+    rows = np.concatenate([np.repeat(np.arange(5000), 3), np.full(4000, 7)])
+
+    def function(x):
+        return np.bincount(rows, weights=x * x), x.reshape(-1, 1)[:, :0].sum(axis=0), x[None, :][:0].sum(axis=1)
+
+    x = np.random.default_rng(0).normal(size=len(rows))
+    program = geoopt.compile(function, x)
+    assert sum(k.terms for k in program.plan.kernels) == len(rows)
+    for got, want in zip(program(x), function(x), strict=True):
+        assert got.shape == want.shape
+        np.testing.assert_allclose(got, want, rtol=1e-12)

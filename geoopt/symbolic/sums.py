@@ -24,11 +24,19 @@ def segment_sum(values: Symbolic, segments: np.ndarray | Segments) -> Symbolic:
     reject_comparison(values, "a sum")
     if not isinstance(segments, Segments):
         segments = Segments.between(np.asarray(segments))
-    if int(segments.lengths.max(initial=0)) > 2 * LANES_OF_LONG_SUM:
+    if _is_long(segments):
         order, entries, lanes = _in_lanes(segments)
         return segment_sum(segment_sum(values.listed(order), entries), lanes)
     node: Node = values.graph.segment_sum(values.ids, segments)
     return Symbolic(values.graph, node.ids)
+
+
+def _is_long(segments: Segments) -> bool:
+    """Whether most terms are in sums of thousands."""
+    if int(segments.lengths.max(initial=0)) <= 2 * LANES_OF_LONG_SUM:
+        return False
+    lengths = segments.lengths.astype(np.int64)
+    return bool(2 * lengths[lengths > 2 * LANES_OF_LONG_SUM].sum() > segments.total)
 
 
 def _in_lanes(segments: Segments) -> tuple[np.ndarray, Segments, Segments]:
@@ -81,8 +89,10 @@ def sum_last_axis(x: Symbolic) -> Symbolic:
         for i in range(1, length):
             total = apply("add", total, x[..., i])
         return total
+    if not x.size:
+        return x[..., 0]
     if length <= 2 * LANES_OF_LONG_SUM:
-        return _rows_summed(x) if x.size else x[..., 0]
+        return _rows_summed(x)
     return _rows_summed(_lanes_summed(x, *_lanes(length)))
 
 
