@@ -66,8 +66,9 @@ class _Alike:
     def are_neighbours(self, first: int, step: int) -> bool:
         """Whether root ``first + step`` does what root ``first`` does with entries ``step`` further."""
         writes, others = self.kernel.writes[first], self.kernel.writes[first + step]
-        pairs = zip(writes, others, strict=len(writes) == len(others))
-        if len(writes) != len(others) or not all(self._is_beside(a, b, step) for a, b in pairs):
+        if len(writes) != len(others):
+            return False
+        if not all(self._is_beside(a, b, step) for a, b in zip(writes, others, strict=True)):
             return False
         if any(a.adds or a.loop is not None or a.bits is not None for a in writes):
             return False
