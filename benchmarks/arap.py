@@ -14,9 +14,8 @@ def works(mesh: Mesh, dtype: type) -> dict:
     P = (V * [1, 1.2, 0.9] + 0.1 * np.sin(3 * V[:, ::-1])).astype(dtype)
     # libigl computes in single precision, whatever it is given; four sweeps are not enough for some matrices
     approximate = {"libigl": 1e-3, "numba-svd": 2e-2}
-    if (
-        len(V) > 200_000
-    ):  # one of 300k is of nearly rank 1: the quaternions of `polar_rotation` find two digits of its R
+    # one of 300k is of nearly rank 1: the quaternions of `polar_rotation` find two digits of its rotation
+    if len(V) > 200_000:
         approximate |= {"numba-svd": 5e-2, "jax": 1e-2, "eigen": 1e-2}
 
     def rotations() -> Work:

@@ -10,6 +10,7 @@ import geoopt
 from geoopt.plan.planned import Access, Joint, PlannedKernel, PlannedLoop
 from geoopt.sparse import from_triplets, triplets
 from geoopt.template import Template
+from geoopt.trace import trace
 
 from .test_stages import check_all_stages, records
 
@@ -206,3 +207,9 @@ def test_one_long_sum_among_many_leaves_the_others_alone():
     for got, want in zip(program(x), function(x), strict=True):
         assert got.shape == want.shape
         np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("function", [np.sum, lambda x: np.bincount(np.zeros(len(x), int), weights=x)])
+def test_sums_of_millions_are_sums_of_sums_not_deeper(function):
+    traced, _ = trace(function, (np.ones(3_000_000),))
+    assert [node.size for node in traced.graph.nodes if node.op == "segment_sum"] == [1024, 1]

@@ -49,13 +49,15 @@ class HostMachine:
 
     def run(self, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
         workspace = self._workspace.take()
-        pools = zip(outputs, self._outputs, strict=True)
-        written = [a if a.ctypes.data % LINE == 0 else pool.take() for a, pool in pools]  # as kernels expect them
-        addresses = [a.ctypes.data for a in (*inputs, *written, workspace)] + self._table_addresses
-        self._launch(np.array(addresses, np.int64))
-        for given, array in zip(outputs, written, strict=True):
-            if given is not array:
+        addresses = [a.ctypes.data for a in (*inputs, *outputs, workspace)]
+        places = zip(addresses[len(inputs) : -1], outputs, strict=True)
+        if any(address % LINE and array.size for address, array in places):  # kernels expect whole lines
+            arrays = [pool.take() for pool in self._outputs]
+            self.run(inputs, arrays)
+            for given, array in zip(outputs, arrays, strict=True):
                 given[:] = array
+            return
+        self._launch(np.array(addresses + self._table_addresses, np.int64))
 
     def _launch(self, buffers: np.ndarray) -> None:
         """Run all kernels. buffers : (k,) int64 addresses"""

@@ -12,9 +12,9 @@ from ..integers.ids import Ids, id_dtype
 from ..integers.patterns import sorting
 from . import CREATED, Symbolic
 from .arithmetic import as_symbolic
-from .array_moving import concatenate, stack, viewed
-from .dispatch import LONGEST_CHAIN, all_symbolic, implements, implements_method
-from .sums import segment_sum
+from .array_moving import concatenate, viewed
+from .array_sums import segments_summed
+from .dispatch import all_symbolic, implements, implements_method
 
 MOST_CALLS = 64  # of np.add.at in a row that become one sum: each sorts what all before it have added
 
@@ -89,8 +89,7 @@ def add_at(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
         at, values = np.concatenate([last.at, at]), concatenate([last.values, values])
         before, calls = last.before, last.calls + 1
     lanes = math.prod(target.shape[1:])
-    if not 1 < lanes <= LONGEST_CHAIN or not _are_rows(at, lanes):
-        lanes = 1
+    lanes = lanes if lanes and _are_rows(at, lanes) else 1
     sums, touched = _summed_by_place(values.reshape(-1, lanes), at[::lanes] // lanes, target.size // lanes)
     target.assign(Ids.explicit(touched.ravel()), ufunc(before[touched], sums).ravel())
     target.added = Added(ufunc, before, at, values, calls)
@@ -103,12 +102,12 @@ def _are_rows(places: np.ndarray, lanes: int) -> bool:
 
 
 def _summed_by_place(values: Symbolic, rows: np.ndarray, count: int) -> tuple[Symbolic, np.ndarray]:
-    """The sums (n, lanes) of the values (k, lanes) that go to one row, a node for each lane, and their places."""
+    """The sums (n, lanes) of the values (k, lanes) that go to one row, and their places."""
     order, offsets = sorting(rows.astype(id_dtype(count)), count)
     touched, lanes = np.flatnonzero(np.diff(offsets)), np.arange(values.shape[1])
     starts = np.append(offsets[touched], len(order))
-    sums = [segment_sum(values[:, lane][order], starts) for lane in lanes]
-    return stack(sums, -1), touched[:, None] * len(lanes) + lanes
+    sums = segments_summed(values.transpose()[:, order], starts)
+    return sums.transpose(), touched[:, None] * len(lanes) + lanes
 
 
 @implements(np.copyto)

@@ -273,10 +273,10 @@ def add_reduceat(ufunc: np.ufunc, a: Any, indices: Any, axis: int = 0) -> Symbol
     order = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
     last = viewed(np.moveaxis, a, axis, -1)
     line = last if len(order) == n and (order == np.arange(n)).all() else last[..., order]
-    return viewed(np.moveaxis, _segments_summed(line, offsets), -1, axis)
+    return viewed(np.moveaxis, segments_summed(line, offsets), -1, axis)
 
 
-def _segments_summed(x: Symbolic, offsets: np.ndarray) -> Symbolic:
+def segments_summed(x: Symbolic, offsets: np.ndarray) -> Symbolic:
     """Sums of segments of the last axis; one node for each of a few rows, else one for all of them."""
     segments, rows = len(offsets) - 1, x.size // max(x.shape[-1], 1)
     if rows <= LONGEST_CHAIN:

@@ -26,7 +26,12 @@ def segment_sum(values: Symbolic, segments: np.ndarray | Segments) -> Symbolic:
         segments = Segments.between(np.asarray(segments))
     if _is_long(segments):
         order, entries, lanes = _in_lanes(segments)
-        return segment_sum(segment_sum(values.listed(order), entries), lanes)
+        return _one_level(_one_level(values.listed(order), entries), lanes)
+    return _one_level(values, segments)
+
+
+def _one_level(values: Symbolic, segments: Segments) -> Symbolic:
+    """The same as one node, however long segments are."""
     node: Node = values.graph.segment_sum(values.ids, segments)
     return Symbolic(values.graph, node.ids)
 
@@ -105,14 +110,14 @@ def _lanes_summed(x: Symbolic, places: np.ndarray, counts: np.ndarray) -> Symbol
     shape = (*x.shape[:-1], len(counts))
     rows = x.reshape(-1, x.shape[-1])
     if len(rows) > SEPARATE_SUMS:
-        return segment_sum(rows[:, places].ravel(), Segments.of_lengths(np.tile(counts, len(rows)))).reshape(shape)
+        return _one_level(rows[:, places].ravel(), Segments.of_lengths(np.tile(counts, len(rows)))).reshape(shape)
     segments, first = Segments.of_lengths(counts), rows[0].ids
     terms, sums = first.compose(Ids.explicit(places)), []
     for row in (row.ids for row in rows):
         step = row.offset - first.offset
         is_shifted = row.shifted(-step).key == first.key  # so that both share one list
         own = terms.shifted(step) if is_shifted else row.compose(Ids.explicit(places))
-        sums.append(segment_sum(x.view(own), segments).ids)
+        sums.append(_one_level(x.view(own), segments).ids)
     return x.view(Ids.stack(sums, axis=0)).reshape(shape)
 
 
