@@ -12,12 +12,12 @@ from ..ops import OPS
 from ..plan import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT, Plan
 from ..plan.planned import PlannedKernel
 from ..template import Expression, bottom_up
-from .llvm_columns import Across, Columns, columns_of
 from .llvm_fission import AT_ONCE, Piece, pieces_of, rooms_of
 from .llvm_math import Functions
 from .llvm_memory import FLAGS, Vectors
 from .llvm_projection import ROUTINES
 from .llvm_scatter import Additions, Room
+from .llvm_side_by_side import Across, SideBySide, side_by_side
 from .llvm_stores import NOWHERE
 from .llvm_sums import Sums
 
@@ -31,10 +31,10 @@ def emit(plan: Plan, vectors: Vectors) -> str:
 
 
 def _function(plan: Plan, kernel: PlannedKernel, vectors: Vectors, declarations: dict[str, None]) -> _Function:
-    columns = columns_of(kernel, vectors.lanes)
-    if columns is None:
+    found = side_by_side(kernel, vectors.lanes)
+    if found is None:
         return _Function(plan, kernel, vectors, declarations)
-    return _FunctionAcross(plan, columns, vectors, declarations)
+    return _FunctionAcross(plan, found, vectors, declarations)
 
 
 class _Function:
@@ -137,13 +137,13 @@ class _Function:
 class _FunctionAcross(_Function):
     """A kernel's text where a vector holds values of one member."""
 
-    def __init__(self, plan: Plan, columns: Columns, vectors: Vectors, declarations: dict[str, None]):
-        super().__init__(plan, columns.kernel, replace(vectors, lanes=columns.lanes), declarations)
-        self.columns = columns
+    def __init__(self, plan: Plan, found: SideBySide, vectors: Vectors, declarations: dict[str, None]):
+        super().__init__(plan, found.kernel, replace(vectors, lanes=found.lanes), declarations)
+        self.across = found.across
 
     def text(self, name: str) -> str:
         body = _BodyAcross(self.plan, self.kernel, self.vectors, self.declarations, "f", self.loops_of)
-        body.across = self.columns.across
+        body.across = self.across
         lines = [
             f"define void @{name}(ptr noalias %buffers, ptr noalias %task) {{",
             *self._start([]),

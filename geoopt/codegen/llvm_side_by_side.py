@@ -23,7 +23,7 @@ SHARED = 1 / 4  # operations on what all values of a member share, per value, up
 
 
 @dataclass(frozen=True)
-class Columns:
+class SideBySide:
     """kernel : with one root for each vector of roots;  lanes : of these vectors
     across : its leaves that are vectors, not one value for all"""
 
@@ -32,7 +32,7 @@ class Columns:
     across: frozenset[int]
 
 
-def columns_of(kernel: PlannedKernel, widest: int) -> Columns | None:
+def side_by_side(kernel: PlannedKernel, widest: int) -> SideBySide | None:
     """A kernel by vectors of its roots, where these do the same with neighbours; else None. widest : lanes at most"""
     count = len(kernel.roots)
     lanes = min(widest, 1 << count.bit_length() - 1)
@@ -52,7 +52,7 @@ def columns_of(kernel: PlannedKernel, widest: int) -> Columns | None:
     if _shared_operations(roots, alike.across) > SHARED * count:
         return None
     by_vectors = replace(kernel, roots=roots, writes=tuple(kernel.writes[n] for n in firsts))
-    return Columns(by_vectors, lanes, frozenset(alike.across))
+    return SideBySide(by_vectors, lanes, frozenset(alike.across))
 
 
 class _Alike:

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 import geoopt
 from geoopt.codegen import llvm_prefetch
 from geoopt.codegen.llvm import emit
-from geoopt.codegen.llvm_columns import columns_of
 from geoopt.codegen.llvm_memory import Vectors
+from geoopt.codegen.llvm_side_by_side import side_by_side
 
 N = 90
 RNG = np.random.default_rng(0)
@@ -64,7 +64,7 @@ def kernel_of(function, *arguments):
 )
 def test_vectors_are_as_wide_as_there_are_columns(columns, widest, lanes, vectors):
     full = sp.csr_array(np.ones((N, 5)))  # all rows have equally many terms
-    found = columns_of(kernel_of(lambda A, x: A @ x, full, np.ones((5, columns))), widest)
+    found = side_by_side(kernel_of(lambda A, x: A @ x, full, np.ones((5, columns))), widest)
     assert (found and found.lanes) == lanes
     assert (len(found.kernel.roots) if found else 0) == vectors == (len(found.across) if found else 0)
 
@@ -90,7 +90,7 @@ def test_nothing_is_gathered_or_transposed():
 )
 def test_members_are_side_by_side_where_their_values_differ(function):
     x = 1 + RNG.random((N, 8))
-    assert columns_of(kernel_of(function, x), 4) is None
+    assert side_by_side(kernel_of(function, x), 4) is None
     np.testing.assert_allclose(geoopt.compile(function, x)(x), function(x), rtol=1e-13)
 
 
