@@ -16,6 +16,7 @@ from .conftest import needs_cuda_on_host
 KINDS = (
     *("add", "multiply", "divide", "root", "where", "gather", "sum", "dot", "assemble", "stack"),
     *("function", "both", "product", "small matrices", "in place", "numbers", "one ring", "block", "power"),
+    *("one after another", "turned"),
 )
 
 
@@ -126,6 +127,16 @@ class Choices:
 
     def power(self, rng, a, b, h, F):
         return (np.abs(a) + 0.2) ** float(rng.choice([2, 3, -1, 0.5, -1.5, 0.3])) / (1.0 + b**2)
+
+    def one_after_another(self, rng, a, b, h, F):
+        both = a * b
+        parts = [both, a + b, both - h][: rng.integers(2, 4)]
+        return np.concatenate(parts) * rng.uniform(-1, 1) + np.concatenate([both + h for _ in parts])
+
+    def turned(self, rng, a, b, h, F):
+        n = a.shape[0]
+        lanes = np.stack([a.reshape(n, -1)[:, -1], b.reshape(n, -1)[:, 0] * h, np.sum(a.reshape(n, -1), axis=1)])
+        return (np.cos(lanes) / (1.0 + np.sum(lanes * lanes, axis=0)) + lanes[::-1]).T
 
 
 def _alike(a, b):

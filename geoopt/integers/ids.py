@@ -153,6 +153,13 @@ class Ids:
             return (self.shape, self.offset, strides)
         return (self.shape, self.offset, strides, self.base.shape, content(self.base))
 
+    def step(self, axis: int) -> int | None:
+        """By how much ids grow from one place along an axis to the next; None where that is not the same everywhere."""
+        if self.base is None or self.base.shape[axis] == 1:
+            return self.strides[axis]
+        step = _even_step(np.moveaxis(self.base, axis, 0))
+        return None if step is None else self.strides[axis] + step
+
     def to_array(self, dtype: type | None = None) -> np.ndarray:
         """All ids, one by one, in the view's shape; not to be written to, for it may be the view's own array."""
         if self.base is not None and self.base.shape == self.shape and not any(self.strides):

@@ -15,6 +15,7 @@ from ..graph.tape import CODES
 from ..integers.ids import Ids
 from ..ops import BY_UFUNC, OPS, Op
 from . import ASSIGNED, UFUNCS, Symbolic, symbolic
+from .elements import arrangement
 from .repetition import is_loop
 
 FEW_SCALARS = 16  # vectors so short go to the tape, number by number, where code loops over elements
@@ -92,8 +93,9 @@ def apply(op: str, *values: Any) -> Symbolic:
         columns = zip(*(v.to_array().ravel().tolist() for v in views), strict=True)
         made = [graph.record(CODES[op], *column) for column in columns]
         return Symbolic(graph, Ids.contiguous(made[0] if made else 0, shape), OPS[op].gives_bool)
-    node = graph.apply(op, views)
-    return Symbolic(graph, node.ids, OPS[op].gives_bool)
+    arranged = arrangement(graph, shape, views)
+    node = graph.apply(op, tuple(arranged.of(v) for v in views))
+    return Symbolic(graph, arranged.undone(node.ids), OPS[op].gives_bool)
 
 
 def as_number(value: Symbolic) -> Symbolic:
