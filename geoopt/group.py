@@ -340,4 +340,6 @@ def _terms(cut: Cut, node: Node) -> set[Shared]:
         elements = content((terms[target.places_in(terms)] - target.first) // target.lanes)
         read = _by_element(cut, [target], lambda n: n.is_leaf or n.index in cut.stored)
         found |= {("terms", n.index, where, elements) for n in read}
+        if target.index in cut.stored:
+            found.add(("terms", target.shape, where, content(terms[target.places_in(terms)] - target.first)))
     return found

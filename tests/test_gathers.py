@@ -7,8 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geoopt.integers.gathers import FEW, SPARSE, copies_of, has_repeats, listed, ranked, replace_range, taken
-from geoopt.integers.owners import owner_counts, owners, shifted
+from geoopt.integers.gathers import (
+    FEW,
+    SPARSE,
+    copies_of,
+    first_places,
+    has_repeats,
+    listed,
+    ranked,
+    replace_range,
+    taken,
+)
+from geoopt.integers.owners import elements_and_lanes, owner_counts, owners, shifted
 
 COUNTS = (0, 1, 50, FEW, 3 * FEW)
 
@@ -89,3 +99,25 @@ def test_copies_are_where_a_number_is(among, fewest, more):
         np.testing.assert_array_equal(column, np.append(own, [own[-1]] * (fewest + more - len(own))))
     all_of_them = copies_of(None, 0, int(counts.max()), counts[counts > 0], np.unique(among, return_inverse=True)[1])
     assert set(all_of_them.ravel()) == set(range(len(among)))
+
+
+@given(st.lists(st.integers(0, 9), min_size=1))
+def test_first_places_are_those_of_unique(numbers):
+    ranks, occurring = ranked(np.array(numbers))
+    _, want = np.unique(numbers, return_index=True)
+    np.testing.assert_array_equal(first_places(ranks, len(occurring)), want)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 9), st.integers(1, 4)), min_size=1, max_size=6))
+def test_elements_and_lanes_are_those_of_a_division(runs):
+    """runs : ids between two, elements, lanes"""
+    ids, want, first, before, firsts = [], [], 0, 0, []
+    for gap, elements, lanes in runs:
+        first += gap
+        firsts.append(first)
+        for i in range(elements * lanes):
+            ids.append(first + i)
+            want.append((i // lanes, before + i % lanes))
+        first, before = first + elements * lanes, before + lanes
+    found = elements_and_lanes(firsts, [lanes for *_, lanes in runs], np.array(ids))
+    np.testing.assert_array_equal(np.stack(found, axis=1), want)

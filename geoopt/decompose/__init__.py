@@ -26,8 +26,10 @@ from ..integers.gathers import has_repeats
 from ..integers.hashing import add_hashes, add_segment_hashes, content, first_equal
 from ..ops import OPS
 from ..options import Options
+from .by_element import with_values_by_element
 from .combine import with_combined_sums, without_joins
 from .expansion import has_cursors, has_runs
+from .flat_sums import with_flat_sums
 from .local_sums import with_local_sums
 from .scatter import scatters, without_sums
 from .stream import streams, with_terms_in_order
@@ -41,7 +43,8 @@ def decompose(traced: Traced, options: Options, adds: bool = True, lanes: int = 
     if not options.has("global"):
         options = replace(options, t_ref=math.inf)
     else:
-        traced = with_local_sums(with_combined_sums(traced))
+        for rewritten in (with_values_by_element, with_combined_sums, with_flat_sums, with_local_sums):
+            traced = rewritten(traced)
     traced = without_joins(traced, options.t_ref)
     graph = traced.graph
     live = reachable(traced)

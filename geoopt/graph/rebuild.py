@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from ..block_ops import BLOCK_OPS
+from ..integers.gathers import replace_range
 from ..integers.ids import Ids, id_dtype
 from ..integers.owners import shifted
 from . import Graph, Node, Traced
@@ -21,11 +21,18 @@ class Rebuild:
         self.graph = Graph()
         self.shift = np.zeros(len(self.old.nodes), np.int64)  # new minus old ids
         self.nodes: dict[int, Node] = {}  # by the old node's index
+        self.places: dict[int, np.ndarray] = {}  # likewise, of scalars that are no node any more ...
+        self._given = 0  # ... which have negative numbers until they are looked up
 
     def keep(self, old: Node, new: Node) -> None:
         """The scalars of one node are those of another, of the same shape."""
         self.nodes[old.index] = new
         self.shift[old.index] = new.first - old.first
+
+    def keep_each(self, old: Node, ids: np.ndarray) -> None:
+        """The scalars of one node are some others, one by one. ids : (size,)"""
+        self._given += old.size
+        self.places[old.index], self.shift[old.index] = ids, -self._given - old.first
 
     def copy(self, node: Node) -> None:
         """The node as it is."""
@@ -45,20 +52,22 @@ class Rebuild:
         else:
             self.keep(node, self.graph.apply(node.op, operands))
 
-    def replaced(self, live: set[int], replacement: Callable[[Node], Node | None]) -> Traced:
-        """The program with some nodes replaced; None leaves one as it is. live : the nodes that it needs"""
+    def rebuilt(self, live: list[Node]) -> Traced:
+        """The program with the variables and some other nodes, of all that it needs, copied one by one."""
+        needed = {n.index for n in live}
         for node in self.old.nodes:
-            if node.index in live or node.op == "variable":
-                new = replacement(node)
-                if new is None:
-                    self.copy(node)
-                else:
-                    self.keep(node, new)
+            if node.index in needed or node.op == "variable":
+                self.copy(node)
         return self.result()
 
     def moved_ids(self, ids: np.ndarray) -> np.ndarray:
         """New ids of old ones."""
-        return shifted(self.old.firsts, self.shift, ids, id_dtype(self.graph.size))
+        moved = shifted(self.old.firsts, self.shift, ids, id_dtype(self.graph.size))
+        if self.places and moved.min(initial=0) < 0:
+            flat = moved.reshape(-1)
+            for index, places in self.places.items():
+                replace_range(flat, self.old.nodes[index].first + int(self.shift[index]), places)
+        return moved
 
     def moved(self, view: Ids) -> Ids:
         """The same view over the new ids; affine where it reads one node."""
@@ -80,4 +89,5 @@ class Rebuild:
 
     def _has(self, views: tuple[Ids, ...]) -> bool:
         """Whether all that some views read is in the new graph."""
-        return all(n.index in self.nodes or n.op == "scalars" for view in views for n in self.old.nodes_of(view))
+        known = self.nodes.keys() | self.places.keys()
+        return all(n.index in known or n.op == "scalars" for view in views for n in self.old.nodes_of(view))

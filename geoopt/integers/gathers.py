@@ -81,6 +81,13 @@ def ranked(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return taken(ranks, numbers), occurring
 
 
+def first_places(numbers: np.ndarray, count: int) -> np.ndarray:
+    """Where each number from 0 to ``count - 1`` is first, among some (k,) that have them all."""
+    out = np.full(count, -1, np.int64)
+    _find_first(numbers, out)
+    return out
+
+
 def places_of(least: int, most: int, numbers: np.ndarray, times: int, dtype: np.dtype) -> np.ndarray:
     """The places at which one from the least to the most is among some numbers (k,), so many times."""
     out = np.empty(times, dtype)
@@ -129,6 +136,17 @@ def _find(least, most, numbers, out):
         if least <= numbers[place] <= most:
             out[at] = place
             at += 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _find_first(numbers, out):
+    missing = len(out)
+    for place in range(len(numbers)):
+        if out[numbers[place]] < 0:
+            out[numbers[place]] = place
+            missing -= 1
+            if not missing:
+                return
 
 
 @numba.njit(cache=True, nogil=True)

@@ -43,6 +43,15 @@ def shifted(
     return out.reshape(ids.shape)
 
 
+def elements_and_lanes(firsts: Sequence[int], lanes: Sequence[int], ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of ids (k,) in runs of elements with so many lanes each: the element, and the lane among those of all runs."""
+    before = np.append(0, np.cumsum(lanes))
+    runs = np.asarray(firsts, np.int64), np.asarray(lanes, np.int64), before.astype(np.int64)
+    element, lane = np.empty(ids.size, np.int32), np.empty(ids.size, np.int32)
+    divided(ids.size, lambda begin, end: _split(*runs, ids[begin:end], element[begin:end], lane[begin:end]))
+    return element, lane
+
+
 @numba.njit(cache=True, nogil=True)
 def _cells(firsts):
     """The run that each of few equal parts of the ids begins in, and how many bits of an id are beyond its part."""
@@ -92,3 +101,13 @@ def _shift(firsts, shifts, ids, out):
     runs, bits = _cells(firsts)
     for k in range(len(ids)):
         out[k] = ids[k] + shifts[_owner(firsts, runs, bits, ids[k])]
+
+
+@numba.njit(cache=True, nogil=True)
+def _split(firsts, lanes, before, ids, element, lane):
+    runs, bits = _cells(firsts)
+    for k in range(len(ids)):
+        run = _owner(firsts, runs, bits, ids[k])
+        local = ids[k] - firsts[run]
+        element[k] = local // lanes[run]
+        lane[k] = local - element[k] * lanes[run] + before[run]

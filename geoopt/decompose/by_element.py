@@ -1,0 +1,188 @@
+"""Rewrites of the graph before it is cut: what reads one element only is a value of that element.
+
+A product of matrices such as Gᵀ D G multiplies in the order of its entries, but most of its terms read values of one
+element each. As values of that element they are evaluated where these are, once for all that are equal, and what one
+element adds to an entry is added up there (see `local_sums`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..block_ops import BLOCK_OPS
+from ..graph import Graph, Node, Traced
+from ..graph.rebuild import Rebuild
+from ..graph.references import is_regular, lanes, reachable
+from ..integers.gathers import first_places, has_repeats, histogram, ranked, taken
+from ..integers.ids import Ids, id_dtype
+from ..integers.owners import elements_and_lanes
+from ..ops import OPS
+
+MOST_VALUES = 256  # of one element
+MOST_KEYS = 1 << 16  # combinations of what the operands may read of one element
+MOST_NUMBERS = 16  # different ones in a column of constants, each of which makes another value
+SAMPLE = 256  # scalars of a node that are looked at before all are
+
+
+def with_values_by_element(traced: Traced) -> Traced:
+    """The same program; nodes whose scalars read one element each have the elements in front."""
+    rebuilt = _ByElement(traced)
+    result = rebuilt.rebuilt(reachable(traced))
+    return result if rebuilt.places else traced
+
+
+@dataclass(frozen=True, eq=False)
+class _Operand:
+    """What one operand reads, scalar by scalar.
+
+    ids : (k,);  keys : (k,) which value of its element, or which number; None where it may be anything
+    elements : (k,) which element; None where it reads values of none
+    targets : the nodes and lanes that the keys stand for; none for numbers
+    """
+
+    ids: np.ndarray
+    keys: np.ndarray | None = None
+    elements: np.ndarray | None = None
+    targets: tuple[tuple[Node, int], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """Scalars as values of elements.
+
+    count : of elements;  elements : (k,) of each scalar;  kind_of : (k,) which of its element's values each is
+    examples : for each kind a scalar
+    """
+
+    count: int
+    elements: np.ndarray
+    kind_of: np.ndarray
+    examples: np.ndarray
+
+    def column(self, operand: _Operand, kinds: np.ndarray) -> Ids:
+        """What an operand reads for some kinds of all elements, (count, kinds)."""
+        if operand.keys is None:
+            ids = np.full((self.count, len(self.examples)), operand.ids[0], operand.ids.dtype)
+            ids[self.elements, self.kind_of] = operand.ids
+            return Ids.spaced(ids[:, kinds])
+        if not operand.targets:
+            return Ids.explicit(operand.ids[self.examples[kinds]][None]).broadcast_to((self.count, len(kinds)))
+        read = [operand.targets[key] for key in operand.keys[self.examples[kinds]]]
+        target = read[0][0]
+        return Ids.contiguous(target.first, (self.count, target.lanes))[:, np.array([lane for _, lane in read])]
+
+    def alike(self, operands: list[_Operand]) -> list[np.ndarray]:
+        """The kinds that read values of the same nodes."""
+        known = [(o.keys, o.targets) for o in operands if o.keys is not None and o.targets]
+        read = [tuple(targets[keys[e]][0].index for keys, targets in known) for e in self.examples]
+        return [np.array([k for k, nodes in enumerate(read) if nodes == these]) for these in dict.fromkeys(read)]
+
+
+class _ByElement(Rebuild):
+    """The new graph, in which some nodes are values of elements."""
+
+    def copy(self, node: Node) -> None:
+        if node.op in OPS and node.size > 1:
+            operands = tuple(self.moved(o) for o in node.operands)
+            for count in _extents(self.graph, node, operands):
+                views = [o.reshape((node.size,)) for o in operands]
+                ids = self._moved_by_element(node.op, views, count) if _may_agree(self.graph, views, count) else None
+                if ids is not None:
+                    self.keep_each(node, ids)
+                    return
+        super().copy(node)
+
+    def _moved_by_element(self, op: str, views: list[Ids], count: int) -> np.ndarray | None:
+        """The ids of some scalars as values of ``count`` elements; None where elements have too different ones."""
+        operands = [_operand(self.graph, v, count) for v in views]
+        values = _values(operands, count)
+        if values is None:
+            return None
+        firsts, steps = np.empty(len(values.examples), np.int64), np.empty(len(values.examples), np.int64)
+        for kinds in values.alike(operands):
+            node = self.graph.apply(op, tuple(values.column(o, kinds) for o in operands))
+            firsts[kinds], steps[kinds] = node.first + np.arange(len(kinds)), len(kinds)
+        dtype = id_dtype(self.graph.size)
+        return (
+            taken(firsts.astype(dtype), values.kind_of) + taken(steps.astype(dtype), values.kind_of) * values.elements
+        )
+
+
+def _extents(graph: Graph, node: Node, operands: tuple[Ids, ...]) -> list[int]:
+    """The numbers of elements whose values some operands are, largest first; none where the node is by element as it
+    is."""
+    found = set()
+    for view in operands:
+        count = _count(graph.nodes_of(view))
+        if count and any(is_regular(column, target) for column in lanes(view) for target in graph.nodes_of(column)):
+            return []
+        found.add(count)
+    return sorted(found - {0}, reverse=True)
+
+
+def _count(nodes: list[Node]) -> int:
+    """The number of elements whose values some nodes are; 0 where that is not clear."""
+    counts = {n.shape[0] if n.shape and (n.op in OPS or n.op in BLOCK_OPS) else 0 for n in nodes}
+    count = counts.pop() if len(counts) == 1 else 0
+    return count if count > 1 else 0
+
+
+def _operand(graph: Graph, view: Ids, count: int) -> _Operand:
+    ids, nodes = view.to_array(), graph.nodes_of(view)
+    if view.base is None and not any(view.strides):
+        return _Operand(ids, np.zeros(len(ids), np.int32))
+    if all(n.op == "constant" for n in nodes):
+        return _numbers(ids, nodes)
+    if _count(nodes) != count:
+        return _Operand(ids)
+    elements, keys = elements_and_lanes([n.first for n in nodes], [n.lanes for n in nodes], ids)
+    return _Operand(ids, keys, elements, tuple((n, lane) for n in nodes for lane in range(n.lanes)))
+
+
+def _numbers(ids: np.ndarray, nodes: list[Node]) -> _Operand:
+    """Constants, by their bits."""
+    bits = np.empty(len(ids), np.int64)
+    for node in nodes:
+        at = node.places_in(ids)
+        bits[at] = node.values.view(np.int64).ravel()[ids[at] - node.first]
+    known = np.unique(bits[:: max(len(bits) // SAMPLE, 1)])
+    if len(known) > MOST_NUMBERS:
+        return _Operand(ids)
+    keys = np.minimum(np.searchsorted(known, bits), len(known) - 1).astype(np.int32)
+    return _Operand(ids, keys) if np.array_equal(known[keys], bits) else _Operand(ids)
+
+
+def _agreed(operands: list[_Operand]) -> np.ndarray | None:
+    """The elements that all operands read which read any."""
+    first, *others = (o.elements for o in operands if o.elements is not None)
+    return first if all(np.array_equal(first, other) for other in others) else None
+
+
+def _may_agree(graph: Graph, views: list[Ids], count: int) -> bool:
+    """Whether some scalars read one element each."""
+    some = Ids.explicit(np.linspace(0, views[0].size - 1, SAMPLE).astype(np.int64))
+    return _agreed([_operand(graph, v.compose(some), count) for v in views]) is not None
+
+
+def _values(operands: list[_Operand], count: int) -> _Values | None:
+    """Scalars as values of elements; None unless each reads one element and most elements have them all."""
+    elements = _agreed(operands)
+    known = [o.keys for o in operands if o.keys is not None]
+    sizes = [int(k.max()) + 1 for k in known]
+    if elements is None or math.prod(sizes) > MOST_KEYS:
+        return None
+    keys = known[0]
+    for size, more in zip(sizes[1:], known[1:], strict=True):
+        keys = keys * np.int32(size) + more
+    kind_of, occurring = ranked(keys)
+    is_too_few = 2 * histogram(kind_of).min() < count
+    if is_too_few or not 1 < len(occurring) <= MOST_VALUES or len(occurring) * count > 2 * len(keys):
+        return None
+    if len(known) < len(operands):
+        places = elements.astype(id_dtype(count * len(occurring))) * len(occurring) + kind_of
+        if has_repeats(places):  # what the others read makes more values of these
+            return None
+    return _Values(count, elements, kind_of, first_places(kind_of, len(occurring)))

@@ -1,0 +1,161 @@
+"""Products of matrices of elements' values are values of elements."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import geoopt
+from geoopt.meshes import bumpy, tetrahedral_ball
+from geoopt.sparse import from_diagonal, from_triplets
+
+from .test_stages import check_all_stages, records
+
+V, T = tetrahedral_ball(300)
+EDGES = np.unique(np.sort(T[:, [0, 1, 0, 2, 0, 3, 1, 2, 1, 3, 2, 3]].reshape(-1, 2), axis=1), axis=0)
+
+
+def gradients(V):
+    """Volumes (t,) and gradients of the hat functions (t, 4, 3)."""
+    edges = np.stack([V[T[:, k]] - V[T[:, 0]] for k in (1, 2, 3)], axis=2)
+    inverse = np.linalg.inv(edges)
+    return np.linalg.det(edges) / 6, np.concatenate([-np.sum(inverse, axis=1, keepdims=True), inverse], axis=1)
+
+
+def gradient_matrix(g):
+    rows = np.broadcast_to(3 * np.arange(len(T))[:, None, None] + np.arange(3), g.shape)
+    return from_triplets(rows, np.broadcast_to(T[:, :, None], g.shape), g, (3 * len(T), len(V)))
+
+
+def of_stacked_values(V):
+    volumes, g = gradients(V)
+    K = np.einsum("tik,tjk->tij", g, g) * volumes[:, None, None]
+    return from_triplets(np.repeat(T, 4, axis=1).ravel(), np.tile(T, (1, 4)).ravel(), K.ravel(), (len(V), len(V)))
+
+
+def of_matrices(V):
+    volumes, g = gradients(V)
+    G = gradient_matrix(g)
+    return G.T @ from_diagonal(np.repeat(volumes, 3)) @ G
+
+
+def in_a_loop(V):
+    volumes, g = gradients(V)
+    L = 0
+    for i in range(4):
+        for j in range(4):
+            L = L + from_triplets(T[:, i], T[:, j], np.sum(g[:, i] * g[:, j], axis=1) * volumes, (len(V), len(V)))
+    return L
+
+
+@pytest.mark.parametrize("author", [of_stacked_values, of_matrices, in_a_loop])
+def test_a_stiffness_matrix_is_ten_values_per_tetrahedron_however_it_is_written(author):
+    plan = geoopt.compile(author, V).plan
+    [element, *sums] = plan.kernels
+    assert element.size == len(T) and len(element.roots) == 10
+    assert sum(k.terms for k in sums) <= 16 * len(T)
+    check_all_stages(author, V)
+    assert abs(geoopt.compile(author, V)(V) - of_stacked_values(V)).max() < 1e-10
+
+
+def test_a_product_with_signs_is_one_value_per_sign():
+    """D₃ᵀ K D₃ for the differences D along edges and a 3 × 3 matrix of each edge."""
+    ends, e = EDGES.T, np.arange(len(EDGES))
+    D = sp.csr_array((np.repeat([1.0, -1.0], len(e)), (np.tile(e, 2), ends.ravel())), (len(e), len(V)))
+    D3, at = sp.csr_array(sp.kron(D, sp.eye_array(3))), np.arange(3 * len(e)).reshape(-1, 3)
+
+    def hessian(V):
+        u = V[ends[0]] - V[ends[1]]
+        K = u[:, :, None] * u[:, None, :] / np.sqrt(1 + np.sum(u * u, axis=1))[:, None, None]
+        K3 = from_triplets(np.repeat(at, 3, axis=1), np.tile(at, (1, 3)), K.reshape(len(e), 9), (at.size, at.size))
+        return D3.T @ K3 @ D3
+
+    kernels = geoopt.compile(hessian, V).plan.kernels
+    [element] = [k for k in kernels if k.level == 1]
+    assert element.size == len(e) and len(element.roots) <= 18
+    check_all_stages(hessian, V)
+
+
+def test_a_sum_over_the_corners_of_an_element_is_a_value_of_it():
+    """The gradient of a function, by a matrix, is evaluated where it is used."""
+
+    def unit_gradient(V, u):
+        g = gradients(V)[1]
+        X = (gradient_matrix(g) @ u).reshape(-1, 3)
+        return X / np.linalg.norm(X, axis=1)[:, None]
+
+    assert [k.size for k in geoopt.compile(unit_gradient, V, V[:, 0].copy()).plan.kernels] == [len(T)]
+    check_all_stages(unit_gradient, V, V[:, 0] + V[:, 1] ** 2)
+
+
+def test_values_of_few_elements_and_pairs_of_elements_stay():
+    n, few = 60, np.arange(0, 60, 7)
+    pairs = np.random.default_rng(0).integers(0, n, (2, 90))
+
+    def f(x):
+        y = np.stack([x * x, np.sin(x)], axis=1).ravel()
+        return y[2 * few] * y[2 * few + 1], y[pairs[0]] * y[pairs[1]]
+
+    for name in ("trace", "decompose"):
+        found = records(f, np.ones(n))[name]
+        graph = found.graph
+        assert {(len(few),), (pairs.shape[1],)} <= {node.shape for node in graph.nodes if node.op == "multiply"}
+    check_all_stages(f, np.linspace(0, 1, n))
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    elements=st.integers(2, 40),
+    lanes=st.integers(1, 4),
+    rows=st.integers(1, 3),
+    numbers=st.integers(1, 3),
+)
+def test_random_products_of_matrices_of_elements(seed, elements, lanes, rows, numbers):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 30))
+    E = rng.integers(0, n, (elements, lanes))
+    at = np.broadcast_to(rows * np.arange(elements)[:, None, None] + np.arange(rows), (elements, lanes, rows))
+    weights, fixed = rng.integers(1, numbers + 1, rows * elements).astype(float), rng.random(n) < 0.2
+
+    def f(x, h):
+        values = np.sin(x[E][:, :, None] * np.arange(1, rows + 1)) + np.sum(x[E] ** 2, axis=1)[:, None, None]
+        G = from_triplets(at, np.broadcast_to(E[:, :, None], at.shape), values, (rows * elements, n))
+        w = np.repeat(np.sum(x[E], axis=1), rows)
+        free = from_diagonal(np.where(fixed, 0.0, 1.0))
+        return G.T @ from_diagonal(w) @ G, (free @ G.T @ from_diagonal(weights) @ G).sum(axis=1) * h, G @ x + w
+
+    check_all_stages(f, rng.uniform(-1, 1, n), 0.5)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6))
+def test_random_matrices_added_in_a_loop(seed, count):
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(1, 12)), int(rng.integers(1, 30))
+    places = rng.integers(0, n, (count, 2, m))
+    alone = bool(rng.integers(2))
+
+    def f(x):
+        parts = [from_triplets(i, j, np.cos(x * (k + 1)), (n, n)) for k, (i, j) in enumerate(places)]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return (total + total.T, parts[1]) if alone else total + total.T
+
+    check_all_stages(f, rng.uniform(-1, 1, m))
+
+
+def test_vertices_that_add_to_sums_keep_their_own_values():
+    """What is added to a sum of the same vertex is read in order, not as another term."""
+    V, F = bumpy(200)
+
+    def f(V):
+        forces = np.zeros_like(V)
+        np.add.at(forces, F[:, 0], np.sqrt(1 + V[F[:, 1]] ** 2))
+        return forces + np.sin(V) * 2
+
+    graph = records(f, V)["decompose"].graph
+    assert max(node.operands[0].size for node in graph.nodes if node.op == "segment_sum") == len(F)
+    check_all_stages(f, V)
