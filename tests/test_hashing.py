@@ -126,3 +126,13 @@ def test_positions_by_value(values, sample):
         found = positions_by_value(array)
     assert sorted(int(array[p[0]]) for p in found) == sorted(set(values))
     assert all(p.tolist() == np.flatnonzero(array == array[p[0]]).tolist() for p in found)
+
+
+def test_multisets_of_few_ids_have_hashes_of_their_own():
+    """Also {x, x} and {2 x}, and whatever else a weak scrambling would confuse."""
+    ones, pairs = np.arange(300), np.stack(np.triu_indices(300), axis=1)
+    ids = np.concatenate([ones, pairs.ravel(), np.stack([ones, ones, ones], axis=1).ravel()])
+    lengths = np.repeat([1, 2, 3], [len(ones), len(pairs), len(ones)])
+    keys = np.zeros(len(lengths), np.uint64)
+    add_segment_hashes(keys, ids, lengths)
+    assert len(np.unique(keys)) == len(keys)

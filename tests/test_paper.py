@@ -48,10 +48,10 @@ def test_global_and_local_decomposition():
     found = kernels(toy, *NUMBERS, blocks=False, t_complexity=0)
     assert found == [
         (1, ["r[0] = ((a * a) + (b * b))"]),  # i1
-        (2, ["out[2] = ((a * b) + r[0])"]),  # k3
         (2, ["r[1] = sqrt(r[0])"]),  # i2
+        (2, ["out[2] = (r[0] + (a * b))"]),  # k3
         (3, ["out[0] = (a + r[1])"]),  # k1
-        (3, ["r0 = (a + d)", "r1 = (r0 * c)", "out[1] = ((r[1] * r1) + (sin(r0) + r1))"]),  # k2
+        (3, ["r0 = (a + d)", "r1 = (r0 * c)", "out[1] = (r1 + (sin(r0) + (r[1] * r1)))"]),  # k2
     ]
 
 

@@ -156,9 +156,9 @@ def _numbers(ids: np.ndarray, nodes: list[Node]) -> _Operand:
 
 
 def _agreed(operands: list[_Operand]) -> np.ndarray | None:
-    """The elements that all operands read which read any."""
-    first, *others = (o.elements for o in operands if o.elements is not None)
-    return first if all(np.array_equal(first, other) for other in others) else None
+    """The elements that all operands read which read any; None where these differ."""
+    found = [o.elements for o in operands if o.elements is not None]
+    return found[0] if found and all(np.array_equal(found[0], other) for other in found[1:]) else None
 
 
 def _may_agree(graph: Graph, views: list[Ids], count: int) -> bool:

@@ -75,10 +75,14 @@ def content(array: np.ndarray) -> int:
 
 @register_jitable
 def scrambled(x):
-    """`mixed` for one number, in compiled loops and in others."""
-    x = (x ^ (x >> np.uint64(32))) * _MULTIPLIER
-    x = (x ^ (x >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-    return x ^ (x >> np.uint64(32))
+    """`mixed` for one number, in compiled loops and in others: a step of SplitMix64 (Steele, Lea & Flood 2014).
+
+    Nothing simpler: in sums of hashes {x, x} must not be what {2 x} is.
+    """
+    x = x + _MULTIPLIER
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
 
 
 @numba.njit(cache=True, nogil=True)
