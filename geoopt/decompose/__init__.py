@@ -28,12 +28,14 @@ from ..ops import OPS
 from ..options import Options
 from .by_element import with_values_by_element
 from .combine import with_combined_sums, without_joins
+from .equal_lanes import with_equal_lanes_once
 from .expansion import has_cursors, has_runs
 from .flat_sums import with_flat_sums
 from .local_sums import with_local_sums
 from .scatter import scatters, without_sums
 from .stream import streams, with_terms_in_order
 
+REWRITES = (with_values_by_element, with_combined_sums, with_flat_sums, with_local_sums, with_equal_lanes_once)
 LOAD_COST = 1
 BLOCK_MARGIN = 1.5  # how much cheaper a stored block must be than evaluating each of its values where it is read
 
@@ -43,7 +45,7 @@ def decompose(traced: Traced, options: Options, adds: bool = True, lanes: int = 
     if not options.has("global"):
         options = replace(options, t_ref=math.inf)
     else:
-        for rewritten in (with_values_by_element, with_combined_sums, with_flat_sums, with_local_sums):
+        for rewritten in REWRITES:
             traced = rewritten(traced)
     traced = without_joins(traced, options.t_ref)
     graph = traced.graph

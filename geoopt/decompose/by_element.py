@@ -29,9 +29,8 @@ SAMPLE = 256  # scalars of a node that are looked at before all are
 
 def with_values_by_element(traced: Traced) -> Traced:
     """The same program; nodes whose scalars read one element each have the elements in front."""
-    rebuilt = _ByElement(traced)
-    result = rebuilt.rebuilt(reachable(traced))
-    return result if rebuilt.places else traced
+    live = reachable(traced)
+    return _ByElement(traced).rebuilt(live) if any(_counts(traced.graph, n, n.operands) for n in live) else traced
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +84,12 @@ class _ByElement(Rebuild):
     """The new graph, in which some nodes are values of elements."""
 
     def copy(self, node: Node) -> None:
-        if node.op in OPS and node.size > 1:
-            operands = tuple(self.moved(o) for o in node.operands)
-            for count in _extents(self.graph, node, operands):
-                views = [o.reshape((node.size,)) for o in operands]
-                ids = self._moved_by_element(node.op, views, count) if _may_agree(self.graph, views, count) else None
-                if ids is not None:
-                    self.keep_each(node, ids)
-                    return
+        operands = tuple(self.moved(o) for o in node.operands)
+        for count in _counts(self.graph, node, operands):
+            ids = self._moved_by_element(node.op, [o.reshape((node.size,)) for o in operands], count)
+            if ids is not None:
+                self.keep_each(node, ids)
+                return
         super().copy(node)
 
     def _moved_by_element(self, op: str, views: list[Ids], count: int) -> np.ndarray | None:
@@ -111,16 +108,17 @@ class _ByElement(Rebuild):
         )
 
 
-def _extents(graph: Graph, node: Node, operands: tuple[Ids, ...]) -> list[int]:
-    """The numbers of elements whose values some operands are, largest first; none where the node is by element as it
-    is."""
+def _counts(graph: Graph, node: Node, operands: tuple[Ids, ...]) -> list[int]:
+    """The numbers of elements one of which each scalar may read, as far as some tell, largest first; none where the
+    node is by element as it is."""
     found = set()
-    for view in operands:
+    for view in operands if node.op in OPS and node.size > 1 else ():
         count = _count(graph.nodes_of(view))
         if count and any(is_regular(column, target) for column in lanes(view) for target in graph.nodes_of(column)):
             return []
         found.add(count)
-    return sorted(found - {0}, reverse=True)
+    flat = [o.reshape((node.size,)) for o in operands] if found - {0} else []
+    return [count for count in sorted(found - {0}, reverse=True) if _may_agree(graph, flat, count)]
 
 
 def _count(nodes: list[Node]) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from ..block_ops import BLOCK_OPS
 from ..errors import UnsupportedError
 from ..graph import Graph, Node
-from ..graph.references import MANY_LANES
+from ..graph.references import has_lanes
 from ..graph.terms import flat_terms
 from ..integers.gathers import has_repeats
 from ..integers.ids import Ids, id_dtype
@@ -239,7 +239,7 @@ def _in_order(view: Ids, adjoint: Adjoint) -> tuple[Ids, Adjoint]:
 
 def _columns(node: Node, local: Ids) -> list[tuple[Column, Column]] | None:
     """The lanes of a node that a view reads, and where in the view; None where it does not read whole lanes."""
-    if local.base is not None or len(node.shape) < 2 or not local.ndim or node.lanes > MANY_LANES:
+    if local.base is not None or len(node.shape) < 2 or not local.ndim or not has_lanes(node.shape):
         return None
     if local.shape[0] != node.shape[0] or local.strides[0] != node.lanes:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -10,7 +11,8 @@ import numpy as np
 from ..integers.ids import Ids
 from . import Graph, Node, Traced
 
-MANY_LANES = 256
+FEW_LANES, MOST_LANES = 256, 1024  # of elements of any number, and of MANY times as many
+MANY = 8
 
 
 @dataclass(frozen=True)
@@ -23,11 +25,18 @@ class Reference:
     count: int
 
 
+def has_lanes(shape: tuple[int, ...]) -> bool:
+    """Whether trailing axes are values of an element, each of which is a column: they are few, or there are many more
+    elements."""
+    count = math.prod(shape[1:])
+    return count <= FEW_LANES or (count <= MOST_LANES and MANY * count <= shape[0])
+
+
 def lanes(view: Ids) -> list[Ids]:
     """A view as columns over its leading axis (one flat column where the trailing axes are long)."""
     if view.ndim == 1:
         return [view.canonical()]
-    if view.ndim == 0 or view.size // max(view.shape[0], 1) > MANY_LANES:
+    if view.ndim == 0 or not has_lanes(view.shape):
         return [view.reshape((view.size,))]
     return [view.lane(number).canonical() for number in np.ndindex(*view.shape[1:])]
 

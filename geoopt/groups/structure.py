@@ -11,7 +11,7 @@ import numpy as np
 from ..block_ops import BLOCK_OPS
 from ..cut import Cut
 from ..graph import Graph, Node
-from ..graph.references import MANY_LANES, lanes
+from ..graph.references import has_lanes, lanes
 from ..integers.cores import divided
 from ..integers.gathers import histogram, listed, taken
 from ..integers.ids import Ids
@@ -55,7 +55,7 @@ class Structure:
         """Kinds of the scalars of a view, loads counting as leaves; broadcasts to the view's shape."""
         if view.ndim == 1:
             return self._of_column(view, level)
-        if view.ndim == 0 or view.size // max(view.shape[0], 1) > MANY_LANES:
+        if view.ndim == 0 or not has_lanes(view.shape):
             flat = self._of_column(view.reshape((view.size,)), level)
             return flat.reshape((1,) * view.ndim) if flat.size == 1 else flat.reshape(view.shape)
         columns = [self._of_column(c, level) for c in lanes(view)]

@@ -8,13 +8,14 @@ even factors vanish and quotients are opaque.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 
 import numba
 import numpy as np
 import xxhash
 from numba.extending import register_jitable
 
-from ..ops import PRIME
+from ..ops import OPS, PRIME
 
 SAMPLE = 4096  # values that are looked at to find the frequent ones
 FREQUENT = 32  # ... which are so few that looking for each is faster than sorting
@@ -40,6 +41,18 @@ def number_residue(value: float) -> int:
         return residue("number", repr(value))
     numerator, denominator = float(value).as_integer_ratio()
     return numerator * pow(denominator, PRIME - 2, PRIME) % PRIME
+
+
+def residue_of_operation(op: str, args: list[int], value: object = None, opaque: Collection[str] = ()) -> int:
+    """The algebraic hash of a result from those of its operands: of rational functions that are equal it is equal,
+    however they are written. What has no meaning in the field, or is ``opaque``, is a leaf named by its operands."""
+    is_opaque = op not in OPS or OPS[op].field is None or op in opaque or (op == "divide" and args[1] == 0)
+    if op == "subtract" and is_opaque and args[0] > args[1]:
+        return PRIME - residue(op, value, args[::-1])  # x - y is exactly -(y - x)
+    if is_opaque:
+        is_commutative = op in OPS and OPS[op].is_commutative
+        return residue(op, value, sorted(args) if is_commutative else args)
+    return OPS[op].field(*args) % PRIME  # type: ignore[misc]
 
 
 def mixed(x: np.ndarray) -> np.ndarray:

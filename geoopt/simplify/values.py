@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from ..integers.hashing import number_residue, residue
-from ..ops import OPS, PRIME
+from ..integers.hashing import number_residue, residue, residue_of_operation
+from ..ops import PRIME
 from ..template import Expression
 
 # what cannot be seen through while a family is off; without `sums` no two ways to add are confused
@@ -32,13 +32,7 @@ def hash_of(e: Expression, args: list[int], opaque: Collection[str] = ()) -> int
         return residue("leaf", e.value)
     if e.op == "constant":
         return _hash_of_constant(float(e.value), "constant" in opaque)  # type: ignore[arg-type]
-    is_opaque = e.op not in OPS or OPS[e.op].field is None or e.op in opaque or (e.op == "divide" and args[1] == 0)
-    if e.op == "subtract" and is_opaque and args[0] > args[1]:
-        return PRIME - residue(e.op, e.value, args[::-1])  # x - y is exactly -(y - x)
-    if is_opaque:
-        is_commutative = e.op in OPS and OPS[e.op].is_commutative
-        return residue(e.op, e.value, sorted(args) if is_commutative else args)
-    return OPS[e.op].field(*args) % PRIME  # type: ignore[misc]
+    return residue_of_operation(e.op, args, e.value, opaque)
 
 
 def _hash_of_constant(value: float, is_opaque: bool) -> int:

@@ -1,0 +1,91 @@
+"""Rewrites of the graph before it is cut: of values of one element that are always equal, sums read one.
+
+The stiffness of an element is symmetric, and so is what is assembled from it: once the sums read the same of two equal
+values, an entry and its mirror image are the same sum, which is evaluated once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..graph import Graph, Node, Traced
+from ..graph.references import has_lanes, is_regular, lanes, reachable
+from ..integers.gathers import histogram, taken
+from ..integers.hashing import number_residue, residue, residue_of_operation
+from ..integers.ids import Ids, id_dtype
+from ..integers.owners import elements_and_lanes
+from ..ops import OPS
+
+MOST_LANES = 4096  # of the nodes that one sum reads
+FEW_TERMS = 3  # of a sum, on average, below which writing it in order pays more than evaluating it once
+
+
+def with_equal_lanes_once(traced: Traced) -> Traced:
+    """The same program; no sum reads two lanes that are equal."""
+    graph, hashes = traced.graph, _Hashes(traced.graph)
+    nodes = list(graph.nodes)
+    for node in reachable(traced):
+        targets = graph.nodes_of(node.operands[0]) if node.op == "segment_sum" else []
+        if _are_of_elements(targets) and node.operands[0].size >= FEW_TERMS * node.size:
+            found = [hashes.of(t)[lane] for t in targets for lane in range(t.lanes)]
+            if len(set(found)) < len(found):
+                view = _with_lanes_once(targets, node.operands[0], found)
+                nodes[node.index] = replace(node, operands=(view,))
+    if all(a is b for a, b in zip(nodes, graph.nodes, strict=True)):
+        return traced
+    rewritten = Graph(nodes, graph.firsts, graph.size, graph.blocks)
+    return Traced(rewritten, tuple(nodes[v.index] for v in traced.variables), traced.outputs)
+
+
+def _are_of_elements(nodes: list[Node]) -> bool:
+    """Whether some nodes are values of the same elements, several of each."""
+    total = sum(n.lanes for n in nodes)
+    is_of_elements = all(n.shape and n.op in OPS for n in nodes) and len({n.shape[0] for n in nodes}) == 1
+    return is_of_elements and 1 < total <= MOST_LANES
+
+
+def _with_lanes_once(targets: list[Node], view: Ids, hashes: list[int]) -> Ids:
+    """A view that reads the first of the lanes that it reads and that are equal.
+
+    hashes : of all lanes of the targets, counted one after the other
+    """
+    ids = view.to_array().ravel()
+    element, lane = elements_and_lanes([t.first for t in targets], [t.lanes for t in targets], ids)
+    read = np.flatnonzero(histogram(lane)).tolist()
+    first = {hashes[k]: k for k in reversed(read)}
+    if len(first) == len(read):
+        return view
+    instead = [first.get(h, 0) for h in hashes]
+    dtype = id_dtype(max(t.end for t in targets))
+    firsts = np.array([t.first + k for t in targets for k in range(t.lanes)], dtype)[instead]
+    steps = np.array([t.lanes for t in targets for _ in range(t.lanes)], dtype)[instead]
+    return Ids.spaced(taken(firsts, lane) + taken(steps, lane) * element)
+
+
+class _Hashes:
+    """Algebraic hashes of the values of elements, lane by lane; of what elements read of others, by where it is."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.known: dict[int, list[int]] = {}
+        self.columns: dict[tuple, int] = {}
+
+    def of(self, node: Node) -> list[int]:
+        """One hash for each lane of a node of elements."""
+        if node.index not in self.known and not has_lanes(node.shape):  # whose operands are not listed lane by lane
+            self.known[node.index] = [residue("lane", node.index, lane) for lane in range(node.lanes)]
+        if node.index not in self.known:
+            operands = [[self._of_column(column) for column in lanes(o)] for o in node.operands]
+            self.known[node.index] = [residue_of_operation(node.op, list(args)) for args in zip(*operands, strict=True)]
+        return self.known[node.index]
+
+    def _of_column(self, column: Ids) -> int:
+        targets = self.graph.nodes_of(column)
+        if len(targets) == 1 and targets[0].op in OPS and is_regular(column, targets[0]):
+            return self.of(targets[0])[column.offset - targets[0].first]
+        if column.base is None and not any(column.strides) and targets[0].op == "constant":
+            value = float(targets[0].values.ravel()[column.offset - targets[0].first])
+            return residue("number", repr(value)) if value == 0 else number_residue(value)
+        return residue("column", column.key)
