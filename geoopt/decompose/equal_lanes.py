@@ -19,19 +19,19 @@ from ..integers.owners import elements_and_lanes
 from ..ops import OPS
 
 MOST_LANES = 4096  # of the nodes that one sum reads
+SAMPLE = 64  # elements that are looked at before all are
 FEW_TERMS = 3  # of a sum, on average, below which writing it in order pays more than evaluating it once
 
 
 def with_equal_lanes_once(traced: Traced) -> Traced:
     """The same program; no sum reads two lanes that are equal."""
-    graph, hashes = traced.graph, _Hashes(traced.graph)
-    nodes = list(graph.nodes)
+    graph, nodes = traced.graph, list(traced.graph.nodes)
+    likely, sure = _Hashes(graph, SAMPLE), _Hashes(graph)
     for node in reachable(traced):
         targets = graph.nodes_of(node.operands[0]) if node.op == "segment_sum" else []
         if _are_of_elements(targets) and node.operands[0].size >= FEW_TERMS * node.size:
-            found = [hashes.of(t)[lane] for t in targets for lane in range(t.lanes)]
-            if len(set(found)) < len(found):
-                view = _with_lanes_once(targets, node.operands[0], found)
+            if _has_repeats(likely.of_all(targets)):
+                view = _with_lanes_once(targets, node.operands[0], sure.of_all(targets))
                 nodes[node.index] = replace(node, operands=(view,))
     if all(a is b for a, b in zip(nodes, graph.nodes, strict=True)):
         return traced
@@ -44,6 +44,10 @@ def _are_of_elements(nodes: list[Node]) -> bool:
     total = sum(n.lanes for n in nodes)
     is_of_elements = all(n.shape and n.op in OPS for n in nodes) and len({n.shape[0] for n in nodes}) == 1
     return is_of_elements and 1 < total <= MOST_LANES
+
+
+def _has_repeats(hashes: list[int]) -> bool:
+    return len(set(hashes)) < len(hashes)
 
 
 def _with_lanes_once(targets: list[Node], view: Ids, hashes: list[int]) -> Ids:
@@ -65,12 +69,17 @@ def _with_lanes_once(targets: list[Node], view: Ids, hashes: list[int]) -> Ids:
 
 
 class _Hashes:
-    """Algebraic hashes of the values of elements, lane by lane; of what elements read of others, by where it is."""
+    """Algebraic hashes of the values of elements, lane by lane; of what elements read of others, by where it is.
 
-    def __init__(self, graph: Graph):
-        self.graph = graph
+    sample : of how many elements that is looked at; None: of all
+    """
+
+    def __init__(self, graph: Graph, sample: int | None = None):
+        self.graph, self.sample = graph, sample
         self.known: dict[int, list[int]] = {}
-        self.columns: dict[tuple, int] = {}
+
+    def of_all(self, nodes: list[Node]) -> list[int]:
+        return [h for node in nodes for h in self.of(node)]
 
     def of(self, node: Node) -> list[int]:
         """One hash for each lane of a node of elements."""
@@ -88,4 +97,7 @@ class _Hashes:
         if column.base is None and not any(column.strides) and targets[0].op == "constant":
             value = float(targets[0].values.ravel()[column.offset - targets[0].first])
             return residue("number", repr(value)) if value == 0 else number_residue(value)
+        if self.sample and column.base is not None:
+            some = np.linspace(0, column.size - 1, self.sample).astype(np.int64)
+            return residue("column", column.compose(Ids.explicit(some)).key)
         return residue("column", column.key)
