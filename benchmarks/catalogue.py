@@ -13,6 +13,7 @@ BENCHMARKS = (
     "sparse_dense",
     "cotan",
     "dual_laplacian",
+    "ways_of_writing",
     "arap",
     "cloth_system",
     "cloth_hessian",
