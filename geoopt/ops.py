@@ -87,6 +87,11 @@ def _sign(x: Any) -> Any:
     return np.where(x > 0, 1.0, np.where(x < 0, -1.0, np.where(x == 0, 0.0, x)))
 
 
+def _but_nan(x: Any, y: Any, chosen: Any) -> Any:
+    """What was chosen of two numbers, but where one is NaN the other."""
+    return np.where(x != x, y, np.where(y != y, x, chosen))
+
+
 def _roots_and_choices() -> list[Op]:
     return [
         Op("sqrt", 1, 10, np.sqrt, _intrinsic("sqrt", 1), c="sqrt({0})", derivative=lambda r, x: (0.5 / r,)),
@@ -100,9 +105,27 @@ def _roots_and_choices() -> list[Op]:
         Op("maximum", 2, 1, np.maximum, _intrinsic("maximum", 2), is_commutative=True,
            c="({0} > {1} || {0} != {0} ? {0} : {1})",
            choice=lambda x, y: x >= y),
+        Op("copysign", 2, 1, np.copysign, _intrinsic("copysign", 2), c="copysign({0}, {1})",
+           derivative=lambda r, x, y: (np.copysign(1.0, x) * np.copysign(1.0, y), 0.0)),
+        Op("fmin", 2, 3, np.fmin, meaning=lambda x, y: _but_nan(x, y, np.minimum(x, y))),
+        Op("fmax", 2, 3, np.fmax, meaning=lambda x, y: _but_nan(x, y, np.maximum(x, y))),
         Op("where", 3, 1, np.where, "select {b} {0}, {t} {1}, {t} {2}", c="({0} ? {1} : {2})", takes_bool=True,
            choice=lambda c, x, y: c),
     ]  # fmt: skip
+
+
+def _rounding() -> list[Op]:
+    """To integers; their derivatives are 0, also where they jump."""
+    return [
+        Op(name, 1, 2, function, _intrinsic(name, 1), c=f"{name}({{0}})", derivative=lambda r, x: (0.0,))
+        for name, function in (("floor", np.floor), ("ceil", np.ceil), ("trunc", np.trunc), ("rint", np.rint))
+    ] + [Op("remainder", 2, 32, np.remainder, meaning=_remainder)]
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    """With the sign of the divisor."""
+    rest = np.fmod(x, y)
+    return np.where(rest == 0, np.copysign(0.0, y), np.where((rest < 0) ^ (y < 0), rest + y, rest))
 
 
 def _function(libm: str, cost: int, function: np.ufunc, derivative: Callable[..., tuple]) -> Op:
@@ -135,6 +158,7 @@ def _functions() -> list[Op]:
         _function("asinh", 25, np.arcsinh, lambda r, x: (1.0 / np.sqrt(x * x + 1.0),)),
         _function("acosh", 25, np.arccosh, lambda r, x: (1.0 / (np.sqrt(x - 1.0) * np.sqrt(x + 1.0)),)),
         _function("atanh", 25, np.arctanh, lambda r, x: (1.0 / ((1.0 - x) * (1.0 + x)),)),
+        _function("fmod", 30, np.fmod, lambda r, x, y: (1.0, -np.trunc(x / y))),
         _function("pow", 40, np.power, lambda r, x, y: (y * np.power(x, y - 1.0), r * np.log(x))),
     ]
 
@@ -180,7 +204,7 @@ _TEXTS = {
     "logical_xor": "({0} ^ {1})",
     "logical_not": "(~{0})",
 }
-ROWS: tuple[Op, ...] = (*_arithmetic(), *_roots_and_choices(), *_functions(), *_conditions())
+ROWS: tuple[Op, ...] = (*_arithmetic(), *_roots_and_choices(), *_rounding(), *_functions(), *_conditions())
 
 # rows that nodes and templates are made of
 OPS: dict[str, Op] = {row.name: row for row in ROWS if row.meaning is None}

@@ -221,6 +221,17 @@ ELEMENTWISE = {
     "positive": lambda v, x, t: np.positive(v),
     "conjugate": lambda v, x, t: (np.conj(v), v.conj(), v.conjugate()),
     "fabs": lambda v, x, t: np.fabs(v),
+    "round": lambda v, x, t: (np.round(x, 1), np.round(7 * v), x.round(decimals=2), np.around(900 * v, -2)),
+    "fix": lambda v, x, t: (np.fix(5 * x),),
+    "isclose": lambda v, x, t: (
+        np.where(np.isclose(x, x + 0.01 * np.arange(x.shape[1]), atol=0.015), 1.0, 2.0),
+        np.isclose(v / 0.0, np.inf, equal_nan=True) * 1.0,
+        np.isclose(np.nan * v, np.nan) * 1.0 + 2.0 * np.isclose(np.nan * v, np.nan, equal_nan=True),
+    ),
+    "nan_to_num": lambda v, x, t: (
+        np.nan_to_num(np.log(v * 0.0) * v),
+        np.nan_to_num((v - v) / 0.0, nan=7.0, posinf=1.0),
+    ),
     "logaddexp": lambda v, x, t: (np.logaddexp(v[:, None], x), np.logaddexp(v, -np.inf), np.logaddexp(np.inf, v)),
     "degrees": lambda v, x, t: (np.degrees(v), np.rad2deg(x)),
     "radians": lambda v, x, t: (np.radians(v), np.deg2rad(x)),

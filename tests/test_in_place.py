@@ -111,9 +111,31 @@ def filled(x):
     return out, sums
 
 
+def where_a_condition_holds(x):
+    x = x.copy()
+    column, flat = x[:, 1], x.ravel()
+    x[x < 1.3] = 0.0
+    x[x[:, 0] > 1.6] = [1.0, 2.0, 3.0]
+    column[column > 1.9] = column[0]
+    flat[(flat > 1.5) & (flat < 1.6)] = -1.0
+    return x, column, flat
+
+
 @pytest.mark.parametrize(
     "function",
-    [views_of_functions, filled, updates, masked, views, copies, repeated, broadcast, numbers, through_functions],
+    [
+        where_a_condition_holds,
+        views_of_functions,
+        filled,
+        updates,
+        masked,
+        views,
+        copies,
+        repeated,
+        broadcast,
+        numbers,
+        through_functions,
+    ],
 )
 def test_numpy_does_the_same(function):
     x = np.random.default_rng(1).uniform(1, 2, (6, 3))
@@ -129,6 +151,15 @@ def test_a_size_that_does_not_fit_is_refused():
         geoopt.compile(lambda x: x.__setitem__(slice(3), x[:2]), np.ones((6, 3)))
     with pytest.raises(geoopt.ShapeError, match="cannot write a result"):
         geoopt.compile(lambda x: x[0].__iadd__(x), np.ones((6, 3)))
+
+
+def test_what_a_condition_leaves_unknown_is_refused():
+    with pytest.raises(geoopt.ShapeError, match=r"shape \(6,\) to the entries of shape \(\) where"):
+        geoopt.compile(lambda x: x.__setitem__(x > 0, x), np.ones(6))
+    with pytest.raises(geoopt.ShapeError, match=r"condition of shape \(3,\) does not fit an array of shape \(6,\)"):
+        geoopt.compile(lambda x: x.__setitem__(x[:3] > 0, 1.0), np.ones(6))
+    with pytest.raises(geoopt.TracingError, match=r"(?s)cannot index .* np.where\(condition"):
+        geoopt.compile(lambda x: x[x > 0], np.ones(6))
 
 
 def test_an_update_moves_no_data():

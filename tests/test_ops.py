@@ -10,7 +10,7 @@ from geoopt.ops import OPS, ROWS
 from geoopt.runtime import cpu
 
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-300, -1e300, 0.5, -0.5, 2.0, 3.0])
-INSIDE = {"acosh": (1.1, 3.0), "asin": (-0.9, 0.9), "acos": (-0.9, 0.9), "atanh": (-0.9, 0.9)}
+INSIDE = {"acosh": (1.1, 3.0), "fmod": (1.1, 2.1), "asin": (-0.9, 0.9), "acos": (-0.9, 0.9), "atanh": (-0.9, 0.9)}
 POSITIVE = ("log", "log2", "log10", "log1p", "sqrt", "pow", "cbrt")
 NUMERIC = [row for row in ROWS if not row.gives_bool]
 

@@ -144,6 +144,9 @@ class Symbolic(NDArrayOperatorsMixin):
             raise IndexError(f"{error}\n  at {user_line()}") from None
 
     def __setitem__(self, key: object, value: object) -> None:
+        if isinstance(key, Symbolic) and key._is_bool:
+            self._assign_where(key, ASSIGNED[0](self._graph, value))
+            return
         _reject_symbolic_index(key if type(key) is tuple else (key,))
         try:
             places = Ids.contiguous(0, self.shape)[key]
@@ -169,6 +172,22 @@ class Symbolic(NDArrayOperatorsMixin):
             self._owner._replace(places, ids.reshape((ids.size,)))
         else:
             self._replace(places, ids)
+
+    def _assign_where(self, condition: Symbolic, value: Symbolic) -> None:
+        """``self[condition] = value``: how many entries that changes is unknown, but not what each becomes."""
+        if condition.shape != self.shape[: condition.ndim]:
+            what = f"a condition of shape {condition.shape} does not fit an array of shape {self.shape}"
+            raise ShapeError(what, "it has the shape of the array, or of its first axes")
+        inner = self.shape[condition.ndim :]
+        if value.ndim > len(inner) or any(
+            a not in (1, b) for a, b in zip(value.shape[::-1], inner[::-1], strict=False)
+        ):
+            what = (
+                f"cannot assign an array of shape {value.shape} to the entries of shape {inner} where a condition holds"
+            )
+            raise ShapeError(what, "give one value for all, or choose between two arrays with np.where")
+        chosen: Any = np.where(condition[(..., *(None,) * len(inner))], value, self)  # type: ignore[call-overload]
+        self.assign(Ids.contiguous(0, self.shape), chosen)
 
     def _replace(self, places: Ids, ids: Ids) -> None:
         self._version, self._added = self._version + 1, None
@@ -236,7 +255,7 @@ class Symbolic(NDArrayOperatorsMixin):
     sum, mean, var, std = (_method(f) for f in (np.sum, np.mean, np.var, np.std))
     prod, cumsum, cumprod = (_method(f) for f in (np.prod, np.cumsum, np.cumprod))
     all, any = (_method(f) for f in (np.all, np.any))
-    max, min, clip, dot = (_method(f) for f in (np.max, np.min, np.clip, np.dot))
+    max, min, clip, dot, round = (_method(f) for f in (np.max, np.min, np.clip, np.dot, np.round))
     take, repeat, swapaxes, squeeze = (_method(f) for f in (np.take, np.repeat, np.swapaxes, np.squeeze))
     diagonal, trace = (_method(f) for f in (np.diagonal, np.trace))
     conj = conjugate = lambda self: self
@@ -334,7 +353,7 @@ def _reject_symbolic_index(keys: tuple) -> None:
     if any(isinstance(k, Symbolic) for k in keys):
         raise TracingError(
             "cannot index with a symbolic value: structure must be known while tracing",
-            "index with integers or boolean arrays; choose between values with np.where",
+            "index with integers or boolean arrays; choose between values with np.where(condition, a, b)",
         )
 
 

@@ -102,6 +102,39 @@ def fabs(x: Any) -> Symbolic:
     return apply("absolute", x)
 
 
+@implements(np.round, np.around)
+def round_(a: Any, decimals: int = 0) -> Symbolic:
+    """To even where two are as near."""
+    scale = 10.0 ** abs(decimals)
+    if decimals >= 0:
+        return apply("rint", a * scale) / scale if decimals else apply("rint", a)
+    return apply("rint", a / scale) * scale
+
+
+@implements(np.fix)
+def fix(x: Any) -> Symbolic:
+    return apply("trunc", x)
+
+
+@implements(np.isclose)
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Symbolic:
+    a, b = numbers(a, b)
+    is_near = (apply("absolute", a - b) <= rtol * apply("absolute", b) + atol) & np.isfinite(b)
+    is_close = is_near | (a == b)
+    return is_close | (np.isnan(a) & np.isnan(b)) if equal_nan else is_close
+
+
+@implements(np.nan_to_num)
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Symbolic:
+    """Infinities become the largest numbers of double precision, unless others are given."""
+    if not copy:
+        raise UnsupportedError("np.nan_to_num with copy=False is not supported", "write x[:] = np.nan_to_num(x)")
+    largest = np.finfo(np.float64).max
+    high, low = (largest if posinf is None else posinf), (-largest if neginf is None else neginf)
+    found = where(x == np.inf, high, where(x == -np.inf, low, x))
+    return where(np.isnan(x), nan, found)
+
+
 @implements(np.logaddexp)
 def logaddexp(x: Any, y: Any) -> Symbolic:
     """The exponential of a difference never overflows; that of two equal infinities is not formed."""

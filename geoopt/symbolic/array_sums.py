@@ -26,6 +26,9 @@ from .dispatch import (
 )
 from .sums import segment_sum, sum_last_axis
 
+EXTREMES = ("maximum", "minimum")
+PER_LANE = 16  # entries of a long axis whose extreme is one value
+
 # -- sums and means ---------------------------------------------------------------------------------
 
 
@@ -107,7 +110,7 @@ def _count(a: Symbolic, axis: Any) -> int:
     return math.prod(a.shape[i] for i in all_axes(axis, a.ndim))
 
 
-# -- products and extremes of short axes ------------------------------------------------------------
+# -- products of short axes, and extremes ------------------------------------------------------------
 
 
 def _chained(op: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any, neutral: Any) -> Symbolic:
@@ -119,9 +122,12 @@ def _chained(op: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: An
     [a] = numbers(a)
     axes = all_axes(axis, a.ndim)
     length = _count(a, axes)
-    short(length, f"the {op} of all")
+    if op not in EXTREMES:
+        short(length, f"the {op} of all")
     moved = viewed(np.moveaxis, a, axes, range(-len(axes), 0)) if axes else a[..., None]
     moved = moved.reshape((*moved.shape[: a.ndim - len(axes)], length if axes else 1))
+    while moved.shape[-1] > LONGEST_CHAIN:  # of extremes
+        moved = _extremes_of_lanes(op, moved)
     parts = [moved[..., i] for i in range(moved.shape[-1])]
     if initial is not None or not parts:
         start = neutral if initial is None else initial
@@ -130,6 +136,16 @@ def _chained(op: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: An
         parts.append(viewed(np.broadcast_to, as_symbolic(a.graph, start), moved.shape[:-1]))
     result = balanced(op, parts)
     return _with_axes(result, a.shape, axes) if keepdims else result
+
+
+def _extremes_of_lanes(op: str, x: Symbolic) -> Symbolic:
+    """Of the last axis in lanes, whose entries are as far apart as there are lanes: the extreme of each, stored."""
+    lanes = -(-x.shape[-1] // PER_LANE)
+    at = np.minimum(np.arange(PER_LANE * lanes), x.shape[-1] - 1).reshape(PER_LANE, lanes)
+    rows = viewed(np.moveaxis, x, -1, 0)  # lanes are elements, so that reading several is reading from memory
+    found = balanced(op, [rows[places] for places in at])
+    x.graph.blocks.append((found.ids,))
+    return viewed(np.moveaxis, found, 0, -1)
 
 
 def balanced(op: str, parts: list[Symbolic]) -> Symbolic:

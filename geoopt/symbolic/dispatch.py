@@ -16,7 +16,7 @@ from ..errors import AxisError, GeooptError, ShapeError, TracingError, Unsupport
 from . import FUNCTIONS, UFUNC_METHODS, UFUNCS, Symbolic
 from .arithmetic import as_symbolic, graph_of, reject_comparison
 
-LONGEST_CHAIN = 64  # products, maxima and running sums are unrolled over at most this many entries
+LONGEST_CHAIN = 64  # products, extremes and running sums are unrolled over at most this many entries
 GIVEN_NOT = getattr(np, "_NoValue", None)  # what NumPy's own functions pass on for arguments left out
 
 # whose results may share the memory of an argument, where ours do; those of all others are arrays of their own
@@ -202,5 +202,5 @@ def all_axes(axis: Any, ndim: int) -> tuple[int, ...]:
 def short(length: int, what: str) -> None:
     """Reject chains over long axes."""
     if length > LONGEST_CHAIN:
-        remedy = "long axes can be summed; other reductions are unrolled, over small trailing axes"
+        remedy = "of long axes there are sums and extremes; other reductions are unrolled, over small trailing axes"
         raise UnsupportedError(f"{what} over {length} entries is not supported (at most {LONGEST_CHAIN})", remedy)
