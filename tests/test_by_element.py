@@ -202,3 +202,22 @@ def test_vertices_that_add_to_sums_keep_their_own_values():
     graph = records(f, V)["decompose"].graph
     assert max(node.operands[0].size for node in graph.nodes if node.op == "segment_sum") == len(F)
     check_all_stages(f, V)
+
+
+@pytest.mark.parametrize(
+    "lanes", [lambda x, y: [x - x, y - y], lambda x, y: [x, x * y / y], lambda x, y: [x, x + y - y]]
+)
+def test_values_that_are_equal_for_finite_numbers_alone_stay_apart(lanes):
+    m = 60
+    x, y = np.random.default_rng(0).uniform(0.5, 1.5, (2, m))
+    y[7] = np.inf
+
+    def f(x, y):
+        sums = np.zeros_like(x[: m // 3])
+        np.add.at(sums, np.stack([np.arange(m), np.arange(m)[::-1]], axis=1) // 3, np.stack(lanes(x, y), axis=1))
+        return sums
+
+    with np.errstate(invalid="ignore"):
+        want = f(x, y)
+    assert np.isnan(want).any()
+    np.testing.assert_allclose(geoopt.compile(f, x, y)(x, y), want, rtol=1e-12)

@@ -6,6 +6,9 @@ values, an entry and its mirror image are the same sum, which is evaluated once.
 
 from __future__ import annotations
 
+import functools
+import math
+import operator
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +22,7 @@ from ..integers.owners import elements_and_lanes
 from ..ops import OPS
 
 MOST_LANES = 4096  # of the nodes that one sum reads
+Value = tuple[int, int]  # a hash, and what is read, as bits
 SAMPLE = 64  # elements that are looked at before all are
 FEW_TERMS = 3  # of a sum, on average, below which writing it in order pays more than evaluating it once
 
@@ -46,11 +50,11 @@ def _are_of_elements(nodes: list[Node]) -> bool:
     return is_of_elements and 1 < total <= MOST_LANES
 
 
-def _has_repeats(hashes: list[int]) -> bool:
+def _has_repeats(hashes: list[Value]) -> bool:
     return len(set(hashes)) < len(hashes)
 
 
-def _with_lanes_once(targets: list[Node], view: Ids, hashes: list[int]) -> Ids:
+def _with_lanes_once(targets: list[Node], view: Ids, hashes: list[Value]) -> Ids:
     """A view that reads the first of the lanes that it reads and that are equal.
 
     hashes : of all lanes of the targets, counted one after the other
@@ -69,35 +73,47 @@ def _with_lanes_once(targets: list[Node], view: Ids, hashes: list[int]) -> Ids:
 
 
 class _Hashes:
-    """Algebraic hashes of the values of elements, lane by lane; of what elements read of others, by where it is.
+    """Algebraic hashes of the values of elements, lane by lane, with what each reads: values are equal that are equal
+    as rational functions and read the same, so that they are NaN for the same reasons.
 
-    sample : of how many elements that is looked at; None: of all
+    sample : of how many elements that is looked at which elements read of others; None: of all
     """
 
     def __init__(self, graph: Graph, sample: int | None = None):
         self.graph, self.sample = graph, sample
-        self.known: dict[int, list[int]] = {}
+        self.known: dict[int, list[Value]] = {}
+        self.bits: dict[int, int] = {}  # of what is read, by hash
 
-    def of_all(self, nodes: list[Node]) -> list[int]:
-        return [h for node in nodes for h in self.of(node)]
+    def of_all(self, nodes: list[Node]) -> list[Value]:
+        return [value for node in nodes for value in self.of(node)]
 
-    def of(self, node: Node) -> list[int]:
+    def of(self, node: Node) -> list[Value]:
         """One hash for each lane of a node of elements."""
         if node.index not in self.known and not has_lanes(node.shape):  # whose operands are not listed lane by lane
-            self.known[node.index] = [residue("lane", node.index, lane) for lane in range(node.lanes)]
+            self.known[node.index] = [self._read("lane", node.index, lane) for lane in range(node.lanes)]
         if node.index not in self.known:
             operands = [[self._of_column(column) for column in lanes(o)] for o in node.operands]
-            self.known[node.index] = [residue_of_operation(node.op, list(args)) for args in zip(*operands, strict=True)]
+            self.known[node.index] = [
+                (
+                    residue_of_operation(node.op, [h for h, _ in args]),
+                    functools.reduce(operator.or_, [r for _, r in args]),
+                )
+                for args in zip(*operands, strict=True)
+            ]
         return self.known[node.index]
 
-    def _of_column(self, column: Ids) -> int:
+    def _read(self, *what: object) -> Value:
+        found = residue(*what)
+        return found, 1 << self.bits.setdefault(found, len(self.bits))
+
+    def _of_column(self, column: Ids) -> Value:
         targets = self.graph.nodes_of(column)
         if len(targets) == 1 and targets[0].op in OPS and is_regular(column, targets[0]):
             return self.of(targets[0])[column.offset - targets[0].first]
         if column.base is None and not any(column.strides) and targets[0].op == "constant":
             value = float(targets[0].values.ravel()[column.offset - targets[0].first])
-            return residue("number", repr(value)) if value == 0 else number_residue(value)
+            return (number_residue(value), 0) if value and math.isfinite(value) else self._read("number", repr(value))
         if self.sample and column.base is not None:
             some = np.linspace(0, column.size - 1, self.sample).astype(np.int64)
-            return residue("column", column.compose(Ids.explicit(some)).key)
-        return residue("column", column.key)
+            return self._read("column", column.compose(Ids.explicit(some)).key)
+        return self._read("column", column.key)
