@@ -35,7 +35,7 @@ from .local_sums import with_local_sums
 from .scatter import scatters, without_sums
 from .stream import streams, with_terms_in_order
 
-REWRITES = (with_values_by_element, with_combined_sums, with_flat_sums, with_local_sums, with_equal_lanes_once)
+REWRITES = (with_values_by_element, with_combined_sums, with_flat_sums, with_local_sums)
 LOAD_COST = 1
 BLOCK_MARGIN = 1.5  # how much cheaper a stored block must be than evaluating each of its values where it is read
 
@@ -45,7 +45,7 @@ def decompose(traced: Traced, options: Options, adds: bool = True, lanes: int = 
     if not options.has("global"):
         options = replace(options, t_ref=math.inf)
     else:
-        for rewritten in REWRITES:
+        for rewritten in REWRITES if options.without else (*REWRITES, with_equal_lanes_once):
             traced = rewritten(traced)
     traced = without_joins(traced, options.t_ref)
     graph = traced.graph

@@ -64,9 +64,13 @@ class _Values:
     def column(self, operand: _Operand, kinds: np.ndarray) -> Ids:
         """What an operand reads for some kinds of all elements, (count, kinds)."""
         if operand.keys is None:
-            ids = np.full((self.count, len(self.examples)), operand.ids[0], operand.ids.dtype)
-            ids[self.elements, self.kind_of] = operand.ids
-            return Ids.spaced(ids[:, kinds])
+            at = np.full(len(self.examples), -1)
+            at[kinds] = np.arange(len(kinds))
+            lanes = at[self.kind_of]
+            mine = slice(None) if len(kinds) == len(self.examples) else lanes >= 0
+            ids = np.full((self.count, len(kinds)), operand.ids[0], operand.ids.dtype)
+            ids[self.elements[mine], lanes[mine]] = operand.ids[mine]
+            return Ids.spaced(ids)
         if not operand.targets:
             return Ids.explicit(operand.ids[self.examples[kinds]][None]).broadcast_to((self.count, len(kinds)))
         read = [operand.targets[key] for key in operand.keys[self.examples[kinds]]]

@@ -1,4 +1,4 @@
-"""Rewrites of the graph before it is cut: of values of one element that are always equal, sums read one.
+"""Rewrites of the graph before it is cut: of values of one element that are equal, sums of many terms read one.
 
 The stiffness of an element is symmetric, and so is what is assembled from it: once the sums read the same of two equal
 values, an entry and its mirror image are the same sum, which is evaluated once.
@@ -22,13 +22,14 @@ from ..integers.owners import elements_and_lanes
 from ..ops import OPS
 
 MOST_LANES = 4096  # of the nodes that one sum reads
+OPAQUE = {"divide"}  # x² / x is not x where x is 0
 Value = tuple[int, int]  # a hash, and what is read, as bits
 SAMPLE = 64  # elements that are looked at before all are
 FEW_TERMS = 3  # of a sum, on average, below which writing it in order pays more than evaluating it once
 
 
 def with_equal_lanes_once(traced: Traced) -> Traced:
-    """The same program; no sum reads two lanes that are equal."""
+    """The same program; sums of many terms read one of two lanes that are equal up to rounding."""
     graph, nodes = traced.graph, list(traced.graph.nodes)
     likely, sure = _Hashes(graph, SAMPLE), _Hashes(graph)
     for node in reachable(traced):
@@ -85,22 +86,29 @@ class _Hashes:
         self.bits: dict[int, int] = {}  # of what is read, by hash
 
     def of_all(self, nodes: list[Node]) -> list[Value]:
-        return [value for node in nodes for value in self.of(node)]
+        """One hash for each lane of some nodes of elements."""
+        needed: dict[int, Node] = {}
+        todo = list(nodes)
+        while todo:
+            node = todo.pop()
+            if node.index not in needed and node.index not in self.known:
+                needed[node.index] = node
+                todo += [t for o in node.operands for t in self.graph.nodes_of(o) if t.op in OPS]
+        for index in sorted(needed):  # what a node reads comes before it
+            self.known[index] = self._of(needed[index])
+        return [value for node in nodes for value in self.known[node.index]]
 
-    def of(self, node: Node) -> list[Value]:
-        """One hash for each lane of a node of elements."""
-        if node.index not in self.known and not has_lanes(node.shape):  # whose operands are not listed lane by lane
-            self.known[node.index] = [self._read("lane", node.index, lane) for lane in range(node.lanes)]
-        if node.index not in self.known:
-            operands = [[self._of_column(column) for column in lanes(o)] for o in node.operands]
-            self.known[node.index] = [
-                (
-                    residue_of_operation(node.op, [h for h, _ in args]),
-                    functools.reduce(operator.or_, [r for _, r in args]),
-                )
-                for args in zip(*operands, strict=True)
-            ]
-        return self.known[node.index]
+    def _of(self, node: Node) -> list[Value]:
+        if not has_lanes(node.shape):  # its operands are not listed lane by lane
+            return [self._read("lane", node.index, lane) for lane in range(node.lanes)]
+        operands = [[self._of_column(column) for column in lanes(o)] for o in node.operands]
+        return [
+            (
+                residue_of_operation(node.op, [h for h, _ in args], opaque=OPAQUE),
+                functools.reduce(operator.or_, [r for _, r in args]),
+            )
+            for args in zip(*operands, strict=True)
+        ]
 
     def _read(self, *what: object) -> Value:
         found = residue(*what)
@@ -109,7 +117,7 @@ class _Hashes:
     def _of_column(self, column: Ids) -> Value:
         targets = self.graph.nodes_of(column)
         if len(targets) == 1 and targets[0].op in OPS and is_regular(column, targets[0]):
-            return self.of(targets[0])[column.offset - targets[0].first]
+            return self.known[targets[0].index][column.offset - targets[0].first]
         if column.base is None and not any(column.strides) and targets[0].op == "constant":
             value = float(targets[0].values.ravel()[column.offset - targets[0].first])
             return (number_residue(value), 0) if value and math.isfinite(value) else self._read("number", repr(value))

@@ -18,6 +18,7 @@ from ..integers.patterns import sorting
 from ..integers.segments import Segments
 
 LONGEST = 2048  # terms of a sum that takes the place of others
+MOST_COPIES = 4  # of a term, on average, those in equal sums included
 
 
 def with_flat_sums(traced: Traced) -> Traced:
@@ -60,11 +61,14 @@ class _Flat(Rebuild):
             return
         if node.op == "add" and not self._are_all_sums([node, *tree]):
             return
-        terms, offsets, count = self._terms([node, *tree])
+        lengths, count = self._lengths([node, *tree])
+        if lengths.max(initial=0) > LONGEST or lengths.sum() > MOST_COPIES * count:
+            return
+        terms, offsets = self._terms([node, *tree])
         keys = np.zeros(node.size, np.uint64)
         add_segment_hashes(keys, terms, np.diff(offsets))
         is_first = first_equal(keys) == np.arange(node.size)
-        if np.diff(offsets).max(initial=0) <= LONGEST and np.diff(offsets)[is_first].sum() <= count:
+        if lengths[is_first].sum() <= count:  # else terms would be added up several times
             self.sums[node.index] = terms, offsets
             self.gone |= {inner.index for inner in tree}
 
@@ -86,21 +90,38 @@ class _Flat(Rebuild):
         added = {n.index for inner in tree if inner.op == "add" for o in inner.operands for n in self.old.nodes_of(o)}
         return added <= {inner.index for inner in tree}
 
-    def _terms(self, tree: list[Node]) -> tuple[np.ndarray, np.ndarray, int]:
-        """What the scalars of the first node are sums of: terms, the offsets of those of each, and how many terms the
-        tree has that are none of its own sums."""
+    def _lengths(self, tree: list[Node]) -> tuple[np.ndarray, int]:
+        """How many terms each scalar of the first node is the sum of, and how many the tree has in all."""
+        lengths: dict[int, np.ndarray] = {}
+        total = 0
+        for inner in reversed(tree):  # what a node reads comes before it
+            parts = []
+            for ids in (o.to_array(np.int64).ravel() for o in inner.operands):
+                part = np.ones(len(ids), np.int64)
+                for read in (n for o in inner.operands for n in self.old.nodes_of(o) if n.index in lengths):
+                    at = read.places_in(ids)
+                    part[at] = lengths[read.index][ids[at] - read.first]
+                is_own = np.isin(self.old.owners(ids), list(lengths))
+                total += int(np.count_nonzero(~is_own))
+                parts.append(part)
+            if inner.op == "segment_sum":
+                lengths[inner.index] = np.diff(np.append(0, np.cumsum(parts[0]))[inner.segments.offsets()])
+            else:
+                lengths[inner.index] = np.sum(parts, axis=0)
+        return lengths[tree[0].index], total
+
+    def _terms(self, tree: list[Node]) -> tuple[np.ndarray, np.ndarray]:
+        """What the scalars of the first node are sums of: terms, and the offsets of those of each."""
         node = tree[0]
-        ids, segments, count = np.arange(node.first, node.end), np.arange(node.size), 0
-        own = np.array([inner.index for inner in tree])
+        ids, segments = np.arange(node.first, node.end), np.arange(node.size)
         for inner in tree:
-            parts = [o.to_array(np.int64).ravel() for o in inner.operands]
-            count += sum(int(np.count_nonzero(~np.isin(self.old.owners(p), own))) for p in parts)
             if inner.op == "segment_sum":
                 ids, segments = expanded(inner, ids, segments)
             else:
+                parts = [o.to_array(np.int64).ravel() for o in inner.operands]
                 hit = (ids >= inner.first) & (ids < inner.end)
                 at, listed = ids[hit] - inner.first, segments[hit]
                 ids = np.concatenate([ids[~hit], *(p[at] for p in parts)])
                 segments = np.concatenate([segments[~hit], *(listed for _ in parts)])
         order, offsets = sorting(segments, node.size)
-        return ids[order], offsets, count
+        return ids[order], offsets

@@ -62,11 +62,15 @@ class Rebuild:
 
     def moved_ids(self, ids: np.ndarray) -> np.ndarray:
         """New ids of old ones."""
-        moved = shifted(self.old.firsts, self.shift, ids, id_dtype(self.graph.size))
+        moved = shifted(self.old.firsts, self.shift, ids, id_dtype(max(self.graph.size, self._given)))
         if self.places and moved.min(initial=0) < 0:
             flat = moved.reshape(-1)
+            looked_up = flat[flat < 0]
+            low, high = int(looked_up.min()), int(looked_up.max())
             for index, places in self.places.items():
-                replace_range(flat, self.old.nodes[index].first + int(self.shift[index]), places)
+                first = self.old.nodes[index].first + int(self.shift[index])
+                if low < first + len(places) and first <= high:
+                    replace_range(flat, first, places)
         return moved
 
     def moved(self, view: Ids) -> Ids:

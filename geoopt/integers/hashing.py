@@ -44,8 +44,12 @@ def number_residue(value: float) -> int:
 
 
 def residue_of_operation(op: str, args: list[int], value: object = None, opaque: Collection[str] = ()) -> int:
-    """The algebraic hash of a result from those of its operands: of rational functions that are equal it is equal,
-    however they are written. What has no meaning in the field, or is ``opaque``, is a leaf named by its operands."""
+    """The algebraic hash of a result from those of its operands.
+
+    Of rational functions that are equal it is equal, however they are written, also where they differ by rounding, at
+    infinities and NaN, and where one divides by 0: callers compare what is read. What has no meaning in the field, or
+    is ``opaque``, is a leaf named by its operands.
+    """
     is_opaque = op not in OPS or OPS[op].field is None or op in opaque or (op == "divide" and args[1] == 0)
     if op == "subtract" and is_opaque and args[0] > args[1]:
         return PRIME - residue(op, value, args[::-1])  # x - y is exactly -(y - x)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ..graph import Graph
 from ..integers.ids import Ids
 
-MANY_LANES = 256  # values of one element
+MANY_LANES = 256  # on a first axis: so many may be elements themselves
 FEW = 16  # an axis so many times as long as the first counts elements, where nothing else tells
 
 
