@@ -204,20 +204,60 @@ def test_vertices_that_add_to_sums_keep_their_own_values():
     check_all_stages(f, V)
 
 
-@pytest.mark.parametrize(
-    "lanes", [lambda x, y: [x - x, y - y], lambda x, y: [x, x * y / y], lambda x, y: [x, x + y - y]]
-)
-def test_values_that_are_equal_for_finite_numbers_alone_stay_apart(lanes):
-    m = 60
-    x, y = np.random.default_rng(0).uniform(0.5, 1.5, (2, m))
-    y[7] = np.inf
+def added(lanes, *inputs, **options):
+    """Sums of some lanes of elements, NumPy's and ours."""
+    m = len(inputs[0])
+    corners = np.stack([np.arange(m), np.arange(m)[::-1]], axis=1) // 3
 
-    def f(x, y):
+    def f(x, *others):
         sums = np.zeros_like(x[: m // 3])
-        np.add.at(sums, np.stack([np.arange(m), np.arange(m)[::-1]], axis=1) // 3, np.stack(lanes(x, y), axis=1))
+        np.add.at(sums, corners, np.stack(lanes(x, *others), axis=1))
         return sums
 
     with np.errstate(invalid="ignore"):
-        want = f(x, y)
+        return f(*inputs), geoopt.compile(f, *inputs, options=geoopt.Options(**options))(*inputs)
+
+
+@pytest.mark.parametrize(
+    ("lanes", "special"),
+    [
+        (lambda x, y: [x - x, y - y], np.inf),
+        (lambda x, y: [x, x * y / y], np.inf),
+        (lambda x, y: [x, x + y - y], np.inf),
+        (lambda x, y: [(y * y - 1) / (y - 1), y + 1], 1.0),
+    ],
+)
+def test_values_that_are_equal_for_most_numbers_alone_stay_apart(lanes, special):
+    x, y = np.random.default_rng(0).uniform(1.5, 2.5, (2, 60))
+    y[7] = special
+    want, got = added(lanes, x, y)
     assert np.isnan(want).any()
-    np.testing.assert_allclose(geoopt.compile(f, x, y)(x, y), want, rtol=1e-12)
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def test_without_a_family_sums_read_what_is_written():
+    want, got = added(lambda x: [(x + 1e17) - 1e17 + 0.25, x + 0.25], np.linspace(0.5, 1.5, 60), without={"sums"})
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def test_long_chains_of_values_compile():
+    def lanes(x):
+        for _ in range(400):
+            x = np.sin(x) + 0.5
+        return [x, x * x]
+
+    want, got = added(lanes, np.linspace(0, 1, 60))
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def test_a_total_that_all_sums_add_is_no_term_of_each():
+    V, F = bumpy(400)
+
+    def f(x):
+        y = from_triplets(F, F[:, [1, 2, 0]], np.sin(x[F]), (len(V), len(V))).sum(axis=1)
+        return y + np.sum(y)
+
+    x = V[:, 0].copy()
+    program = geoopt.compile(f, x)
+    np.testing.assert_allclose(program(x), f(x), rtol=1e-12)
+    assert sum(k.terms for k in program.plan.kernels) < 5 * F.size
