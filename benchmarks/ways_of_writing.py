@@ -20,6 +20,12 @@ def gradients(V, T):
     return np.linalg.det(edges) / 6, np.concatenate([-np.sum(inverse, axis=1, keepdims=True), inverse], axis=1)
 
 
+def gradient_matrix(g, T, n):
+    """(3 t, n), from values at vertices to gradients of tetrahedra. g : (t, 4, 3)"""
+    rows = np.broadcast_to(3 * np.arange(len(T))[:, None, None] + np.arange(3), g.shape)
+    return from_triplets(rows, np.broadcast_to(T[:, :, None], g.shape), g, (3 * len(T), n))
+
+
 def stacked(V, T):
     """Element matrices (t, 4, 4) by ``einsum``."""
     volumes, g = gradients(V, T)
@@ -52,8 +58,7 @@ def in_a_loop(V, T):
 def matrices(V, T):
     """Gᵀ D G of a gradient matrix and the volumes."""
     volumes, g = gradients(V, T)
-    rows = np.broadcast_to(3 * np.arange(len(T))[:, None, None] + np.arange(3), g.shape)
-    G = from_triplets(rows, np.broadcast_to(T[:, :, None], g.shape), g, (3 * len(T), len(V)))
+    G = gradient_matrix(g, T, len(V))
     return G.T @ from_diagonal(np.repeat(volumes, 3)) @ G
 
 

@@ -337,9 +337,10 @@ def _terms(cut: Cut, node: Node) -> set[Shared]:
     terms = node.operands[0].to_array()
     where, found = node.segments.key, set()
     for target in cut.graph.nodes_of(node.operands[0]):
-        elements = content((terms[target.places_in(terms)] - target.first) // target.lanes)
+        local = terms[target.places_in(terms)] - target.first
+        elements = content(local // target.lanes)
         read = _by_element(cut, [target], lambda n: n.is_leaf or n.index in cut.stored)
         found |= {("terms", n.index, where, elements) for n in read}
         if target.index in cut.stored:
-            found.add(("terms", target.shape, where, content(terms[target.places_in(terms)] - target.first)))
+            found.add(("terms", target.shape, where, content(local)))
     return found

@@ -18,7 +18,7 @@ from geoopt.integers.gathers import (
     replace_range,
     taken,
 )
-from geoopt.integers.owners import elements_and_lanes, owner_counts, owners, shifted
+from geoopt.integers.owners import divided_by_lanes, owner_counts, owners, shifted
 
 COUNTS = (0, 1, 50, FEW, 3 * FEW)
 
@@ -119,5 +119,5 @@ def test_elements_and_lanes_are_those_of_a_division(runs):
             ids.append(first + i)
             want.append((i // lanes, before + i % lanes))
         first, before = first + elements * lanes, before + lanes
-    found = elements_and_lanes(firsts, [lanes for *_, lanes in runs], np.array(ids))
+    found = divided_by_lanes(firsts, [lanes for *_, lanes in runs], np.array(ids))
     np.testing.assert_array_equal(np.stack(found, axis=1), want)

@@ -15,10 +15,9 @@ import numpy as np
 from ..block_ops import BLOCK_OPS
 from ..graph import Graph, Node, Traced
 from ..graph.rebuild import Rebuild
-from ..graph.references import is_regular, lanes, reachable
-from ..integers.gathers import first_places, has_repeats, histogram, ranked, taken
+from ..graph.references import elements_and_lanes, is_regular, lane_ids, lanes, reachable
+from ..integers.gathers import first_places, has_repeats, histogram, ranked
 from ..integers.ids import Ids, id_dtype
-from ..integers.owners import elements_and_lanes
 from ..ops import OPS
 
 MOST_VALUES = 256  # of one element
@@ -87,14 +86,13 @@ class _Values:
 class _ByElement(Rebuild):
     """The new graph, in which some nodes are values of elements."""
 
-    def copy(self, node: Node) -> None:
-        operands = tuple(self.moved(o) for o in node.operands)
+    def emit(self, node: Node, operands: tuple[Ids, ...]) -> None:
         for count in _counts(self.graph, node, operands):
             ids = self._moved_by_element(node.op, [o.reshape((node.size,)) for o in operands], count)
             if ids is not None:
                 self.keep_each(node, ids)
                 return
-        super().copy(node)
+        super().emit(node, operands)
 
     def _moved_by_element(self, op: str, views: list[Ids], count: int) -> np.ndarray | None:
         """The ids of some scalars as values of ``count`` elements; None where elements have too different ones."""
@@ -106,10 +104,7 @@ class _ByElement(Rebuild):
         for kinds in values.alike(operands):
             node = self.graph.apply(op, tuple(values.column(o, kinds) for o in operands))
             firsts[kinds], steps[kinds] = node.first + np.arange(len(kinds)), len(kinds)
-        dtype = id_dtype(self.graph.size)
-        return (
-            taken(firsts.astype(dtype), values.kind_of) + taken(steps.astype(dtype), values.kind_of) * values.elements
-        )
+        return lane_ids(firsts, steps, values.elements, values.kind_of)
 
 
 def _counts(graph: Graph, node: Node, operands: tuple[Ids, ...]) -> list[int]:
@@ -140,7 +135,7 @@ def _operand(graph: Graph, view: Ids, count: int) -> _Operand:
         return _numbers(ids, nodes)
     if _count(nodes) != count:
         return _Operand(ids)
-    elements, keys = elements_and_lanes([n.first for n in nodes], [n.lanes for n in nodes], ids)
+    elements, keys = elements_and_lanes(nodes, ids)
     return _Operand(ids, keys, elements, tuple((n, lane) for n in nodes for lane in range(n.lanes)))
 
 

@@ -24,7 +24,7 @@ def with_combined_sums(traced: Traced) -> Traced:
     sums = {n.index for n in live if n.op == "segment_sum"}
     linear = [n for n in live if n.op in ("add", "subtract", "negative", "multiply", "divide")]
     reads_sums = any(t.index in sums for n in linear for o in n.operands for t in traced.graph.nodes_of(o))
-    return _Combined(traced).traced() if len(sums) > 1 and reads_sums else traced
+    return _Combined(traced).rebuilt(live) if len(sums) > 1 and reads_sums else traced
 
 
 @dataclass(frozen=True)
@@ -50,21 +50,16 @@ class _Combined(Rebuild):
     def __init__(self, traced: Traced):
         super().__init__(traced)
         live = reachable(traced)
-        self.live = {n.index for n in live}
         views = [o for n in live for o in n.operands] + list(traced.outputs)
         self.readers = Counter(n.index for view in views for n in self.old.nodes_of(view))
         self.waiting: dict[int, _Linear] = {}
 
-    def traced(self) -> Traced:
-        for node in self.old.nodes:
-            if node.index not in self.live and node.op != "variable":
-                continue
-            linear = self._linear(node)
-            if linear is None:
-                self.copy(node)
-            else:
-                self.waiting[node.index] = linear
-        return self.result()
+    def copy(self, node: Node) -> None:
+        linear = self._linear(node)
+        if linear is None:
+            super().copy(node)
+        else:
+            self.waiting[node.index] = linear
 
     def moved(self, view: Ids) -> Ids:
         for node in self.old.nodes_of(view) if view.size else ():

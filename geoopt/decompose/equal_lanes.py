@@ -14,11 +14,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..graph import Graph, Node, Traced
-from ..graph.references import has_lanes, is_regular, lanes, reachable
-from ..integers.gathers import histogram, taken
+from ..graph.references import elements_and_lanes, has_lanes, is_regular, lane_ids, lanes, reachable
+from ..integers.gathers import histogram
 from ..integers.hashing import number_residue, residue, residue_of_operation
-from ..integers.ids import Ids, id_dtype
-from ..integers.owners import elements_and_lanes
+from ..integers.ids import Ids
 from ..ops import OPS
 
 MOST_LANES = 4096  # of the nodes that one sum reads
@@ -61,21 +60,20 @@ def _with_lanes_once(targets: list[Node], view: Ids, hashes: list[Value]) -> Ids
     hashes : of all lanes of the targets, counted one after the other
     """
     ids = view.to_array().ravel()
-    element, lane = elements_and_lanes([t.first for t in targets], [t.lanes for t in targets], ids)
+    element, lane = elements_and_lanes(targets, ids)
     read = np.flatnonzero(histogram(lane)).tolist()
     first = {hashes[k]: k for k in reversed(read)}
     if len(first) == len(read):
         return view
     instead = [first.get(h, 0) for h in hashes]
-    dtype = id_dtype(max(t.end for t in targets))
-    firsts = np.array([t.first + k for t in targets for k in range(t.lanes)], dtype)[instead]
-    steps = np.array([t.lanes for t in targets for _ in range(t.lanes)], dtype)[instead]
-    return Ids.spaced(taken(firsts, lane) + taken(steps, lane) * element)
+    firsts = np.array([t.first + k for t in targets for k in range(t.lanes)])[instead]
+    steps = np.array([t.lanes for t in targets for _ in range(t.lanes)])[instead]
+    return Ids.spaced(lane_ids(firsts, steps, element, lane))
 
 
 class _Hashes:
     """Algebraic hashes of the values of elements, lane by lane, with what each reads: values are equal that are equal
-    as rational functions and read the same, so that they are NaN for the same reasons.
+    as polynomials of what is no sum or product, and read the same, so that they are NaN for the same reasons.
 
     sample : of how many elements that is looked at which elements read of others; None: of all
     """

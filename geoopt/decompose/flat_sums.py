@@ -96,13 +96,14 @@ class _Flat(Rebuild):
         total = 0
         for inner in reversed(tree):  # what a node reads comes before it
             parts = []
-            for ids in (o.to_array(np.int64).ravel() for o in inner.operands):
-                part = np.ones(len(ids), np.int64)
-                for read in (n for o in inner.operands for n in self.old.nodes_of(o) if n.index in lengths):
-                    at = read.places_in(ids)
-                    part[at] = lengths[read.index][ids[at] - read.first]
-                is_own = np.isin(self.old.owners(ids), list(lengths))
-                total += int(np.count_nonzero(~is_own))
+            for view in inner.operands:
+                ids, part = view.to_array().ravel(), np.ones(view.size, np.int64)
+                for read, count in self.old.reads_of(view):
+                    if read.index in lengths:
+                        at = read.places_in(ids)
+                        part[at] = lengths[read.index][ids[at] - read.first]
+                    else:
+                        total += count
                 parts.append(part)
             if inner.op == "segment_sum":
                 lengths[inner.index] = np.diff(np.append(0, np.cumsum(parts[0]))[inner.segments.offsets()])

@@ -12,10 +12,9 @@ import numpy as np
 
 from ..graph import Node, Traced
 from ..graph.rebuild import Rebuild
-from ..graph.references import reachable
+from ..graph.references import elements_and_lanes, lane_ids, reachable
 from ..integers.hashing import mixed, positions_by_value
 from ..integers.ids import Ids
-from ..integers.owners import elements_and_lanes
 from ..integers.patterns import sorting
 from ..integers.segments import Segments
 
@@ -49,7 +48,7 @@ class _Local(Rebuild):
         """Of a sum the terms, one per element and entry, and where those of each entry start; None where elements have
         too different ones."""
         targets = self.old.nodes_of(node.operands[0])
-        element, lane = _elements(targets, node.operands[0].to_array())
+        element, lane = elements_and_lanes(targets, node.operands[0].to_array())
         segment = node.segments.of_entries
         order, _ = sorting(element, targets[0].shape[0])
         order = order[sorting(segment[order], node.size)[0]]
@@ -62,7 +61,7 @@ class _Local(Rebuild):
         ends = np.append(starts[1:], len(order))
         values = [self._total(targets, lane[order[starts[e] : ends[e]]]) for e in example]
         firsts, steps = np.array([v.offset for v in values]), np.array([v.strides[0] for v in values])
-        ids = firsts[kind_of] + steps[kind_of] * element[order[starts]]
+        ids = lane_ids(firsts, steps, element[order[starts]], kind_of)
         return ids, np.searchsorted(segment[starts], np.arange(node.size + 1))
 
     def _total(self, targets: list[Node], lanes: np.ndarray) -> Ids:
@@ -85,14 +84,9 @@ def _is_repeated(traced: Traced, node: Node) -> bool:
         return False
     offsets = node.segments.offsets(0, SAMPLE)
     some = int(offsets[-1])
-    element, _ = _elements(targets, node.operands[0][:some].to_array())
+    element, _ = elements_and_lanes(targets, node.operands[0][:some].to_array())
     segment = np.searchsorted(offsets, np.arange(some), side="right")
     return np.unique(np.stack([segment, element]), axis=1).shape[1] < some
-
-
-def _elements(targets: list[Node], terms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of each term the element, and the lane among those of all targets."""
-    return elements_and_lanes([t.first for t in targets], [t.lanes for t in targets], terms)
 
 
 def _starts(element: np.ndarray, segment: np.ndarray) -> np.ndarray:

@@ -42,7 +42,10 @@ class Rebuild:
         if node.op == "constant":
             self.keep(node, self.graph.constant(node.values, given=True))
             return
-        operands = tuple(self.moved(o) for o in node.operands)
+        self.emit(node, tuple(self.moved(o) for o in node.operands))
+
+    def emit(self, node: Node, operands: tuple[Ids, ...]) -> None:
+        """The node of some operands, which are of the new graph."""
         if node.op == "segment_sum":
             self.keep(node, self.graph.segment_sum(operands[0], node.segments))
         elif node.op == "join":

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..integers.ids import Ids
+from ..integers.gathers import taken
+from ..integers.ids import Ids, id_dtype
+from ..integers.owners import divided_by_lanes
 from . import Graph, Node, Traced
 
 FEW_LANES, MOST_LANES = 256, 1024  # of elements of any number, and of MANY times as many
@@ -39,6 +41,18 @@ def lanes(view: Ids) -> list[Ids]:
     if view.ndim == 0 or not has_lanes(view.shape):
         return [view.reshape((view.size,))]
     return [view.lane(number).canonical() for number in np.ndindex(*view.shape[1:])]
+
+
+def elements_and_lanes(nodes: list[Node], ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of scalars (k,) of some nodes the element, and the lane among those of all the nodes."""
+    return divided_by_lanes([n.first for n in nodes], [n.lanes for n in nodes], ids)
+
+
+def lane_ids(firsts: np.ndarray, steps: np.ndarray, elements: np.ndarray, lanes: np.ndarray) -> np.ndarray:
+    """The inverse: the ids (k,) of elements' values. firsts, steps : of each lane, its id in the first element and by
+    how much that grows from one to the next"""
+    dtype = id_dtype(int((firsts + steps * int(elements.max(initial=0))).max(initial=0)))
+    return taken(firsts.astype(dtype), lanes) + taken(steps.astype(dtype), lanes) * elements
 
 
 def is_regular(column: Ids, target: Node) -> bool:

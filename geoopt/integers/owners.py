@@ -43,7 +43,7 @@ def shifted(
     return out.reshape(ids.shape)
 
 
-def elements_and_lanes(firsts: Sequence[int], lanes: Sequence[int], ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def divided_by_lanes(firsts: Sequence[int], lanes: Sequence[int], ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of ids (k,) in runs of elements with so many lanes each: the element, and the lane among those of all runs."""
     before = np.append(0, np.cumsum(lanes))
     runs = np.asarray(firsts, np.int64), np.asarray(lanes, np.int64), before.astype(np.int64)

@@ -159,10 +159,7 @@ class Symbolic(NDArrayOperatorsMixin):
         if value._is_bool != self._is_bool:
             raise UnsupportedError("a comparison assigned to numbers is not supported", "use it inside np.where")
         shape = value.shape[next((i for i, n in enumerate(value.shape) if n != 1), value.ndim) :]
-        fits = len(shape) <= places.ndim and all(
-            a in (1, b) for a, b in zip(shape[::-1], places.shape[::-1], strict=False)
-        )
-        if not fits:
+        if not _fits(shape, places.shape):
             what = f"cannot assign an array of shape {value.shape} to a part of shape {places.shape}"
             raise ShapeError(what, "shapes align from the right")
         ids = value.ids.reshape(shape).broadcast_to(places.shape)
@@ -179,12 +176,9 @@ class Symbolic(NDArrayOperatorsMixin):
             what = f"a condition of shape {condition.shape} does not fit an array of shape {self.shape}"
             raise ShapeError(what, "it has the shape of the array, or of its first axes")
         inner = self.shape[condition.ndim :]
-        if value.ndim > len(inner) or any(
-            a not in (1, b) for a, b in zip(value.shape[::-1], inner[::-1], strict=False)
-        ):
-            what = (
-                f"cannot assign an array of shape {value.shape} to the entries of shape {inner} where a condition holds"
-            )
+        if not _fits(value.shape, inner):
+            entries = f"the entries of shape {inner} where a condition holds"
+            what = f"cannot assign an array of shape {value.shape} to {entries}"
             raise ShapeError(what, "give one value for all, or choose between two arrays with np.where")
         chosen: Any = np.where(condition[(..., *(None,) * len(inner))], value, self)  # type: ignore[call-overload]
         self.assign(Ids.contiguous(0, self.shape), chosen)
@@ -347,6 +341,11 @@ def symbolic(graph: Graph, ids: Ids, is_bool: bool = False) -> Symbolic:
     """A symbolic array, or a number where there are no axes."""
     kind = Symbolic if ids.shape else Symbolic.number_type
     return kind(graph, ids, is_bool)
+
+
+def _fits(shape: tuple[int, ...], into: tuple[int, ...]) -> bool:
+    """Whether an array can be broadcast into another."""
+    return len(shape) <= len(into) and all(a in (1, b) for a, b in zip(shape[::-1], into[::-1], strict=False))
 
 
 def _reject_symbolic_index(keys: tuple) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ..graph import Graph
 from ..integers.ids import Ids
 
-MANY_LANES = 256  # on a first axis: so many may be elements themselves
+MOST_PARTS = 256  # along a first axis that does not count elements
 FEW = 16  # an axis so many times as long as the first counts elements, where nothing else tells
 
 
@@ -50,7 +50,7 @@ def arrangement(graph: Graph, shape: tuple[int, ...], operands: tuple[Ids, ...])
     if found:
         return found.pop() if len(found) == 1 else as_it_is
     longest = max(range(len(shape)), key=lambda axis: shape[axis])
-    is_first = shape[longest] < FEW * shape[0] or shape[0] > MANY_LANES
+    is_first = shape[longest] < FEW * shape[0] or shape[0] > MOST_PARTS
     return as_it_is if is_first else Arrangement(shape, 1, longest)
 
 
@@ -65,7 +65,7 @@ def _arranged(graph: Graph, view: Ids) -> Arrangement | None:
         if length == count and view.step(axis) == node.lanes:
             return Arrangement(view.shape, 1, axis)
     parts, rest = divmod(view.shape[0], count)
-    if rest or not 1 < parts <= MANY_LANES:
+    if rest or not 1 < parts <= MOST_PARTS:
         return None
     split = view.reshape((parts, count, *view.shape[1:]))
     return Arrangement(view.shape, parts, 1) if split.step(1) == node.lanes else None
