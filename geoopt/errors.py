@@ -66,9 +66,9 @@ class MissingAttributeError(UnsupportedError, AttributeError):
 
 
 SCIPY = (
-    "SciPy's constructors do not take symbolic values",
-    "geoopt.sparse has from_triplets, from_diagonal, block_array, hstack and vstack; call methods of the symbolic "
-    "operand: A.multiply(B) where B is known",
+    "this function of SciPy does not take symbolic values",
+    "make matrices of values with rows and columns, sp.csr_array((values, (rows, cols)), shape), or of diagonals, "
+    "scipy.sparse.diags(values) by its full name; call methods of the symbolic operand: A.multiply(B) where B is known",
 )
 # what to write instead of the functions of NumPy whose results depend on values, by their names
 _BY_VALUES = {
@@ -83,7 +83,6 @@ _BY_VALUES = {
     "item tolist tobytes tofile dump dumps": "compute with the symbolic array itself, and return it",
 }
 BY_VALUES = {name: remedy for names, remedy in _BY_VALUES.items() for name in names.split()}
-_OTHERS = {"tocoo": "write rows, cols, values = geoopt.sparse.triplets(A)"}
 _ELSE = "write it with indexing, arithmetic, sums and np.where; README.md says what is supported"
 
 
@@ -91,7 +90,7 @@ def unsupported(called: str, kind: type[UnsupportedError] = UnsupportedError) ->
     """The error for a function or an attribute of NumPy, as the user calls it, that has no answer here."""
     name = called.split(".")[-1].rstrip("()")
     why = ": its result depends on values, which are unknown while tracing" if name in BY_VALUES else ""
-    return kind(f"{called} is not supported on symbolic arrays{why}", BY_VALUES.get(name, _OTHERS.get(name, _ELSE)))
+    return kind(f"{called} is not supported on symbolic arrays{why}", BY_VALUES.get(name, _ELSE))
 
 
 class ShapeError(TracingError, ValueError):

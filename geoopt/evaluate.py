@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from .block_ops import BLOCK_OPS
 from .cut import Cut
 from .errors import InternalError
 from .graph import Graph, Node, Traced
 from .graph.tape import NAMES, NONE, Tape
+from .graph.values import applied, applied_on_tape, truth
 from .grid import Grid
 from .groups import Groups
 from .integers.ids import Ids
 from .kernels import Kernel, Kernels
 from .layout import Layout, Place
-from .ops import OPS
 from .plan import Plan, Schedule
 from .template import evaluate_template
 
@@ -50,17 +49,6 @@ def _memory(traced: Traced, inputs: list[np.ndarray]) -> np.ndarray:
     return memory
 
 
-def _apply(node: Node, operands: list[np.ndarray]) -> np.ndarray:
-    if node.op == "segment_sum":
-        return np.bincount(node.segments.of_entries, operands[0], node.size)
-    if node.op == "join":
-        return operands[0]
-    if node.op in BLOCK_OPS:
-        return BLOCK_OPS[node.op](np.stack(operands, axis=1))
-    with np.errstate(all="ignore"):
-        return OPS[node.op].numpy(*operands)
-
-
 def _outputs(traced: Traced, memory: np.ndarray) -> list[np.ndarray]:
     return [memory[view.to_array()] for view in traced.outputs]
 
@@ -71,8 +59,8 @@ def _traced(traced: Traced, inputs: list[np.ndarray]) -> list[np.ndarray]:
         if node.tape is not None:
             _tape(node.first, node.tape, memory)
         elif not node.is_leaf:
-            operands = [_truth(traced.graph, o, memory[o.to_array()]) for o in node.operands]
-            memory[node.first : node.end] = np.ravel(_apply(node, operands))
+            operands = [truth(traced.graph, o, memory[o.to_array()]) for o in node.operands]
+            memory[node.first : node.end] = np.ravel(applied(node, operands))
     return _outputs(traced, memory)
 
 
@@ -83,18 +71,7 @@ def _tape(first: int, tape: Tape, memory: np.ndarray) -> None:
         if name == "constant":
             memory[first + i] = tape.values[ids[0]]
         else:
-            values = [memory[k] for k in ids if k != NONE]
-            takes_bool = [OPS[name].takes_bool and (name != "where" or slot == 0) for slot in range(3)]
-            with np.errstate(all="ignore"):
-                memory[first + i] = OPS[name].numpy(
-                    *(v != 0 if t else v for v, t in zip(values, takes_bool, strict=False))
-                )
-
-
-def _truth(graph: Graph, view: Ids, values: np.ndarray) -> np.ndarray:
-    """Comparisons are kept as 0 and 1 in the memory of floats."""
-    nodes = graph.nodes_of(view)
-    return values != 0 if nodes and nodes[0].gives_bool else values
+            memory[first + i] = applied_on_tape(name, [memory[k] for k in ids if k != NONE])
 
 
 class _Recompute:
@@ -109,8 +86,8 @@ class _Recompute:
         if node.is_leaf or node.index in self.readable:
             return self.memory[node.first : node.end].reshape(node.shape)
         if node.index not in self._done:
-            values = [_truth(self.graph, o, self._view(o)) for o in node.operands]
-            self._done[node.index] = np.reshape(_apply(node, values), node.shape)
+            values = [truth(self.graph, o, self._view(o)) for o in node.operands]
+            self._done[node.index] = np.reshape(applied(node, values), node.shape)
         return self._done[node.index]
 
     def _view(self, view: Ids) -> np.ndarray:

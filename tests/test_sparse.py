@@ -302,14 +302,13 @@ REFUSED = {
     "comparison": (lambda A: (A == A).sum(), A, "compare the values: A.data > 0"),
     "division": (lambda A: A / A, A, r"A.multiply\(B.power\(-1\)\)"),
     "other values": (lambda A: setattr(A, "data", A.data[:3]), A, "have shape"),
-    "method": (lambda A: A.tocsc(), A, r"A.tocsc\(\) is not supported"),
-    "coordinates": (lambda A: A.tocoo().row, A, r"geoopt.sparse.triplets\(A\)"),
-    "function of SciPy": (lambda A: sp.kron(A, A), A, "geoopt.sparse has from_triplets"),
+    "method": (lambda A: A.nonzero(), A, r"A.nonzero\(\) is not supported"),
+    "entries by columns": (lambda A: A.tocsc().indices, A, r"write A = A.tocsr\(\)"),
+    "dense values": (lambda A: sp.csr_array(A.toarray()), A, "with rows and columns"),
     "array": (lambda A: np.asarray(A), A, r"A.toarray\(\)"),
-    "older matrix": (lambda A: A * A, sp.csr_matrix(A), "matrix product for SciPy's older matrices.*\n.*\n.*write @"),
+    "older and newer": (lambda B: B * (sp.coo_matrix((B.data, (B.row, B.col))) @ B), B.tocoo(), "write @ or .multiply"),
     "power of an older matrix": (lambda A: A**2, sp.csr_matrix(A), "write @ or .multiply"),
     "sum of an older matrix": (lambda A: A.sum(axis=0), sp.csc_matrix(A), "give csr_array"),
-    "older constant": (lambda d: sp.csr_matrix(A) * d, D, "write @ or .multiply"),
     "older constant and matrix": (lambda B: sp.csr_matrix(A) * B, B, "write @ or .multiply"),
 }
 
@@ -323,9 +322,13 @@ def test_what_would_mean_something_else_is_refused(name):
 
 def test_older_matrices_are_multiplied_and_scaled():
     old = sp.csc_matrix(A)
-    got = geoopt.compile(lambda A, d: (2.0 * A @ A, A @ d), old, D)(old, D)
+    known = sp.csr_matrix(B)
+    got = geoopt.compile(lambda A, d: (2.0 * A @ A, A @ d, A * A, A * d, known * d), old, D)(old, D)
     np.testing.assert_allclose(got[0].toarray(), 2.0 * (A @ A).toarray())
     np.testing.assert_allclose(got[1], A @ D)
+    np.testing.assert_allclose(got[2].toarray(), (A @ A).toarray())
+    np.testing.assert_allclose(got[3], A @ D)
+    np.testing.assert_allclose(got[4], B @ D)
 
 
 def test_triplets_of_nothing_are_a_matrix_of_nothing():

@@ -59,24 +59,18 @@ def branch(x):
     return -x
 
 
-PLACES = np.arange(3)
+OUTSIDE = np.zeros(3)  # made before tracing: a NumPy array for good
 CASES = {
     "branch": (branch, geoopt.BranchError, "if x[0] > 0:", "np.where"),
     "float": (lambda x: float(x[0]), geoopt.TracingError, "float(x[0])", "np.sqrt for math.sqrt"),
-    "filling": (lambda x: np.zeros(3).__setitem__(0, x[0]), geoopt.TracingError, "__setitem__(0", "np.zeros_like(x)"),
-    "diagonal of SciPy": (lambda x: sp.diags_array(x), geoopt.TracingError, "sp.diags_array(x)", "from_diagonal"),
-    "matrix of SciPy": (
-        lambda x: sp.csr_array((x, (PLACES, PLACES))),
-        geoopt.TracingError,
-        "sp.csr_array(",
-        "from_triplets",
-    ),
+    "filling": (lambda x: OUTSIDE.__setitem__(0, x[0]), geoopt.TracingError, "__setitem__(0", "np.zeros_like(x)"),
+    "matrix of SciPy": (lambda x: sp.csr_array(x[:, None]), geoopt.TracingError, "sp.csr_array(", "rows and columns"),
     "method of SciPy": (lambda x: sp.eye_array(3).multiply(x), geoopt.TracingError, "", "A.multiply(B)"),
     "unsupported function": (lambda x: np.linalg.eigh(x), geoopt.UnsupportedError, "np.linalg.eigh(x)", "eigh"),
     "unsupported ufunc": (lambda x: np.frexp(x), geoopt.UnsupportedError, "np.frexp(x)", "frexp"),
     "broadcast": (lambda x: x + x[:2], geoopt.ShapeError, "x + x[:2]", "(3,) and (2,)"),
-    "array": (lambda x: np.array([x[0], x[1]]), geoopt.TracingError, "np.array([x[0]", "np.stack"),
-    "in place": (lambda x: np.add(x, 1.0, out=np.zeros(3)), geoopt.UnsupportedError, "out=np.zeros", "x = x + y"),
+    "array": (lambda x: np.array([x[:1], x[:2]]), geoopt.TracingError, "np.array([x[:1]", "np.stack"),
+    "in place": (lambda x: np.add(x, 1.0, out=OUTSIDE), geoopt.UnsupportedError, "out=OUTSIDE", "x = x + y"),
     "assignment": (lambda x: x.__setitem__(0, [1.0, 2.0]), geoopt.ShapeError, "__setitem__", "shape (2,)"),
     "symbolic index": (lambda x: np.ones(3)[0] + x[x], geoopt.TracingError, "x[x]", "np.where"),
     "complex": (lambda x: x * 1j, geoopt.UnsupportedError, "x * 1j", "real and imaginary"),

@@ -172,19 +172,20 @@ class _Second:
 
 def _inlined(function: Inner, matrix: SparseMatrix) -> SparseMatrix:
     """A matrix of a function's graph as one of the graph around it."""
-    [data] = function.inlined([matrix.data])
+    [data] = function.inlined([matrix.values])
+    function.outer.has_arrays = True
     return matrix.with_data(data)
 
 
 def _lower(matrix: SparseMatrix) -> SparseMatrix:
-    kept = np.flatnonzero(matrix.rows >= matrix.indices)
-    return SparseMatrix(restricted(matrix.pattern, kept), matrix.data[kept])
+    kept = np.flatnonzero(matrix.pattern.rows >= matrix.pattern.indices)
+    return SparseMatrix(restricted(matrix.pattern, kept), matrix.values[kept])
 
 
 def _mirrored(lower: SparseMatrix) -> SparseMatrix:
     """The symmetric matrix of a lower triangle."""
     pattern, order = mirrored(lower.pattern)
-    return SparseMatrix(pattern, lower.data.listed(order))
+    return SparseMatrix(pattern, lower.values.listed(order))
 
 
 def _product(what: str, left: SparseMatrix, right: SparseMatrix, rows: int) -> SparseMatrix:

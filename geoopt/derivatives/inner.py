@@ -51,6 +51,7 @@ def traced_inside(outer: Graph, arguments: list[Symbolic], function: Callable[[l
     outer.finish()
     start, blocks = len(outer.nodes), len(outer.blocks)
     stand_ins = [outer.variable(f"inner {i}", a.shape) for i, a in enumerate(arguments)]
+    outer.given |= {node.index: place for node, place in zip(stand_ins, places, strict=True)}
     result = as_symbolic(outer, function([symbolic(outer, n.ids) for n in stand_ins]))
     outer.finish()
     nodes = [_as_variable(n) if n.index < start else n for n in outer.nodes]

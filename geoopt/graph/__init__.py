@@ -83,7 +83,9 @@ class Graph:
     blocks: list[tuple[Ids, ...]] = field(default_factory=list)  # arrays that the author tagged as one block
     is_loop: bool = False  # whether the code that makes it loops over elements, as `symbolic.repetition` found ...
     next_look: int = 0  # ... and how many nodes there are when it looks again
-    has_matrices: bool = False  # whether one of SciPy's older matrices has come in, whose * is the matrix product
+    has_matrices: bool = False  # whether one of SciPy's older matrices has come in, whose * is the matrix product ...
+    has_arrays: bool = False  # ... or one of the newer arrays, whose * is entry by entry
+    given: dict[int, np.ndarray | Ids] = field(default_factory=dict)  # what variables are in the first call, by node
     _known: dict[tuple, Node] = field(default_factory=dict)
     _reads: WeakKeyDictionary[Ids, list] = field(default_factory=WeakKeyDictionary)
     _numbers: dict[object, int] = field(default_factory=dict)
@@ -160,6 +162,14 @@ class Graph:
         if scalar >= self.size - len(self._tape):
             self.finish()
         return self.nodes[bisect.bisect_right(self.firsts, scalar) - 1]
+
+    def on_tape(self, scalar: int) -> tuple[Tape | None, int]:
+        """The tape that a scalar is on, and where; no tape for those of other nodes. This makes no node."""
+        first = self.size - len(self._tape)
+        if scalar >= first:
+            return self._tape, scalar - first
+        node = self.node_of(scalar)
+        return node.tape, scalar - node.first
 
     def owners(self, ids: np.ndarray) -> np.ndarray:
         """The index of the node that each of some ids belongs to."""

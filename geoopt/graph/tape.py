@@ -6,6 +6,7 @@ takes 17 bytes. `lift` turns what is on it into long nodes.
 
 from __future__ import annotations
 
+import bisect
 from array import array
 from dataclasses import dataclass, field
 
@@ -46,6 +47,12 @@ class Tape:
     def append_number(self, value: float) -> None:
         self.append(CODES["constant"], len(self.values))
         self.values.append(value)
+
+    def operands(self, place: int) -> tuple[int, int, int]:
+        """What one entry reads."""
+        found = bisect.bisect_left(self.with_third, place)
+        has_third = found < len(self.with_third) and self.with_third[found] == place
+        return self.left[place], self.right[place], self.third[found] if has_third else NONE
 
     def columns(self) -> tuple[np.ndarray, np.ndarray]:
         """codes (n,) and operands (n, 3); missing operands are `NONE`."""

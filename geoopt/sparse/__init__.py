@@ -18,6 +18,7 @@ from ..integers.patterns import Pattern
 from ..symbolic import AS_SPARSE, Symbolic
 from ..symbolic.arithmetic import as_symbolic
 from ..symbolic.array_moving import concatenate
+from ..symbolic.fillable import resolved
 from ..symbolic.sums import segment_sum
 from .matrix import SparseMatrix, constant
 
@@ -30,7 +31,15 @@ def from_triplets(rows: Any, cols: Any, values: Any, shape: tuple[int, int]) -> 
     `SparseMatrix` for symbolic values.
     Raises ArgumentError where the arrays differ in length or an index lies outside ``shape``.
     """
-    parts = [_listed(rows), _listed(cols), _listed(values)]
+    made = assembled(rows, cols, values, shape)
+    if isinstance(made, SparseMatrix):
+        made.graph.has_arrays = True
+    return made
+
+
+def assembled(rows: Any, cols: Any, values: Any, shape: tuple[int, int]) -> Any:
+    """What `from_triplets` returns, for whoever makes one of SciPy's older matrices of it."""
+    parts = [_listed(rows), _listed(cols), _listed(resolved(values))]
     if len({len(p) for p in parts}) != 1:
         raise ArgumentError("from_triplets: rows, cols and values must be lists of equal length")
     for r, c, v in zip(*parts, strict=True):
@@ -61,7 +70,7 @@ def triplets(matrix: Any) -> tuple[np.ndarray, np.ndarray, Any]:
     Returns rows and columns, (nnz,) NumPy integers, and the values (nnz,), symbolic for a `SparseMatrix`.
     """
     if isinstance(matrix, SparseMatrix):
-        return matrix.rows, matrix.indices, matrix.data
+        return matrix.pattern.rows, matrix.pattern.indices, matrix.values
     entries = matrix.tocoo()
     rows, cols = entries.row, entries.col
     if type(rows).__module__.startswith("cupy"):
@@ -86,7 +95,7 @@ def block_array(blocks: Any) -> Any:
     symbolic = next((m for m in known if isinstance(m, SparseMatrix)), None)
     if symbolic is None:
         return sp.block_array(blocks, format="csr")
-    graph = symbolic.data.graph
+    graph = symbolic.graph
     numbers = [[None if m is None else _as_matrix(graph, m) for m in row] for row in blocks]
     tags, data, done = [], [], 0
     for row in numbers:
@@ -96,7 +105,7 @@ def block_array(blocks: Any) -> Any:
                 tags[-1].append(None)
                 continue
             tags[-1].append(m.pattern.tagged(np.arange(done + 1, done + m.nnz + 1)))
-            data.append(m.data)
+            data.append(m.values)
             done += m.nnz
     joint = sp.csr_array(sp.block_array(tags))
     joint.sort_indices()

@@ -21,44 +21,42 @@ from ..integers.patterns import Pattern, joint_places, product, restricted, row_
 from ..symbolic import Symbolic, asked_by_scipy
 from ..symbolic.arithmetic import apply, as_symbolic
 from ..symbolic.sums import joined, segment_sum
+from .forms import Forms
 
 RUN_COST = 4  # of starting to read a row of the right factor, in multiplications
 MOST_DENSE = 10_000_000  # entries of a dense form
 
 
-class SparseMatrix:
+class SparseMatrix(Forms):
     """A matrix in canonical CSR form (sorted, no duplicates) whose values are symbolic.
 
-    indptr : (n + 1,), indices : (nnz,) integers;  data : (nnz,) Symbolic.
+    pattern : where its entries are;  values : (nnz,) Symbolic, in that order
     """
 
     __array_priority__ = 2000.0
     __array_ufunc__ = None  # NumPy leaves operators with arrays on the left to this class
     __hash__ = object.__hash__
     ndim = 2
-    format = "csr"
     dtype = np.dtype(np.float64)
 
     def __init__(self, pattern: Pattern, data: Symbolic):
-        self._pattern, self._data = pattern, data
+        self._pattern, self._values = pattern, data
 
     @property
     def pattern(self) -> Pattern:
         return self._pattern
 
     @property
-    def data(self) -> Symbolic:
-        return self._data
+    def values(self) -> Symbolic:
+        """(nnz,) in the order of the pattern."""
+        return self._values
 
-    @data.setter
-    def data(self, values: Symbolic) -> None:
-        if np.shape(values) != (self.nnz,):
-            raise ShapeError(f"the values of this matrix have shape ({self.nnz},), not {np.shape(values)}", "keep it")
-        self._data = as_symbolic(self.graph, values)
+    def _assign(self, values: Symbolic) -> None:
+        self._values = values
 
     @property
     def graph(self) -> Graph:
-        return self.data.graph
+        return self.values.graph
 
     @property
     def factors(self) -> tuple[SparseMatrix, ...]:
@@ -68,14 +66,6 @@ class SparseMatrix:
     @property
     def shape(self) -> tuple[int, int]:
         return self.pattern.shape
-
-    @property
-    def indptr(self) -> np.ndarray:
-        return self.pattern.indptr
-
-    @property
-    def indices(self) -> np.ndarray:
-        return self.pattern.indices
 
     @property
     def nnz(self) -> int:
@@ -98,14 +88,11 @@ class SparseMatrix:
         return SparseMatrix(self.pattern, data)
 
     def copy(self) -> SparseMatrix:
-        return self.with_data(self.data.copy())
-
-    def tocsr(self) -> SparseMatrix:
-        return self
+        return self.with_data(self.values.copy())
 
     def transpose(self) -> SparseMatrix:
         pattern, order = transposed(self.pattern)
-        return SparseMatrix(pattern, self.data[order])
+        return SparseMatrix(pattern, self.values[order])
 
     def __getitem__(self, key: Any) -> Any:
         """Rows and columns by structure: slices, integer or boolean arrays, `np.ix_`; two integers give a number."""
@@ -122,13 +109,13 @@ class SparseMatrix:
         if any(isinstance(k, (int, np.integer, Symbolic)) or k is None for k in (rows, cols)):
             raise UnsupportedError(f"indexing a sparse matrix with {key!r}", "use slices or arrays, e.g. A[[i], :]")
         pattern, order = selected(self.pattern, rows, cols)
-        return SparseMatrix(pattern, self.data[order])
+        return SparseMatrix(pattern, self.values[order])
 
     def diagonal(self, k: int = 0) -> Symbolic:
         """The k-th diagonal, zeros where the pattern has none."""
         length = min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0))
-        where = np.flatnonzero(self.rows.astype(np.int64) + k == self.indices)
-        return _with_zeros(self.data, where, self.indices[where] - max(k, 0), max(length, 0))
+        where = np.flatnonzero(self.pattern.rows.astype(np.int64) + k == self.pattern.indices)
+        return _with_zeros(self.values, where, self.pattern.indices[where] - max(k, 0), max(length, 0))
 
     def trace(self) -> Symbolic:
         return self.diagonal().sum()
@@ -139,45 +126,46 @@ class SparseMatrix:
         if n * m > MOST_DENSE:
             what = f"the dense form of a sparse matrix of shape {self.shape}"
             raise UnsupportedError(f"{what} would have {n * m:,} entries", "keep it sparse")
-        at = self.rows.astype(np.int64) * m + self.indices
-        return _with_zeros(self.data, np.arange(self.nnz), at, n * m).reshape(n, m)
+        at = self.pattern.rows.astype(np.int64) * m + self.pattern.indices
+        return _with_zeros(self.values, np.arange(self.nnz), at, n * m).reshape(n, m)
 
     def sum(self, axis: int | None = None) -> Symbolic:
         """Sums over all entries, columns (axis 0) or rows (axis 1)."""
         if axis is None:
-            return self.data.sum()
+            return self.values.sum()
         self._refuse_older("sum over an axis, which is a np.matrix for SciPy's older matrices,")
         if axis not in (0, 1, -1, -2):
             raise UnsupportedError(f"the sum of a sparse matrix over axis {axis!r}", "use axis 0, 1 or None")
         if axis in (0, -2):
             return self.T.sum(axis=1)
-        return segment_sum(self.data, self.indptr)
+        return segment_sum(self.values, self.pattern.indptr)
 
     def multiply(self, other: Any) -> SparseMatrix:
         """Entry by entry: with a number, a sparse matrix, or a dense array that broadcasts to the shape."""
         if isinstance(other, SparseMatrix) or sp.issparse(other):
             return _intersection(self, _lifted(self.graph, other))
         if not np.ndim(other):
-            return self.with_data(self.data * other)
+            return self.with_data(self.values * other)
         dense = as_symbolic(self.graph, other)
         if np.broadcast_shapes(dense.shape, self.shape) != self.shape:
             raise ShapeError(f"cannot multiply {self.shape} by {dense.shape} entry by entry", "sizes must agree")
         dense = dense.reshape((1,) * (2 - dense.ndim) + dense.shape)
-        at = [index if n > 1 else 0 for index, n in zip((self.rows, self.indices), dense.shape, strict=True)]
-        return self.with_data(self.data * dense[at[0], at[1]])
+        places = self.pattern.rows, self.pattern.indices
+        at = [index if n > 1 else 0 for index, n in zip(places, dense.shape, strict=True)]
+        return self.with_data(self.values * dense[at[0], at[1]])
 
     def dot(self, other: Any) -> Any:
         return self @ other
 
     def power(self, exponent: Any) -> SparseMatrix:
         """Entry by entry."""
-        return self.with_data(self.data**exponent)
+        return self.with_data(self.values**exponent)
 
     def __neg__(self) -> SparseMatrix:
-        return self.with_data(-self.data)
+        return self.with_data(-self.values)
 
     def __abs__(self) -> SparseMatrix:
-        return self.with_data(abs(self.data))
+        return self.with_data(abs(self.values))
 
     def __add__(self, other: Any) -> Any:
         return _combined("add", self, other)
@@ -192,18 +180,22 @@ class SparseMatrix:
         return _combined("subtract", other, self)
 
     def __mul__(self, other: Any) -> Any:
+        if np.ndim(other) and self.graph.has_matrices and not self.graph.has_arrays:
+            return self @ other
         if np.ndim(other):
             self._refuse_older("*, which is the matrix product for SciPy's older matrices,")
         return self.multiply(other)
 
     def __rmul__(self, other: Any) -> Any:
-        self.graph.has_matrices |= isinstance(other, sp.spmatrix)
+        note_kind(self.graph, other)
+        if np.ndim(other) and self.graph.has_matrices and not self.graph.has_arrays:
+            return other @ self
         return self * other
 
     def __truediv__(self, other: Any) -> Any:
         if isinstance(other, SparseMatrix) or sp.issparse(other):
             raise UnsupportedError("dividing by a sparse matrix is not supported", "write A.multiply(B.power(-1))")
-        return self.multiply(1.0 / other) if np.ndim(other) else self.with_data(self.data / other)
+        return self.multiply(1.0 / other) if np.ndim(other) else self.with_data(self.values / other)
 
     def __pow__(self, exponent: Any) -> SparseMatrix:
         self._refuse_older("**, which is the matrix power for SciPy's older matrices,")
@@ -276,12 +268,11 @@ class SparseProduct(SparseMatrix):
         return self._evaluated().pattern
 
     @property
-    def data(self) -> Symbolic:
-        return self._evaluated().data
+    def values(self) -> Symbolic:
+        return self._evaluated().values
 
-    @data.setter
-    def data(self, values: Symbolic) -> None:
-        self._evaluated().data = values
+    def _assign(self, values: Symbolic) -> None:
+        self._evaluated()._assign(values)
 
     @property
     def graph(self) -> Graph:
@@ -295,7 +286,7 @@ def multiplied(factors: tuple[SparseMatrix, ...]) -> SparseMatrix:
     cut = _best_cut([f.pattern for f in factors]) if len(factors) > 2 else 1
     left, right = multiplied(factors[:cut]), multiplied(factors[cut:])
     pattern, from_left, from_right, segments = product(left.pattern, right.pattern)
-    terms = left.data.listed(from_left) * right.data.listed(from_right)
+    terms = left.values.listed(from_left) * right.values.listed(from_right)
     return SparseMatrix(pattern, segment_sum(terms, segments) if pattern.nnz < len(from_left) else terms)
 
 
@@ -320,11 +311,17 @@ def _best_cut(patterns: list[Pattern]) -> int:
 
 def constant(graph: Graph, matrix: Any) -> SparseMatrix:
     """A ``scipy.sparse`` matrix of numbers in a graph."""
-    graph.has_matrices |= isinstance(matrix, sp.spmatrix)
+    note_kind(graph, matrix)
     canonical: Any = sp.csr_array(matrix, copy=True)
     canonical.sum_duplicates()
     pattern = Pattern(canonical.shape, canonical.indptr, canonical.indices)
     return SparseMatrix(pattern, as_symbolic(graph, canonical.data))
+
+
+def note_kind(graph: Graph, matrix: Any) -> None:
+    """Remember which of SciPy's two kinds of matrices has come into a graph: they mean different things by ``*``."""
+    graph.has_matrices |= isinstance(matrix, sp.spmatrix)
+    graph.has_arrays |= isinstance(matrix, sp.sparray)
 
 
 def _applied(matrix: SparseMatrix, x: Symbolic) -> Symbolic:
@@ -332,7 +329,7 @@ def _applied(matrix: SparseMatrix, x: Symbolic) -> Symbolic:
     if x.ndim not in (1, 2) or x.shape[0] != matrix.shape[1]:
         raise ShapeError(f"cannot multiply {matrix.shape} by {x.shape}", "inner sizes must agree")
     if x.ndim == 1:
-        return segment_sum(matrix.data * x[matrix.indices], matrix.indptr)
+        return segment_sum(matrix.values * x[matrix.pattern.indices], matrix.pattern.indptr)
     return np.stack([_applied(matrix, x[:, j]) for j in range(x.shape[1])], axis=1)  # type: ignore[return-value]
 
 
@@ -360,21 +357,21 @@ def _combined(op: str, left: Any, right: Any) -> Any:
     pattern, from_left, from_right = union(left.pattern, right.pattern)
     alone, both = joint_places(from_left, from_right, left.nnz, right.nnz)
     if len(both) == pattern.nnz:
-        return SparseMatrix(pattern, apply(op, left.data, right.data))
-    right_alone = right.data.listed(taken(from_right, alone))
+        return SparseMatrix(pattern, apply(op, left.values, right.values))
+    right_alone = right.values.listed(taken(from_right, alone))
     if op == "subtract":
         right_alone = -right_alone
     shared = None
     if len(both):
-        shared = apply(op, left.data.listed(taken(from_left, both)), right.data.listed(taken(from_right, both)))
+        shared = apply(op, left.values.listed(taken(from_left, both)), right.values.listed(taken(from_right, both)))
     ids = np.empty(pattern.nnz, id_dtype(graph.size))
     if left.nnz:
         np.maximum(from_left, 0, out=from_left)
-        ids[:] = left.data.listed(from_left).ids.to_array(ids.dtype.type)
+        ids[:] = left.values.listed(from_left).ids.to_array(ids.dtype.type)
     ids[alone] = right_alone.ids.to_array()
     if shared is not None:
         ids[both] = shared.ids.to_array()
-    return SparseMatrix(pattern, joined(left.data.view(Ids.spaced(ids))))
+    return SparseMatrix(pattern, joined(left.values.view(Ids.spaced(ids))))
 
 
 def _is_zero(value: Any) -> bool:
@@ -385,7 +382,7 @@ def _intersection(left: SparseMatrix, right: SparseMatrix) -> SparseMatrix:
     _check_sizes("multiply", left, right)
     pattern, from_left, from_right = union(left.pattern, right.pattern)
     _, both = joint_places(from_left, from_right, left.nnz, right.nnz)
-    data = left.data.listed(from_left[both]) * right.data.listed(from_right[both])
+    data = left.values.listed(from_left[both]) * right.values.listed(from_right[both])
     return SparseMatrix(restricted(pattern, both), data)
 
 

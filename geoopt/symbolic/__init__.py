@@ -33,6 +33,7 @@ from ..errors import (
 )
 from ..graph import Graph
 from ..integers.ids import Ids, id_dtype
+from .checks import is_check, values_of
 
 # filled by the other files of this folder and by `sparse`, which import this one
 FUNCTIONS: dict[Callable, Callable] = {}
@@ -41,6 +42,7 @@ UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable] = {}
 CREATED: dict[Callable, Callable] = {}  # what ``like=`` routes here; given the array
 AS_SPARSE: list[Callable] = []  # turns a matrix of SciPy into one of the graph
 ASSIGNED: list[Callable] = []  # turns what is assigned into an element or a slice into a symbolic array
+FILLABLE: list[type] = []  # of NumPy's arrays, those that become symbolic when symbolic values are put into them
 
 _OPERATORS = {np.multiply: operator.mul, np.divide: operator.truediv, np.matmul: operator.matmul}
 _OPERANDS = (np.ndarray, np.generic, Number, list, tuple)
@@ -258,6 +260,8 @@ class Symbolic(NDArrayOperatorsMixin):
     # -- what has no meaning before the values are known ------------------------------------------------
 
     def __bool__(self) -> bool:
+        if is_check(sys._getframe(1)):
+            return bool(values_of(self._graph, self.ids))
         raise BranchError("branch on a symbolic value")
 
     def __float__(self) -> float:
@@ -291,6 +295,8 @@ class Symbolic(NDArrayOperatorsMixin):
     # -- NumPy's functions --------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any(isinstance(x, FILLABLE[0]) for x in (*inputs, *kwargs.get("out", ()))):
+            return NotImplemented  # it knows what it has become
         if any(scipy.sparse.issparse(x) for x in inputs) and ufunc in _OPERATORS and not kwargs:
             return _OPERATORS[ufunc](*(AS_SPARSE[0](self._graph, x) if scipy.sparse.issparse(x) else x for x in inputs))
         operands = inputs[::2] if method == "at" else inputs  # all but the index
@@ -308,6 +314,9 @@ class Symbolic(NDArrayOperatorsMixin):
         return result if out is None else _written(called, result, out[0])
 
     def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
+        if FILLABLE[0] in types:
+            return NotImplemented
+        function = getattr(function, "stands_for", function)  # NumPy looks up ``np.zeros`` for ``like=``
         name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
         if function in CREATED:
             return CREATED[function](self, *args, **kwargs)
@@ -327,7 +336,9 @@ def asked_by_scipy(value: Any) -> np.ndarray | None:
 
     Raises TracingError where SciPy wants the numbers.
     """
-    caller = sys._getframe(2)
+    caller: Any = sys._getframe(2)
+    while caller.f_globals.get("__name__", "").startswith(__name__.partition(".")[0]):  # ours around NumPy's function
+        caller = caller.f_back
     if not caller.f_globals.get("__name__", "").startswith("scipy.sparse"):
         return None
     if caller.f_code.co_name in ("__init__", "getdata"):  # of a matrix that is to have the values

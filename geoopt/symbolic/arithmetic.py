@@ -14,7 +14,7 @@ from ..graph import Graph
 from ..graph.tape import CODES
 from ..integers.ids import Ids
 from ..ops import BY_UFUNC, OPS, Op
-from . import ASSIGNED, UFUNCS, Symbolic, symbolic
+from . import ASSIGNED, FILLABLE, UFUNCS, Symbolic, symbolic
 from .elements import arrangement
 from .repetition import is_loop
 
@@ -26,6 +26,8 @@ def as_symbolic(graph: Graph, value: Any, on_tape: bool = False) -> Symbolic:
 
     on_tape : record a number beside the operations on numbers, not as a node of its own
     """
+    if isinstance(value, FILLABLE[0]):
+        value = value.now()  # type: ignore[attr-defined]
     if isinstance(value, Symbolic):
         if value.graph is not graph:
             raise TracingError(
@@ -41,6 +43,8 @@ def as_symbolic(graph: Graph, value: Any, on_tape: bool = False) -> Symbolic:
             reject_comparison(part, "a list")
         if len({p.shape for p in parts}) == 1:
             return symbolic(graph, Ids.stack([p.ids for p in parts], 0))
+        shapes = ", ".join(str(p.shape) for p in parts)
+        raise ShapeError(f"a list of arrays of shapes {shapes} is no array", "give arrays of one shape, as np.stack")
     array = np.asarray(value)
     if array.dtype == object or not (np.issubdtype(array.dtype, np.number) or array.dtype == bool):
         raise UnsupportedError(

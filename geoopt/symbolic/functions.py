@@ -6,3 +6,4 @@ from . import array_linalg as array_linalg
 from . import array_moving as array_moving
 from . import array_products as array_products
 from . import array_sums as array_sums
+from . import fillable as fillable

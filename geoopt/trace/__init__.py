@@ -21,8 +21,10 @@ from ..graph import Graph, Node, Traced
 from ..integers.cores import load_in_background
 from ..signature import Argument, Signature
 from ..sparse import from_scipy
+from ..sparse.matrix import note_kind
 from ..symbolic import Symbolic, symbolic
 from .results import flatten
+from .substitutes import substituted
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
     stand_ins = [_stand_in(graph, n, a, found) for n, a in zip(names, arguments, strict=True)]
     named = {n: _stand_in(graph, n, a, found) for n, a in (keywords or {}).items()}
     try:
-        result = function(*stand_ins, **named)
+        with substituted():
+            result = function(*stand_ins, **named)
     except (ValueError, TypeError) as error:
         if isinstance(error.__cause__, TracingError) and "setting an array element" in str(error):
             raise error.__cause__ from None  # NumPy's words do not say why
@@ -72,6 +75,7 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
     arrays: list[Symbolic] = []
     rebuild, collect, has_numbers = flatten(result, arrays)
     graph.finish()
+    graph.given.clear()
     label = getattr(function, "__name__", type(function).__name__)
     signature = Signature(label, tuple(a for a, _ in found), rebuild, collect, has_numbers)
     return Traced(graph, tuple(n for _, n in found), tuple(a.ids for a in arrays)), signature
@@ -108,6 +112,7 @@ def _stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, N
             raise ArgumentError(f"argument {name!r}: complex arrays are not supported")
         return value
     node = graph.variable(name, np.shape(value))
+    graph.given[node.index] = np.asarray(value)
     found.append((Argument(name, np.shape(value)), node))
     return symbolic(graph, node.ids)
 
@@ -116,8 +121,9 @@ def _sparse_stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argu
     if not np.issubdtype(value.dtype, np.floating):
         return value
     pattern = _canonical(value)
-    graph.has_matrices |= isinstance(value, sp.spmatrix)
+    note_kind(graph, value)
     node = graph.variable(name, (pattern.nnz,))
+    graph.given[node.index] = pattern.data
     found.append((Argument(name, (pattern.nnz,), pattern), node))
     return from_scipy(pattern, Symbolic(graph, node.ids))
 

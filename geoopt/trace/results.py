@@ -14,6 +14,7 @@ from ..integers.ids import Ids
 from ..signature import Collect, Rebuild, with_values
 from ..sparse.matrix import SparseMatrix
 from ..symbolic import Symbolic
+from ..symbolic.fillable import Fillable
 
 
 def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Rebuild, Collect, bool]:
@@ -40,6 +41,8 @@ class _Parts:
         self.place_of_numbers = 0
 
     def flatten(self, result: Any) -> tuple[Rebuild, Collect]:
+        if isinstance(result, Fillable):
+            result = result.now()
         if isinstance(result, Symbolic):
             return self._symbolic(result)
         if isinstance(result, SparseMatrix):
@@ -95,8 +98,8 @@ def _known(result: Any) -> tuple[Rebuild, Collect]:
 
 def _sparse(result: SparseMatrix, arrays: list[Symbolic]) -> tuple[Rebuild, Collect]:
     position = len(arrays)
-    arrays.append(result.data)
-    indices, indptr = result.indices.view(), result.indptr.view()
+    arrays.append(result.values)
+    indices, indptr = result.pattern.indices.view(), result.pattern.indptr.view()
     indices.flags.writeable = indptr.flags.writeable = False
     values = np.broadcast_to(0.0, result.nnz)
     pattern = sp.csr_array((values, indices, indptr), shape=result.shape, copy=False)

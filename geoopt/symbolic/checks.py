@@ -1,0 +1,69 @@
+"""Checks in traced code: ``assert``, and ``if`` that does nothing but raise or warn.
+
+They are branches on values, but not of the program: they are made once, with the values that `compile` was given.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+from types import FrameType
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..graph import Graph
+from ..graph.values import Values
+from ..integers.ids import Ids
+
+Place = tuple[int, int]  # line, and column in bytes
+
+_VALUES: WeakKeyDictionary[Graph, Values] = WeakKeyDictionary()
+
+
+def is_check(frame: FrameType) -> bool:
+    """Whether the instruction that a frame executes is in the condition of a check."""
+    here = next(p for i, p in enumerate(frame.f_code.co_positions()) if i == frame.f_lasti // 2)
+    if any(n is None for n in here):
+        return False
+    line, end_line, column, end_column = here
+    begin, end = (line, column), (end_line, end_column)
+    return any(
+        (first <= begin and end <= last) or (begin, end) == whole  # type: ignore[operator]
+        for first, last, whole in _checks(frame.f_code.co_filename)
+    )
+
+
+def values_of(graph: Graph, view: Ids) -> np.ndarray:
+    """What some scalars are for the values that `compile` was given; 0 and 1 for comparisons."""
+    if graph not in _VALUES:
+        _VALUES[graph] = Values(graph, graph.given)
+    return _VALUES[graph].of(view)
+
+
+@functools.lru_cache(maxsize=64)
+def _checks(filename: str) -> list[tuple[Place, Place, tuple[Place, Place]]]:
+    """Where the conditions of checks begin and end in a file, and the statements, which stand for them in what some
+    versions of Python say; nothing where the file cannot be read."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(filename)))
+    except SyntaxError:
+        return []
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.Assert) or (isinstance(n, ast.If) and _complains(n))]
+    return [(*_span(n.test), _span(n)) for n in found]
+
+
+def _span(node: ast.expr | ast.stmt) -> tuple[Place, Place]:
+    return (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
+
+
+def _complains(branch: ast.If) -> bool:
+    """Whether a branch does nothing but raise or warn."""
+    last = branch.body[-1]
+    warns = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and _name(last.value.func) == "warn"
+    return not branch.orelse and (isinstance(last, ast.Raise) or (warns and len(branch.body) == 1))
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

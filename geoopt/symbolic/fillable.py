@@ -1,0 +1,165 @@
+"""`Fillable`: NumPy's arrays that traced code creates, until a symbolic value is put into them.
+
+``out = np.zeros(n)`` is an array of known numbers; ``out[i] = x`` makes it, and all views of it, a symbolic one. Until
+then it is NumPy's own in every respect, so that code which computes structure from floats works as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnsupportedError
+from ..graph import Graph
+from ..integers.ids import Ids
+from . import FILLABLE, Symbolic
+from .arithmetic import as_symbolic, graph_of
+from .dispatch import flattened, is_symbolic
+
+# methods that read the memory of an array, past NumPy's protocols
+_READING = (
+    *("all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj"),
+    *("conjugate", "copy", "cumprod", "cumsum", "diagonal", "dot", "dump", "dumps", "fill", "flatten", "item"),
+    *("max", "mean", "min", "nonzero", "partition", "prod", "put", "ravel", "repeat", "reshape", "round"),
+    *("searchsorted", "sort", "squeeze", "std", "sum", "swapaxes", "take", "tobytes", "tofile", "tolist", "trace"),
+    *("transpose", "var", "__bool__", "__complex__", "__contains__", "__copy__", "__deepcopy__", "__float__"),
+    *("__format__", "__int__", "__iter__", "__reduce__", "__repr__", "__str__"),
+)
+_CHANGING = (np.copyto, np.put, np.fill_diagonal)  # their first argument
+
+
+class Fillable(np.ndarray):
+    """An array of known floats that traced code has created."""
+
+    _filled: Symbolic | None = None  # of an array with memory of its own: what it has become
+
+    def now(self) -> Symbolic | np.ndarray:
+        """What it has become; NumPy's own array if it is known."""
+        found = symbolic_of(self)
+        return self.view(np.ndarray) if found is None else found
+
+    def __getitem__(self, key: Any) -> Any:
+        now = symbolic_of(self)
+        return super().__getitem__(key) if now is None else now[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        key, value = resolved(key), resolved(value)
+        if is_symbolic(value) or is_symbolic(key):
+            _become(self, (value, key))
+        now = symbolic_of(self)
+        if now is None:
+            super().__setitem__(key, value)
+        else:
+            now[key] = value
+
+    @property
+    def T(self) -> Any:
+        return self.transpose()
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **kwargs: Any) -> Any:
+        given = [resolved(x) for x in inputs]
+        call = getattr(ufunc, method)
+        if is_symbolic(given):
+            changed = out or (inputs[:1] if method == "at" else ())
+            for target in changed:
+                _become(target, given)
+            given = [_plain(resolved(x)) for x in inputs]
+        elif not any(is_symbolic(resolved(o)) for o in out):
+            if out:
+                call(*map(_plain, given), out=tuple(map(_plain, out)), **kwargs)
+                return out[0] if len(out) == 1 else out
+            return fillable(call(*map(_plain, given), **kwargs))
+        if not out:
+            return call(*given, **kwargs)
+        call(*map(_plain, given), out=tuple(map(resolved, out)), **kwargs)
+        return out[0]
+
+    def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
+        given, named = resolved(args), {k: resolved(v) for k, v in kwargs.items()}
+        if not is_symbolic([*given, *named.values()]):
+            return super().__array_function__(function, types, args, kwargs)
+        if function in _CHANGING:
+            _become(args[0], [*given, *named.values()])
+            given = resolved(args)
+        return function(*_plain(given), **{k: _plain(v) for k, v in named.items()})
+
+
+def _reading(name: str) -> Callable:
+    known = getattr(np.ndarray, name)
+
+    def method(self: Fillable, *args: Any, **kwargs: Any) -> Any:
+        now = symbolic_of(self)
+        return known(self, *args, **kwargs) if now is None else getattr(now, name)(*args, **kwargs)
+
+    method.__name__ = name
+    return method
+
+
+for _name in filter(lambda name: hasattr(np.ndarray, name), _READING):
+    setattr(Fillable, _name, _reading(_name))
+
+
+def fillable(array: Any) -> Any:
+    """An array of floats as one that symbolic values can be put into; everything else as it is."""
+    is_one = type(array) is np.ndarray and array.dtype == np.float64 and array.ndim and array.flags.c_contiguous
+    return array.view(Fillable) if is_one else array
+
+
+def symbolic_of(array: Any) -> Symbolic | None:
+    """What an array has become, if symbolic values were put into it or into what it is a view of."""
+    owner = _owner(array)
+    if owner._filled is None or owner is array:
+        return owner._filled
+    places, shape = _places(array, owner).reshape((array.size,)), array.shape
+    return owner._filled.sharing(lambda ids: ids.reshape((ids.size,)).compose(places).reshape(shape))
+
+
+def resolved(value: Any) -> Any:
+    """A value, in which arrays that have become symbolic are."""
+    if isinstance(value, Fillable):
+        now = symbolic_of(value)
+        return value if now is None else now
+    return type(value)(map(resolved, value)) if type(value) in (list, tuple) else value
+
+
+def _plain(value: Any) -> Any:
+    """A value, in which arrays that are known are NumPy's own."""
+    if isinstance(value, Fillable):
+        return value.view(np.ndarray)
+    return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
+
+
+def _owner(array: Fillable) -> Fillable:
+    while isinstance(array.base, Fillable):
+        array = array.base
+    return array
+
+
+def _places(array: Fillable, owner: Fillable) -> Ids:
+    """Where the entries of a view are in an owner."""
+    first = (array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) // owner.itemsize
+    return Ids(array.shape, first, tuple(s // owner.itemsize for s in array.strides))
+
+
+def _become(array: Any, values: Any) -> None:
+    """Make the array, if it is known yet, one of the graph of some values."""
+    if not isinstance(array, Fillable) or symbolic_of(array) is not None:
+        return
+    owner = _owner(array)
+    if not owner.flags.c_contiguous:
+        raise UnsupportedError("symbolic values in an array in Fortran's order are not supported", "leave order= out")
+    owner._filled = _as_found(graph_of(*flattened(values)), np.array(owner, subok=False))
+    np.ndarray.fill(owner, np.nan)  # so that who reads it past all protocols does not get what was there
+
+
+def _as_found(graph: Graph, values: np.ndarray) -> Symbolic:
+    """Known values, in the graph; most arrays to be filled have one value everywhere."""
+    first = values.ravel()[:1]
+    if values.size and np.array_equal(values, np.broadcast_to(first, values.shape), equal_nan=True):
+        return Symbolic(graph, as_symbolic(graph, float(first[0])).ids.broadcast_to(values.shape))
+    return as_symbolic(graph, values).copy()
+
+
+FILLABLE.append(Fillable)

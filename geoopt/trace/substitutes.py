@@ -1,0 +1,129 @@
+"""What stands in for some of NumPy's and SciPy's functions while a function is traced.
+
+Arrays of floats that traced code creates can be filled with symbolic values; ``np.asarray`` and SciPy's constructors
+take symbolic values. Other threads, and whatever holds no symbolic value, get what NumPy and SciPy give.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..sparse.constructors import FUNCTIONS, answer_classes
+from ..sparse.matrix import SparseMatrix
+from ..symbolic import Symbolic
+from ..symbolic.arithmetic import as_symbolic, graph_of
+from ..symbolic.dispatch import flattened, is_symbolic
+from ..symbolic.fillable import Fillable, fillable, resolved
+
+_CREATING = ("zeros", "ones", "full", "eye", "identity", "zeros_like", "ones_like", "full_like", "tile", "repeat")
+_EMPTY = ("empty", "empty_like")
+_CONVERTING = ("array", "asarray", "asanyarray", "ascontiguousarray")
+
+_lock = threading.Lock()
+_tracing = threading.local()  # depth: how many functions are being traced in this thread
+_installed = 0  # how many are in all threads
+_originals: list[tuple[Any, str, Callable]] = []
+
+
+@contextmanager
+def substituted() -> Iterator[None]:
+    """While this is open, this thread's code finds the substitutes."""
+    _enter()
+    _tracing.depth = getattr(_tracing, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _tracing.depth -= 1
+        _leave()
+
+
+def _enter() -> None:
+    global _installed
+    with _lock:
+        _installed += 1
+        if _installed == 1:
+            answer_classes()
+            for module, table in ((np, _of_numpy()), (sp, _of_scipy())):
+                for name, make in table.items():
+                    original = getattr(module, name)
+                    _originals.append((module, name, original))
+                    setattr(module, name, _here(original, make(original)))
+
+
+def _leave() -> None:
+    global _installed
+    with _lock:
+        _installed -= 1
+        while not _installed and _originals:
+            setattr(*_originals.pop())
+
+
+def _here(original: Callable, substitute: Callable) -> Callable:
+    """The substitute where a function is being traced, the original in other threads."""
+
+    @functools.wraps(original)
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        return (substitute if getattr(_tracing, "depth", 0) else original)(*args, **kwargs)
+
+    chosen.stands_for = original  # type: ignore[attr-defined]
+    return chosen
+
+
+def _of_numpy() -> dict[str, Callable[[Callable], Callable]]:
+    return {
+        **dict.fromkeys(_CREATING, lambda original: lambda *args, **kwargs: fillable(original(*args, **kwargs))),
+        **dict.fromkeys(_EMPTY, _unset),
+        **dict.fromkeys(_CONVERTING, _converting),
+    }
+
+
+def _unset(original: Callable) -> Callable:
+    """Numbers that nobody has set are NaN."""
+
+    def substitute(*args: Any, **kwargs: Any) -> Any:
+        made = fillable(original(*args, **kwargs))
+        if isinstance(made, Fillable):
+            made.fill(np.nan)
+        return made
+
+    return substitute
+
+
+def _converting(original: Callable) -> Callable:
+    def substitute(a: Any, *args: Any, **kwargs: Any) -> Any:
+        given = resolved(a)
+        if not is_symbolic(given) or _is_scipy(sys._getframe(2)):
+            made = original(a, *args, **kwargs)
+            return fillable(made) if made is not a else made
+        dtype = kwargs.get("dtype", args[0] if args else None)
+        found = as_symbolic(graph_of(*flattened(given)), given)
+        return found if dtype is None else found.astype(dtype, copy=False)
+
+    return substitute
+
+
+def _is_scipy(frame: FrameType) -> bool:
+    """SciPy converts operands to find out whether they know better."""
+    return frame.f_globals.get("__name__", "").startswith("scipy.")
+
+
+def _of_scipy() -> dict[str, Callable[[Callable], Callable]]:
+    return {name: functools.partial(_answering, ours) for name, ours in FUNCTIONS.items() if hasattr(sp, name)}
+
+
+def _answering(ours: Callable, original: Callable) -> Callable:
+    def substitute(*args: Any, **kwargs: Any) -> Any:
+        values = flattened(resolved([*args, *kwargs.values()]))
+        is_ours = any(isinstance(v, (Symbolic, SparseMatrix)) for v in values)
+        return (ours if is_ours else original)(*args, **kwargs)
+
+    return substitute

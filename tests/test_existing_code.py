@@ -1,0 +1,269 @@
+"""Code that knows nothing of geoopt compiles: it fills NumPy's arrays, calls SciPy's constructors and checks values."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse import coo_matrix, csc_matrix, csr_matrix, diags
+
+import geoopt
+from geoopt.meshes import bumpy
+from geoopt.operators import cotan_laplacian
+
+V, F = bumpy(120)
+X = np.random.default_rng(3).uniform(0.5, 1.5, 7)
+ROWS, COLS = np.array([0, 3, 3, 6, 1, 3]), np.array([1, 2, 2, 6, 0, 2])  # two entries thrice at one place
+K = sp.random_array((7, 7), density=0.3, format="csr", rng=np.random.default_rng(5))
+
+
+# -- arrays to be filled --------------------------------------------------------------------------------
+
+
+def filled(x):
+    out = np.zeros((len(x), 3))
+    out[:, 0] = x
+    out[2:4, 1:] = x[:2, None] * 2
+    out[-1] = [x[0], 4.0, x[1] * x[2]]
+    return out
+
+
+def filled_through_views(x):
+    out = np.empty(14)
+    grid = out.reshape(2, 7)
+    row, column, every = grid[1], grid.T, out[::3]
+    grid[:] = 1.5
+    row[:] = x
+    column[0] += x[0]
+    every *= 2
+    return out, row, column.sum(axis=1), every.copy(), grid[0, 3] + row[-1]
+
+
+def added_to(x):
+    total, squares = np.zeros(7), np.ones((7, 1))
+    np.add.at(total, ROWS, x[COLS])
+    squares[:, 0] += x**2
+    np.subtract.at(total, [1], x[:1])
+    total -= squares[:, 0] / 2
+    return total, squares
+
+
+def by_masks(x):
+    out = np.full(7, 3.0)
+    out[np.arange(7) % 2 == 0] = x[::2]
+    limited = np.ones(7)
+    limited[x > 1] = 0.25
+    np.copyto(out[5:], x[:2])
+    return out, limited
+
+
+def number_by_number(x):
+    out = np.zeros_like(K.diagonal())
+    for i in range(len(out)):
+        out[i] = x[i] * x[i - 1] if i % 2 else 2.0
+    return out
+
+
+def joined(x):
+    out = np.zeros(3)
+    out[1] = x[1]
+    return np.concatenate([out, np.zeros(2), x]), np.stack([out, np.ones(3)]), np.where(out > 1, out, -out), out @ out
+
+
+def converted(x):
+    rotation = np.array([[np.cos(x[0]), -np.sin(x[0])], [np.sin(x[0]), np.cos(x[0])]])
+    return rotation @ np.asarray(x[:2]), np.asarray([x[:3], x[1:4]], dtype=float), np.ascontiguousarray(x[::-1])
+
+
+def known_until_the_end(x):
+    weights = np.ones(7)
+    weights[ROWS] = 0.5
+    border = np.flatnonzero(weights > 0.75)  # structure from floats
+    order = np.argsort(np.array([3.0, 1.0, 2.0]))
+    return x[border], x[order], weights * x, float(weights.sum()) * x, np.sqrt(weights), [*weights][6] * x
+
+
+def copied_before(x):
+    out = np.zeros(7)
+    before = out.copy()
+    out[:] = x
+    return before + 1, out.astype(float).mean(), out.tolist and out.max()
+
+
+def identity_plus(x):
+    blocks = np.tile(np.eye(3), (7, 1, 1))
+    blocks[:, 0, 2] = x
+    blocks[0] *= 2
+    return np.linalg.det(blocks), np.linalg.inv(blocks)
+
+
+# -- matrices of SciPy --------------------------------------------------------------------------------------
+
+
+def laplacian(V, F):
+    """As SciPy's users write it."""
+    i, j, k = F.T
+    n = len(V)
+    W = csr_matrix((n, n))
+    for a, b, c in ((i, j, k), (j, k, i), (k, i, j)):
+        u, v = V[a] - V[c], V[b] - V[c]
+        cotan = (u * v).sum(1) / np.linalg.norm(np.cross(u, v), axis=1) / 2
+        W = W + coo_matrix((cotan, (a, b)), shape=(n, n)).tocsr()
+    W = W + W.T
+    return (sp.diags(W @ np.ones(n)) - W).tocsc()
+
+
+MATRICES = {
+    "triplets": lambda x: coo_matrix((x[:6], (ROWS, COLS)), shape=(7, 7)).tocsr(),
+    "triplets of rows": lambda x: csr_matrix((x[:6], (ROWS, COLS)), shape=(7, 7)),
+    "shape from the entries": lambda x: sp.csr_array((x[:6], (ROWS, COLS))),
+    "compressed rows": lambda x: csr_matrix((x, K.indices[:7], [0, 2, 2, 5, 7]), shape=(4, 7)),
+    "compressed columns": lambda x: csc_matrix((x, K.indices[:7], [0, 2, 2, 5, 7]), shape=(7, 4)) @ np.ones((4, 7)) @ x,
+    "list of numbers": lambda x: sp.csr_array(([x[0], 2.0, x[1] * x[2]], ([0, 1, 2], [2, 1, 0])), shape=(3, 3)),
+    "of a filled array": lambda x: csr_matrix((filled(x)[:6, 0], (ROWS, COLS)), shape=(7, 7)),
+    "diagonal": lambda x: sp.diags(x) @ K,
+    "diagonals": lambda x: sp.diags_array([x, x[:6], [2.0]], offsets=[0, -1, 3], shape=(7, 7)) @ K,
+    "diagonals stored by columns": lambda x: sp.spdiags(np.stack([x, 2 * x]), np.array([0, 2]), 7, 7) @ K,
+    "block": lambda x: sp.bmat([[sp.diags(x), None], [K, sp.diags(1 / x)]], format="csr"),
+    "block array": lambda x: sp.block_array([[sp.diags_array(x), K]], format="csr"),
+    "block diagonal": lambda x: sp.block_diag([sp.diags(x), K], format="csr"),
+    "stacked": lambda x: sp.vstack([sp.diags(x), K]).tocsr() @ sp.hstack([K, sp.diags(x)]).tocsr(),
+    "Kronecker product": lambda x: sp.kron(K, sp.diags(x[:2])).tocsr(),
+    "Kronecker product with the identity": lambda x: sp.kron(sp.diags(x), sp.eye(3)).tocsr(),
+    "triangles": lambda x: sp.tril(sp.diags(x) @ K) @ sp.triu(sp.diags(x) @ K, 1),
+    "product by *": lambda x: csr_matrix((x[:6], (ROWS, COLS)), shape=(7, 7)) * x,
+    "product by * of arrays": lambda x: sp.csr_array((x[:6], (ROWS, COLS)), shape=(7, 7)) * x,
+    "entries": lambda x: sp.find(csr_matrix((x[:4], (ROWS[:4], COLS[:4])), shape=(7, 7)))[2].sum(),
+    "formats": lambda x: csr_matrix((x[:6], (ROWS, COLS)), shape=(7, 7)).tolil().tocsc().tocoo().asformat("csr"),
+}
+ARRAYS = (filled, filled_through_views, added_to, by_masks, number_by_number, joined, converted, known_until_the_end,
+          copied_before, identity_plus)  # fmt: skip
+CASES = {f.__name__: f for f in ARRAYS} | MATRICES
+
+
+def parts(result):
+    for part in result if isinstance(result, tuple) else (result,):
+        yield part.toarray() if sp.issparse(part) else np.asarray(part)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_numpy_and_scipy_do_the_same(name):
+    function = CASES[name]
+    program = geoopt.compile(function, X)
+    for x in (X, X[::-1] * 1.25):
+        if function is by_masks and x is not X:
+            x = np.where(x == 1, 0.9, x)
+        for got, want in zip(parts(program(x)), parts(function(x.copy())), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-15)
+
+
+def test_a_laplacian_as_it_is_written_for_scipy():
+    program = geoopt.compile(laplacian, V, F)
+    np.testing.assert_allclose(program(V * 2).toarray(), laplacian(V * 2, F).toarray(), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(program(V).toarray(), -cotan_laplacian(V, F)[0].toarray(), atol=1e-12)
+
+
+def test_entries_come_as_scipy_has_them_or_not_at_all():
+    def scaled(x, kind):
+        A = kind((x[:6], (ROWS, COLS)), shape=(7, 7))
+        A.data = A.data * 2
+        return A
+
+    for kind in (csc_matrix, coo_matrix):
+        with pytest.raises(geoopt.UnsupportedError, match=r"write A = A.tocsr\(\)"):
+            geoopt.compile(scaled, X, kind)
+    np.testing.assert_allclose(
+        geoopt.compile(scaled, X, csr_matrix)(X).toarray(), scaled(X, csr_matrix).toarray(), rtol=1e-14
+    )
+
+
+def test_functions_of_scipy_that_were_imported_by_name_tell_what_to_call():
+    with pytest.raises(geoopt.TracingError, match=r"scipy.sparse.diags\(values\) by its full name"):
+        geoopt.compile(lambda x: diags(x) @ K, X)
+
+
+def test_other_threads_and_later_calls_see_numpy_and_scipy_as_they_are():
+    seen = []
+
+    def look():
+        seen.append(type(np.zeros(3)))
+        seen.append(type(sp.diags([1.0, 2.0])))
+
+    def function(x):
+        other = threading.Thread(target=look)
+        other.start()
+        other.join()
+        return x * np.zeros(7)
+
+    before = np.zeros, np.asarray, sp.diags
+    geoopt.compile(function, X)
+    look()
+    assert seen == [np.ndarray, sp.dia_matrix] * 2
+    assert (np.zeros, np.asarray, sp.diags) == before
+
+
+def test_numpy_is_as_it_was_after_an_error():
+    before = np.zeros
+    with pytest.raises(ZeroDivisionError):
+        geoopt.compile(lambda x: x / (1 // 0), X)
+    assert np.zeros is before
+
+
+# -- checks ---------------------------------------------------------------------------------------------
+
+
+def checked(x):
+    assert np.all(x > 0), "lengths must be positive"
+    assert not np.any(np.isnan(x)) and x[0] < 10
+    if np.any(x > 100):
+        raise ValueError("too long")
+    if x.max() > 1e6:
+        warnings.warn("very long", stacklevel=1)
+    return np.sqrt(x)
+
+
+def test_checks_are_made_for_the_values_that_compile_is_given():
+    np.testing.assert_allclose(geoopt.compile(checked, X)(4 * X), 2 * np.sqrt(X))
+    with pytest.raises(AssertionError, match="lengths must be positive"):
+        geoopt.compile(checked, -X)
+    with pytest.raises(AssertionError):
+        geoopt.compile(checked, np.append(X, 11.0)[::-1])
+    with pytest.raises(ValueError, match="too long"):
+        geoopt.compile(checked, np.append(X, 101.0))
+
+
+def test_checks_of_numbers_in_loops():
+    def function(x):
+        total = 0.0
+        for i in range(200):
+            total = total + x[i % 7] * i
+            assert total >= 0
+        return total
+
+    np.testing.assert_allclose(geoopt.compile(function, X)(2 * X), 2 * function(X))
+    with pytest.raises(AssertionError):
+        geoopt.compile(function, -X)
+
+
+def test_checks_in_functions_that_are_differentiated():
+    def energy(x):
+        assert np.all(x > 0)
+        return np.sum(np.log(x))
+
+    both = geoopt.compile(lambda x: geoopt.gradient(energy)(x * x), X)
+    np.testing.assert_allclose(both(X), 1 / X**2)
+    with pytest.raises(AssertionError):
+        geoopt.compile(lambda x: geoopt.gradient(energy)(x - 1), X)
+
+
+def test_a_branch_that_does_more_is_none():
+    def function(x):
+        if x.min() < 0:
+            x = -x
+        return x
+
+    with pytest.raises(geoopt.BranchError, match=r"np.where"):
+        geoopt.compile(function, X)
