@@ -14,6 +14,7 @@ BENCHMARKS = (
     "cotan",
     "dual_laplacian",
     "ways_of_writing",
+    "existing_code",
     "arap",
     "cloth_system",
     "cloth_hessian",

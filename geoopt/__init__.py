@@ -1,5 +1,7 @@
 """geoopt makes NumPy/SciPy-style geometry code fast for one mesh."""
 
+from typing import Any as _Any
+
 from . import sparse as sparse
 from .derivatives import gradient as gradient
 from .derivatives import hessian as hessian
@@ -28,3 +30,12 @@ from .symbolic.scalar import Scalar as Scalar
 from .trace import block as block
 from .trace import fixed as fixed
 from .view import view as view
+
+
+def __getattr__(name: str) -> _Any:
+    """``geoopt.meshes`` and the like are imported when they are first asked for."""
+    import importlib
+
+    if name in ("apps", "meshes", "operators"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

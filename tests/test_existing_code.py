@@ -166,6 +166,17 @@ def test_a_laplacian_as_it_is_written_for_scipy():
     np.testing.assert_allclose(program(V).toarray(), -cotan_laplacian(V, F)[0].toarray(), atol=1e-12)
 
 
+def test_matrices_of_the_older_kind_come_back_as_such():
+    program = geoopt.compile(laplacian, V, F)
+    older = program(V)
+    newer = geoopt.compile(MATRICES["shape from the entries"], X)(X)
+    assert type(older) is csr_matrix and type(newer) is sp.csr_array
+    np.testing.assert_allclose(older * V, laplacian(V, F) * V, atol=1e-12)  # the matrix product
+    older.data[:] = 0
+    program(V, out=older)
+    np.testing.assert_allclose(older.toarray(), laplacian(V, F).toarray(), atol=1e-12)
+
+
 def test_entries_come_as_scipy_has_them_or_not_at_all():
     def scaled(x, kind):
         A = kind((x[:6], (ROWS, COLS)), shape=(7, 7))
@@ -210,6 +221,29 @@ def test_numpy_is_as_it_was_after_an_error():
     with pytest.raises(ZeroDivisionError):
         geoopt.compile(lambda x: x / (1 // 0), X)
     assert np.zeros is before
+
+
+GPYTOOLBOX = {
+    "cotangent_laplacian": {},
+    "cotangent_weights": {},
+    "massmatrix": {"type": "barycentric"},
+    "grad": {},
+    "doublearea": {},
+    "per_face_normals": {},
+    "per_vertex_normals": {},
+    "dihedral_angles": {},
+    "barycenters": {},
+    "halfedge_lengths": {},
+}
+
+
+@pytest.mark.parametrize("name", GPYTOOLBOX)
+def test_functions_of_another_library_compile_unchanged(name):
+    function = getattr(pytest.importorskip("gpytoolbox"), name)
+    program = geoopt.compile(lambda V: function(V, F, **GPYTOOLBOX[name]), V)
+    want = function(V * [1, 2, 0.5], F, **GPYTOOLBOX[name])
+    for got, reference in zip(parts(program(V * [1, 2, 0.5])), parts(want), strict=True):
+        np.testing.assert_allclose(got, reference, rtol=1e-10, atol=1e-10)
 
 
 # -- checks ---------------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -92,6 +94,12 @@ def test_every_folder_is_installed():
     installed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     folders = {path.parent.relative_to(ROOT).as_posix() for path in files().values()}
     assert set(installed) == {folder.replace("/", ".") for folder in folders} | {f"geoopt.{name}" for name in BESIDE}
+
+
+def test_what_lies_beside_is_found_without_importing_it():
+    code = "import geoopt; print(geoopt.meshes.torus, geoopt.operators.cotan_laplacian, hasattr(geoopt, 'nothing'))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert found.startswith("<function torus") and found.endswith("False\n")
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "operators").glob("*.py")), ids=lambda p: p.name)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
 
-def test_python_blocks_run(capsys):
-    names: dict = {}
-    for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL):
-        exec(compile(block, "README.md", "exec"), names)
+def test_python_blocks_run(capsys, tmp_path):
+    file = tmp_path / "readme.py"
+    file.write_text("\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL)))
+    names = runpy.run_path(str(file))
     shown = capsys.readouterr().out
     assert f"{len(names['laplacian'].plan.kernels)} kernels" in shown and "np.where" in shown
 

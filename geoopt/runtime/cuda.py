@@ -81,10 +81,10 @@ class CudaMachine:
     def _pattern(self, pattern: sp.csr_array) -> Any:
         """The pattern as a matrix of CuPy's; the host's is kept, so that its identity stays its own."""
         if id(pattern) not in self._patterns:
-            from cupyx.scipy.sparse import csr_array
+            import cupyx.scipy.sparse as cusparse
 
             arrays = self._empty(pattern.nnz), *map(self._cupy.asarray, (pattern.indices, pattern.indptr))
-            matrix = csr_array(arrays, shape=pattern.shape)
+            matrix = getattr(cusparse, type(pattern).__name__)(arrays, shape=pattern.shape)
             matrix.has_canonical_format = True
             self._patterns[id(pattern)] = pattern, matrix
         return self._patterns[id(pattern)][1]

@@ -1,4 +1,4 @@
-"""The formats of SciPy's matrices, as far as code can see them.
+"""The formats and the two kinds of SciPy's matrices, as far as code can see them.
 
 Symbolic matrices are stored in sorted rows, whatever format code asks for. What SciPy's matrix would show of its arrays
 is shown where its order is that one.
@@ -19,7 +19,7 @@ FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
 
 
 class Forms:
-    """The arrays of a matrix by SciPy's names, and conversions."""
+    """The arrays of a matrix by SciPy's names, conversions, and what ``*`` means."""
 
     format = "csr"  # that of SciPy's matrix in its place
     is_by_rows = True  # whether SciPy's would have its entries in the same order
@@ -65,6 +65,15 @@ class Forms:
     @property
     def coords(self) -> tuple[np.ndarray, np.ndarray]:
         return self.row, self.col
+
+    @property
+    def means_products(self) -> bool:
+        """Whether code works with SciPy's older matrices alone, whose ``*`` is the matrix product."""
+        return self.values.graph.has_matrices and not self.values.graph.has_arrays
+
+    def _refuse_older(self, what: str) -> None:
+        if self.values.graph.has_matrices:
+            raise UnsupportedError(f"{what} is not supported", "write @ or .multiply(), or give csr_array(A)")
 
     def _in_rows(self, name: str, array: Any) -> Any:
         """An array of the canonical CSR form, if that is the form of the author's matrix, too."""

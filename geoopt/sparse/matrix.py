@@ -180,7 +180,7 @@ class SparseMatrix(Forms):
         return _combined("subtract", other, self)
 
     def __mul__(self, other: Any) -> Any:
-        if np.ndim(other) and self.graph.has_matrices and not self.graph.has_arrays:
+        if np.ndim(other) and self.means_products:
             return self @ other
         if np.ndim(other):
             self._refuse_older("*, which is the matrix product for SciPy's older matrices,")
@@ -188,7 +188,7 @@ class SparseMatrix(Forms):
 
     def __rmul__(self, other: Any) -> Any:
         note_kind(self.graph, other)
-        if np.ndim(other) and self.graph.has_matrices and not self.graph.has_arrays:
+        if np.ndim(other) and self.means_products:
             return other @ self
         return self * other
 
@@ -200,10 +200,6 @@ class SparseMatrix(Forms):
     def __pow__(self, exponent: Any) -> SparseMatrix:
         self._refuse_older("**, which is the matrix power for SciPy's older matrices,")
         return self.power(exponent)
-
-    def _refuse_older(self, what: str) -> None:
-        if self.graph.has_matrices:
-            raise UnsupportedError(f"{what} is not supported", "write @ or .multiply(), or give csr_array(A)")
 
     def _compared(self, other: Any) -> Any:
         if not isinstance(other, (SparseMatrix, Symbolic, np.ndarray, int, float)) and not sp.issparse(other):

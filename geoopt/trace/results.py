@@ -102,11 +102,12 @@ def _sparse(result: SparseMatrix, arrays: list[Symbolic]) -> tuple[Rebuild, Coll
     indices, indptr = result.pattern.indices.view(), result.pattern.indptr.view()
     indices.flags.writeable = indptr.flags.writeable = False
     values = np.broadcast_to(0.0, result.nnz)
-    pattern = sp.csr_array((values, indices, indptr), shape=result.shape, copy=False)
+    kind = sp.csr_matrix if result.means_products else sp.csr_array
+    pattern = kind((values, indices, indptr), shape=result.shape, copy=False)
     pattern.has_sorted_indices = pattern.has_canonical_format = True
 
     def collect(old: Any) -> list[np.ndarray]:
-        if not isinstance(old, sp.csr_array) or old.shape != pattern.shape:
+        if not isinstance(old, kind) or old.shape != pattern.shape:
             raise TypeError
         if not np.array_equal(old.indices, indices) or not np.array_equal(old.indptr, indptr):
             raise TypeError
