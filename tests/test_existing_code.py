@@ -301,3 +301,23 @@ def test_a_branch_that_does_more_is_none():
 
     with pytest.raises(geoopt.BranchError, match=r"np.where"):
         geoopt.compile(function, X)
+
+
+def test_loops_that_fill_an_array_list_its_ids_once(monkeypatch):
+    from geoopt.symbolic.changing import Changing
+
+    lists = []
+    monkeypatch.setattr(Changing, "all", lambda self, count, whole=Changing.all: lists.append(1) or whole(self, count))
+
+    def function(V):
+        total, normals = np.zeros(len(V)), np.zeros((len(V), 3))
+        for i, j, k in F.tolist():
+            total[i] += V[j, 0] * V[k, 1]
+            normals[j] += V[i] - V[k]
+            normals[k, 1] = 2 * normals[k, 1]
+        return total, normals
+
+    program = geoopt.compile(function, V)
+    assert len(lists) == 2  # of each array, when it is returned
+    for got, want in zip(program(V * 2), function(V * 2), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-13)

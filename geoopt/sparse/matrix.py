@@ -18,8 +18,9 @@ from ..graph import Graph
 from ..integers.gathers import taken
 from ..integers.ids import Ids, id_dtype
 from ..integers.patterns import Pattern, joint_places, product, restricted, row_length, selected, transposed, union
-from ..symbolic import Symbolic, asked_by_scipy
+from ..symbolic import Symbolic
 from ..symbolic.arithmetic import apply, as_symbolic
+from ..symbolic.conversion import asked_by_scipy
 from ..symbolic.sums import joined, segment_sum
 from .forms import Forms
 

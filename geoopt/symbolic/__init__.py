@@ -22,7 +22,6 @@ import scipy.sparse
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..errors import (
-    SCIPY,
     BranchError,
     MissingAttributeError,
     ShapeError,
@@ -32,8 +31,10 @@ from ..errors import (
     user_line,
 )
 from ..graph import Graph
-from ..integers.ids import Ids, id_dtype
+from ..integers.ids import Ids
+from .changing import Changing
 from .checks import is_check, values_of
+from .conversion import asked_by_scipy
 
 # filled by the other files of this folder and by `sparse`, which import this one
 FUNCTIONS: dict[Callable, Callable] = {}
@@ -56,7 +57,7 @@ def _method(function: Callable) -> Callable[..., Symbolic]:
 class Symbolic(NDArrayOperatorsMixin):
     """An array of unknown numbers with known structure. Read it with NumPy's own functions."""
 
-    __slots__ = ("_added", "_derive", "_graph", "_ids", "_is_bool", "_owner", "_version")
+    __slots__ = ("_added", "_changing", "_derive", "_graph", "_ids", "_is_bool", "_owner", "_version")
     __array_priority__ = 1000.0
     number_type: type[Symbolic]  # the type of arrays without axes
 
@@ -68,6 +69,7 @@ class Symbolic(NDArrayOperatorsMixin):
         self._derive: Callable[[Ids], Ids] | None = None  # from the owner's ids to ours
         self._version = 0  # of the owner's ids that ours come from; of an owner, how often it was changed
         self._added: Any = None  # see `added`
+        self._changing: Changing | None = None  # of an owner that was changed since it was last read as a whole
 
     # -- structure, known while tracing -------------------------------------------------------------
 
@@ -99,8 +101,10 @@ class Symbolic(NDArrayOperatorsMixin):
     def ids(self) -> Ids:
         owner = self if self._owner is None else self._owner
         owner._added = None  # what is read between two additions keeps them apart
-        if self._owner is not None and self._owner._version != self._version:
-            self._ids, self._version = self._derive(self._owner._ids), self._owner._version  # type: ignore[misc]
+        if owner is self and self._changing is not None:
+            self._ids, self._changing = self._changing.all(self._graph.size), None
+        if owner is not self and owner._version != self._version:
+            self._ids, self._version = self._derive(owner.ids), owner._version  # type: ignore[misc]
         return self._ids
 
     def __len__(self) -> int:
@@ -133,7 +137,16 @@ class Symbolic(NDArrayOperatorsMixin):
         return result
 
     def __getitem__(self, key: object) -> Symbolic:
-        ids, keys = self.ids, key if type(key) is tuple else (key,)
+        keys = key if type(key) is tuple else (key,)
+        if self._changing is not None:
+            element = self._changing.element(keys)
+            if element is not None:
+                self._added = None
+                return self.number_type(self._graph, element, self._is_bool)
+            if all(isinstance(k, (int, np.integer, slice)) for k in keys) and len(keys) < self.ndim:
+                self._added = None
+                return self.sharing(lambda ids: ids[key], self._changing.part(key))
+        ids = self.ids
         if len(keys) == len(ids.shape):
             element = ids.element(keys)
             if element is not None:
@@ -188,11 +201,10 @@ class Symbolic(NDArrayOperatorsMixin):
     def _replace(self, places: Ids, ids: Ids) -> None:
         self._version, self._added = self._version + 1, None
         if places.size == self.size and places.offset == 0 and places.is_contiguous():
-            self._ids = ids.reshape(self.shape)
+            self._ids, self._changing = ids.reshape(self.shape), None
             return
-        listed = np.array(self._ids.to_array(np.int64)).ravel()
-        listed[places.to_array().ravel()] = ids.to_array().ravel()
-        self._ids = Ids.explicit(listed.astype(id_dtype(self._graph.size), copy=False)).reshape(self.shape)
+        self._changing = self._changing or Changing(self._ids)
+        self._changing.put(places, ids)
 
     @property
     def added(self) -> Any:
@@ -329,23 +341,6 @@ class Symbolic(NDArrayOperatorsMixin):
         if scipy.sparse.issparse(other):
             return AS_SPARSE[0](self._graph, other) @ self
         return np.matmul(other, self)
-
-
-def asked_by_scipy(value: Any) -> np.ndarray | None:
-    """What ``value.__array__`` answers where `scipy.sparse` calls it; None where somebody else does.
-
-    Raises TracingError where SciPy wants the numbers.
-    """
-    caller: Any = sys._getframe(2)
-    while caller.f_globals.get("__name__", "").startswith(__name__.partition(".")[0]):  # ours around NumPy's function
-        caller = caller.f_back
-    if not caller.f_globals.get("__name__", "").startswith("scipy.sparse"):
-        return None
-    if caller.f_code.co_name in ("__init__", "getdata"):  # of a matrix that is to have the values
-        raise TracingError(*SCIPY)
-    nothing = np.empty((), object)  # how SciPy finds out, in A @ x and A * x, that x knows better
-    nothing[()] = value
-    return nothing
 
 
 def symbolic(graph: Graph, ids: Ids, is_bool: bool = False) -> Symbolic:

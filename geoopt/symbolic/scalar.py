@@ -54,6 +54,7 @@ class Scalar(Symbolic):
     def ids(self) -> Ids:
         return Ids((), self._id, ())
 
+    _changing = None  # type: ignore[assignment]
     shape = ()  # type: ignore[assignment]
     ndim = 0  # type: ignore[assignment]
     size = 1  # type: ignore[assignment]

@@ -28,6 +28,9 @@ _CREATING = ("zeros", "ones", "full", "eye", "identity", "zeros_like", "ones_lik
 _EMPTY = ("empty", "empty_like")
 _CONVERTING = ("array", "asarray", "asanyarray", "ascontiguousarray")
 
+_PARTS = ("integers", "graph", "sparse", "symbolic")
+_INTERNAL = ("numpy.", *(f"{__name__.partition('.')[0]}.{part}." for part in _PARTS))  # callers that mean the originals
+
 _lock = threading.Lock()
 _tracing = threading.local()  # depth: how many functions are being traced in this thread
 _installed = 0  # how many are in all threads
@@ -72,7 +75,8 @@ def _here(original: Callable, substitute: Callable) -> Callable:
 
     @functools.wraps(original)
     def chosen(*args: Any, **kwargs: Any) -> Any:
-        return (substitute if getattr(_tracing, "depth", 0) else original)(*args, **kwargs)
+        is_traced = getattr(_tracing, "depth", 0) and not _is_internal(sys._getframe(1))
+        return (substitute if is_traced else original)(*args, **kwargs)
 
     chosen.stands_for = original  # type: ignore[attr-defined]
     return chosen
@@ -109,6 +113,10 @@ def _converting(original: Callable) -> Callable:
         return found if dtype is None else found.astype(dtype, copy=False)
 
     return substitute
+
+
+def _is_internal(frame: FrameType) -> bool:
+    return frame.f_globals.get("__name__", "").startswith(_INTERNAL)
 
 
 def _is_scipy(frame: FrameType) -> bool:

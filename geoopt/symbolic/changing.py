@@ -1,0 +1,36 @@
+"""Ids of arrays that code changes entry by entry, as loops over elements do."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..integers.ids import Ids, id_dtype
+
+
+class Changing:
+    """The ids of an array, listed, so that a change of few of them takes no more than those few."""
+
+    def __init__(self, ids: Ids):
+        self.shape = ids.shape
+        self._listed = np.array(ids.to_array(np.int64)).ravel()
+        self._places = Ids.contiguous(0, ids.shape)
+
+    def put(self, places: Ids, ids: Ids) -> None:
+        """places : counted in C order"""
+        if places.size == 1:
+            self._listed[places.lowest] = ids.lowest
+        else:
+            self._listed[places.to_array().ravel()] = ids.to_array().ravel()
+
+    def element(self, keys: tuple) -> Ids | None:
+        """What one entry is; None where the keys are no integers or out of bounds."""
+        place = self._places.element(keys) if len(keys) == len(self.shape) else None
+        return None if place is None else Ids((), int(self._listed[place.offset]), ())
+
+    def part(self, key: object) -> Ids:
+        """What a slice of the array is."""
+        return Ids.spaced(self._listed[self._places[key].to_array()])
+
+    def all(self, count: int) -> Ids:
+        """count : of ids that there are"""
+        return Ids.explicit(self._listed.astype(id_dtype(count))).reshape(self.shape)
