@@ -45,6 +45,8 @@ AS_SPARSE: list[Callable] = []  # turns a matrix of SciPy into one of the graph
 ASSIGNED: list[Callable] = []  # turns what is assigned into an element or a slice into a symbolic array
 FILLABLE: list[type] = []  # of NumPy's arrays, those that become symbolic when symbolic values are put into them
 
+SMALL = 4  # times the size of a view that is small beside its owner
+
 _OPERATORS = {np.multiply: operator.mul, np.divide: operator.truediv, np.matmul: operator.matmul}
 _OPERANDS = (np.ndarray, np.generic, Number, list, tuple)
 
@@ -104,8 +106,14 @@ class Symbolic(NDArrayOperatorsMixin):
         if owner is self and self._changing is not None:
             self._ids, self._changing = self._changing.all(self._graph.size), None
         if owner is not self and owner._version != self._version:
-            self._ids, self._version = self._derive(owner.ids), owner._version  # type: ignore[misc]
+            self._ids, self._version = self._derived(owner), owner._version
         return self._ids
+
+    def _derived(self, owner: Symbolic) -> Ids:
+        """What a view is now; a small one of an array that changes entry by entry does not list the whole array."""
+        if owner._changing is None or SMALL * self.size > owner.size:
+            return self._derive(owner.ids)  # type: ignore[misc]
+        return owner._changing.at(self._memory)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -145,7 +153,7 @@ class Symbolic(NDArrayOperatorsMixin):
                 return self.number_type(self._graph, element, self._is_bool)
             if all(isinstance(k, (int, np.integer, slice)) for k in keys) and len(keys) < self.ndim:
                 self._added = None
-                return self.sharing(lambda ids: ids[key], self._changing.part(key))
+                return self.sharing(lambda ids: ids[key], self._changing.at(Ids.contiguous(0, self.shape)[key]))
         ids = self.ids
         if len(keys) == len(ids.shape):
             element = ids.element(keys)

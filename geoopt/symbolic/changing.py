@@ -27,9 +27,9 @@ class Changing:
         place = self._places.element(keys) if len(keys) == len(self.shape) else None
         return None if place is None else Ids((), int(self._listed[place.offset]), ())
 
-    def part(self, key: object) -> Ids:
-        """What a slice of the array is."""
-        return Ids.spaced(self._listed[self._places[key].to_array()])
+    def at(self, places: Ids) -> Ids:
+        """What the entries at some places are."""
+        return Ids.spaced(self._listed[places.to_array()])
 
     def all(self, count: int) -> Ids:
         """count : of ids that there are"""
