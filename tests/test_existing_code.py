@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import warnings
 
@@ -100,6 +101,56 @@ def identity_plus(x):
     return np.linalg.det(blocks), np.linalg.inv(blocks)
 
 
+def moved_about(x):
+    rows = np.zeros((2, 7))
+    rows[0] = x
+    rows[[0, 1]] = rows[[1, 0]]
+    first, second = rows
+    second *= 2
+    backwards = np.zeros(7)
+    backwards[::-1] = x
+    backwards[::-2] += 1
+    return rows, first + 1, backwards, np.c_[x, backwards, np.ones((7, 2))], np.r_[x[:2], 4.0, 0:2, backwards[:1]]
+
+
+def kept_apart(x):
+    out = np.zeros(7)
+    out[:3] = x[:3]
+    same, other, copied = out, copy.deepcopy(out), copy.copy(out)
+    out[0] = 7
+    return out, same, other, copied
+
+
+def beside_known_matrices(x):
+    vector, columns = np.zeros(7), np.zeros((7, 2))
+    vector[:] = x
+    columns[:, 1] = x
+    return K @ vector, vector @ K, K @ columns, columns.T @ K, K.dot(vector)
+
+
+def beside_known_matrices_of_the_older_kind(x):
+    vector, older = np.zeros(7), csr_matrix(K)
+    vector[:] = x
+    return older * vector, vector * older, older @ vector
+
+
+def in_single_precision(x):
+    out = np.zeros(7, np.float32)
+    out[2:] = 1.5
+    return out * x, out
+
+
+def energy(x):
+    table, sums = np.zeros((7, 2)), np.zeros(3)
+    table[:, 0], table[:, 1] = x, x**2
+    np.add.at(sums, np.arange(7) % 3, table.sum(axis=1))
+    return np.sum(sums**2)
+
+
+def differentiated(x):
+    return geoopt.gradient(energy)(x), geoopt.hessian(energy)(x)
+
+
 # -- matrices of SciPy --------------------------------------------------------------------------------------
 
 
@@ -140,7 +191,8 @@ MATRICES = {
     "formats": lambda x: csr_matrix((x[:6], (ROWS, COLS)), shape=(7, 7)).tolil().tocsc().tocoo().asformat("csr"),
 }
 ARRAYS = (filled, filled_through_views, added_to, by_masks, number_by_number, joined, converted, known_until_the_end,
-          copied_before, identity_plus)  # fmt: skip
+          copied_before, identity_plus, moved_about, kept_apart, beside_known_matrices, differentiated,
+          beside_known_matrices_of_the_older_kind, in_single_precision)  # fmt: skip
 CASES = {f.__name__: f for f in ARRAYS} | MATRICES
 
 
@@ -158,6 +210,18 @@ def test_numpy_and_scipy_do_the_same(name):
             x = np.where(x == 1, 0.9, x)
         for got, want in zip(parts(program(x)), parts(function(x.copy())), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-15)
+
+
+def test_libraries_that_read_memory_do_not_get_what_was_there():
+    igl = pytest.importorskip("igl")
+
+    def function(x):
+        triangle = np.zeros((3, 3))
+        triangle[0] = x[:3]
+        return igl.doublearea(triangle, np.array([[0, 1, 2]])) * x
+
+    with pytest.raises(geoopt.TracingError, match=r"a library read the numbers(.|\n)*doublearea"):
+        geoopt.compile(function, X)
 
 
 def test_a_laplacian_as_it_is_written_for_scipy():

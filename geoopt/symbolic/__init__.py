@@ -45,6 +45,7 @@ AS_SPARSE: list[Callable] = []  # turns a matrix of SciPy into one of the graph
 ASSIGNED: list[Callable] = []  # turns what is assigned into an element or a slice into a symbolic array
 FILLABLE: list[type] = []  # of NumPy's arrays, those that become symbolic when symbolic values are put into them
 
+HIDING: list[Callable] = []  # refuses numbers of arrays that have become symbolic
 SMALL = 4  # times the size of a view that is small beside its owner
 
 _OPERATORS = {np.multiply: operator.mul, np.divide: operator.truediv, np.matmul: operator.matmul}
@@ -250,6 +251,12 @@ class Symbolic(NDArrayOperatorsMixin):
 
     def copy(self) -> Symbolic:
         return self.view(self.ids)
+
+    def __copy__(self) -> Symbolic:
+        return self.copy()
+
+    def __deepcopy__(self, _: dict) -> Symbolic:
+        return self.copy()  # of the same graph
 
     def transpose(self, *order_of_axes: Any) -> Symbolic:
         listed = len(order_of_axes) == 1 and isinstance(order_of_axes[0], (tuple, list))

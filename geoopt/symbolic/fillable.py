@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedError
+from ..errors import TracingError, UnsupportedError
 from ..graph import Graph
 from ..integers.ids import Ids
-from . import FILLABLE, Symbolic
+from . import FILLABLE, HIDING, Symbolic
 from .arithmetic import as_symbolic, graph_of
 from .dispatch import flattened, is_symbolic
 
@@ -26,7 +26,11 @@ _READING = (
     *("searchsorted", "sort", "squeeze", "std", "sum", "swapaxes", "take", "tobytes", "tofile", "tolist", "trace"),
     *("transpose", "var", "__bool__", "__complex__", "__contains__", "__copy__", "__deepcopy__", "__float__"),
     *("__format__", "__int__", "__iter__", "__reduce__", "__repr__", "__str__"),
+    # what SciPy's matrices answer before NumPy does
+    *("__add__", "__sub__", "__mul__", "__matmul__", "__radd__", "__rsub__", "__rmul__", "__rmatmul__"),
 )
+_BITS = np.uint64(0x7FF8_6765_6F6F_7074)  # of a NaN that no arithmetic makes
+HIDDEN = _BITS.view(np.float64)  # what is in the memory of an array that has become symbolic
 _CHANGING = (np.copyto, np.put, np.fill_diagonal)  # their first argument
 
 
@@ -103,8 +107,9 @@ for _name in filter(lambda name: hasattr(np.ndarray, name), _READING):
 
 def fillable(array: Any) -> Any:
     """An array of floats as one that symbolic values can be put into; everything else as it is."""
-    is_one = type(array) is np.ndarray and array.dtype == np.float64 and array.ndim and array.flags.c_contiguous
-    return array.view(Fillable) if is_one else array
+    if type(array) is not np.ndarray or not array.ndim or not array.flags.c_contiguous:
+        return array
+    return array.view(Fillable) if np.issubdtype(array.dtype, np.floating) else array
 
 
 def symbolic_of(array: Any) -> Symbolic | None:
@@ -151,7 +156,14 @@ def _become(array: Any, values: Any) -> None:
     if not owner.flags.c_contiguous:
         raise UnsupportedError("symbolic values in an array in Fortran's order are not supported", "leave order= out")
     owner._filled = _as_found(graph_of(*flattened(values)), np.array(owner, subok=False))
-    np.ndarray.fill(owner, np.nan)  # so that who reads it past all protocols does not get what was there
+    np.ndarray.fill(owner, HIDDEN)
+
+
+def reject_hidden(values: np.ndarray) -> None:
+    """Refuse numbers that came out of the memory of an array which has become symbolic, past NumPy's protocols."""
+    if values.dtype == np.float64 and (np.ascontiguousarray(values).view(np.uint64) == _BITS).any():
+        what = "a library read the numbers of an array that symbolic values were put into"
+        raise TracingError(what, "write that computation with NumPy's functions, or do it before")
 
 
 def _as_found(graph: Graph, values: np.ndarray) -> Symbolic:
@@ -163,3 +175,4 @@ def _as_found(graph: Graph, values: np.ndarray) -> Symbolic:
 
 
 FILLABLE.append(Fillable)
+HIDING.append(reject_hidden)

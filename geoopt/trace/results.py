@@ -14,7 +14,7 @@ from ..integers.ids import Ids
 from ..signature import Collect, Rebuild, with_values
 from ..sparse.matrix import SparseMatrix
 from ..symbolic import Symbolic
-from ..symbolic.fillable import Fillable
+from ..symbolic.fillable import Fillable, reject_hidden
 
 
 def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Rebuild, Collect, bool]:
@@ -86,6 +86,7 @@ class _Parts:
 def _known(result: Any) -> tuple[Rebuild, Collect]:
     """A part of the result that does not depend on the variables; arrays are fresh for each call."""
     if isinstance(result, np.ndarray) or sp.issparse(result):
+        reject_hidden(np.asarray(result.data if sp.issparse(result) else result))
         return (lambda *_: result.copy()), (lambda _: [])
     if result is NotImplemented:
         what = "the function returned NotImplemented, as methods of SciPy's matrices do for symbolic values"

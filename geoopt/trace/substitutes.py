@@ -60,6 +60,9 @@ def _enter() -> None:
                     original = getattr(module, name)
                     _originals.append((module, name, original))
                     setattr(module, name, _here(original, make(original)))
+            for name in ("c_", "r_"):
+                _originals.append((np, name, getattr(np, name)))
+                setattr(np, name, _Joining(getattr(np, name), is_columns=name == "c_"))
 
 
 def _leave() -> None:
@@ -80,6 +83,22 @@ def _here(original: Callable, substitute: Callable) -> Callable:
 
     chosen.stands_for = original  # type: ignore[attr-defined]
     return chosen
+
+
+class _Joining:
+    """``np.c_`` and ``np.r_``, whose brackets join arrays."""
+
+    def __init__(self, original: Any, is_columns: bool):
+        self._original, self._is_columns = original, is_columns
+
+    def __getitem__(self, key: Any) -> Any:
+        parts = resolved(key if isinstance(key, tuple) else (key,))
+        if not getattr(_tracing, "depth", 0) or not is_symbolic(parts):
+            return self._original[key]
+        parts = [self._original[p] if isinstance(p, slice) else p for p in parts]
+        if self._is_columns:
+            return np.concatenate([np.reshape(p, (-1, 1)) if np.ndim(p) < 2 else p for p in parts], axis=-1)
+        return np.concatenate([np.atleast_1d(p) for p in parts])
 
 
 def _of_numpy() -> dict[str, Callable[[Callable], Callable]]:
@@ -105,7 +124,9 @@ def _unset(original: Callable) -> Callable:
 def _converting(original: Callable) -> Callable:
     def substitute(a: Any, *args: Any, **kwargs: Any) -> Any:
         given = resolved(a)
-        if not is_symbolic(given) or _is_scipy(sys._getframe(2)):
+        if _is_scipy(sys._getframe(2)):
+            return original(given if isinstance(given, Symbolic) else a, *args, **kwargs)
+        if not is_symbolic(given):
             made = original(a, *args, **kwargs)
             return fillable(made) if made is not a else made
         dtype = kwargs.get("dtype", args[0] if args else None)
