@@ -6,6 +6,7 @@ import copy
 import threading
 import warnings
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -278,6 +279,16 @@ def test_other_threads_and_later_calls_see_numpy_and_scipy_as_they_are():
     look()
     assert seen == [np.ndarray, sp.dia_matrix] * 2
     assert (np.zeros, np.asarray, sp.diags) == before
+
+
+def test_numba_compiles_functions_while_code_is_traced():
+    @numba.njit
+    def total(n):
+        ones, twos = np.ones(n), np.full(n, 2.0)
+        rest = np.zeros_like(ones) + np.zeros(n) + np.array([1.0] * 3)
+        return (ones + twos + rest).sum() + np.eye(2).sum() + np.repeat(np.asarray(ones), 2).sum()
+
+    np.testing.assert_allclose(geoopt.compile(lambda x: x * total(3), X)(X), 20 * X)
 
 
 def test_numpy_is_as_it_was_after_an_error():

@@ -343,7 +343,6 @@ class Symbolic(NDArrayOperatorsMixin):
     def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
         if FILLABLE[0] in types:
             return NotImplemented
-        function = getattr(function, "stands_for", function)  # NumPy looks up ``np.zeros`` for ``like=``
         name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
         if function in CREATED:
             return CREATED[function](self, *args, **kwargs)

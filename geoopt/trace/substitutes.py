@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -59,7 +60,7 @@ def _enter() -> None:
                 for name, make in table.items():
                     original = getattr(module, name)
                     _originals.append((module, name, original))
-                    setattr(module, name, _here(original, make(original)))
+                    setattr(module, name, _Substitute(original, make(original)))
             for name in ("c_", "r_"):
                 _originals.append((np, name, getattr(np, name)))
                 setattr(np, name, _Joining(getattr(np, name), is_columns=name == "c_"))
@@ -73,16 +74,31 @@ def _leave() -> None:
             setattr(*_originals.pop())
 
 
-def _here(original: Callable, substitute: Callable) -> Callable:
-    """The substitute where a function is being traced, the original in other threads."""
+class _Substitute:
+    """One of a library's functions: the substitute where traced code calls it, the original otherwise.
 
-    @functools.wraps(original)
-    def chosen(*args: Any, **kwargs: Any) -> Any:
+    It is equal to the original, so that tables by function have it: Numba's, of which some hold weak references and
+    which compiles functions while code is traced, and ours.
+    """
+
+    __slots__ = ("_original", "_substitute")
+
+    def __init__(self, original: Callable, substitute: Callable):
+        self._original, self._substitute = original, substitute
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         is_traced = getattr(_tracing, "depth", 0) and not _is_internal(sys._getframe(1))
-        return (substitute if is_traced else original)(*args, **kwargs)
+        return (self._substitute if is_traced else self._original)(*args, **kwargs)
 
-    chosen.stands_for = original  # type: ignore[attr-defined]
-    return chosen
+    def __eq__(self, other: object) -> bool:
+        other = other() if isinstance(other, weakref.ref) else other
+        return other is self._original or (isinstance(other, _Substitute) and other._original is self._original)
+
+    def __hash__(self) -> int:
+        return hash(self._original)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._original, name)
 
 
 class _Joining:
