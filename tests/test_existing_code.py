@@ -135,6 +135,10 @@ def beside_known_matrices_of_the_older_kind(x):
     return older * vector, vector * older, older @ vector
 
 
+def values_everywhere(x):
+    return np.full((2, 7), x), np.full(3, x[2]), np.full_like(np.ones((2, 7)), x)
+
+
 def in_single_precision(x):
     out = np.zeros(7, np.float32)
     out[2:] = 1.5
@@ -193,7 +197,7 @@ MATRICES = {
 }
 ARRAYS = (filled, filled_through_views, added_to, by_masks, number_by_number, joined, converted, known_until_the_end,
           copied_before, identity_plus, moved_about, kept_apart, beside_known_matrices, differentiated,
-          beside_known_matrices_of_the_older_kind, in_single_precision)  # fmt: skip
+          beside_known_matrices_of_the_older_kind, in_single_precision, values_everywhere)  # fmt: skip
 CASES = {f.__name__: f for f in ARRAYS} | MATRICES
 
 

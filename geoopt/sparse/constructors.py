@@ -7,6 +7,7 @@ imported them. Functions (`diags`, `kron`, ...) are asked as ``scipy.sparse.diag
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,7 @@ from . import assembled, block_array, hstack, triplets, vstack
 from .forms import FORMATS
 from .matrix import SparseMatrix
 
+TRACING = threading.local()  # depth: how many functions are being traced in this thread
 _CLASSES = [getattr(sp, f"{name}_{kind}") for name in FORMATS for kind in ("array", "matrix")]
 
 
@@ -38,12 +40,11 @@ def answer_classes() -> None:
 def _constructor(before: Callable, name: str) -> Any:
     def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:
         given = args[0] if args else kwargs.get("arg1")
-        if type(given) is tuple or isinstance(given, (Symbolic, SparseMatrix)):
-            given = resolved(given)
-            parts = given if type(given) is tuple else (given,)
-            if any(isinstance(p, (Symbolic, SparseMatrix)) or _is_list_of_numbers(p) for p in parts):
-                call = inspect.signature(lambda arg1, shape=None, dtype=None, copy=False, **_: None)
-                return _made(cls, name, given, call.bind(given, *args[1:], **kwargs).arguments)
+        given = resolved(given) if getattr(TRACING, "depth", 0) else None
+        parts = given if type(given) is tuple else (given,)
+        if any(isinstance(p, (Symbolic, SparseMatrix)) or _is_list_of_numbers(p) for p in parts):
+            call = inspect.signature(lambda arg1, shape=None, dtype=None, copy=False, **_: None)
+            return _made(cls, name, given, call.bind(given, *args[1:], **kwargs).arguments)
         return before(cls) if before is object.__new__ else before(cls, *args, **kwargs)
 
     return __new__

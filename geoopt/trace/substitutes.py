@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..sparse.constructors import FUNCTIONS, answer_classes
+from ..sparse.constructors import FUNCTIONS, TRACING, answer_classes
 from ..sparse.matrix import SparseMatrix
 from ..symbolic import Symbolic
 from ..symbolic.arithmetic import as_symbolic, graph_of
 from ..symbolic.dispatch import flattened, is_symbolic
 from ..symbolic.fillable import Fillable, fillable, resolved
 
-_CREATING = ("zeros", "ones", "full", "eye", "identity", "zeros_like", "ones_like", "full_like", "tile", "repeat")
+_CREATING = ("zeros", "ones", "eye", "identity", "zeros_like", "ones_like", "full_like", "tile", "repeat")
 _EMPTY = ("empty", "empty_like")
 _CONVERTING = ("array", "asarray", "asanyarray", "ascontiguousarray")
 
@@ -33,7 +33,6 @@ _PARTS = ("integers", "graph", "sparse", "symbolic")
 _INTERNAL = ("numpy.", *(f"{__name__.partition('.')[0]}.{part}." for part in _PARTS))  # callers that mean the originals
 
 _lock = threading.Lock()
-_tracing = threading.local()  # depth: how many functions are being traced in this thread
 _installed = 0  # how many are in all threads
 _originals: list[tuple[Any, str, Callable]] = []
 
@@ -42,11 +41,11 @@ _originals: list[tuple[Any, str, Callable]] = []
 def substituted() -> Iterator[None]:
     """While this is open, this thread's code finds the substitutes."""
     _enter()
-    _tracing.depth = getattr(_tracing, "depth", 0) + 1
+    TRACING.depth = getattr(TRACING, "depth", 0) + 1
     try:
         yield
     finally:
-        _tracing.depth -= 1
+        TRACING.depth -= 1
         _leave()
 
 
@@ -87,7 +86,7 @@ class _Substitute:
         self._original, self._substitute = original, substitute
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        is_traced = getattr(_tracing, "depth", 0) and not _is_internal(sys._getframe(1))
+        is_traced = getattr(TRACING, "depth", 0) and not _is_internal(sys._getframe(1))
         return (self._substitute if is_traced else self._original)(*args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
@@ -109,7 +108,7 @@ class _Joining:
 
     def __getitem__(self, key: Any) -> Any:
         parts = resolved(key if isinstance(key, tuple) else (key,))
-        if not getattr(_tracing, "depth", 0) or not is_symbolic(parts):
+        if not getattr(TRACING, "depth", 0) or not is_symbolic(parts):
             return self._original[key]
         parts = [self._original[p] if isinstance(p, slice) else p for p in parts]
         if self._is_columns:
@@ -121,6 +120,7 @@ def _of_numpy() -> dict[str, Callable[[Callable], Callable]]:
     return {
         **dict.fromkeys(_CREATING, lambda original: lambda *args, **kwargs: fillable(original(*args, **kwargs))),
         **dict.fromkeys(_EMPTY, _unset),
+        "full": _full,
         **dict.fromkeys(_CONVERTING, _converting),
     }
 
@@ -137,15 +137,26 @@ def _unset(original: Callable) -> Callable:
     return substitute
 
 
+def _full(original: Callable) -> Callable:
+    def substitute(shape: Any, fill_value: Any, *args: Any, **kwargs: Any) -> Any:
+        value = resolved(fill_value)
+        if is_symbolic(value):
+            found = as_symbolic(graph_of(*flattened(value)), value)
+            return np.broadcast_to(found, shape).copy()  # type: ignore[call-overload]
+        return fillable(original(shape, fill_value, *args, **kwargs))
+
+    return substitute
+
+
 def _converting(original: Callable) -> Callable:
     def substitute(a: Any, *args: Any, **kwargs: Any) -> Any:
         given = resolved(a)
-        if _is_scipy(sys._getframe(2)):
+        dtype = kwargs.get("dtype", args[0] if args else None)
+        if _is_scipy(sys._getframe(2)) or (dtype is not None and np.dtype(dtype) == object):
             return original(given if isinstance(given, Symbolic) else a, *args, **kwargs)
         if not is_symbolic(given):
             made = original(a, *args, **kwargs)
             return fillable(made) if made is not a else made
-        dtype = kwargs.get("dtype", args[0] if args else None)
         found = as_symbolic(graph_of(*flattened(given)), given)
         return found if dtype is None else found.astype(dtype, copy=False)
 
