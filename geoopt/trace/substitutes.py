@@ -25,7 +25,7 @@ from ..symbolic.arithmetic import as_symbolic, graph_of
 from ..symbolic.dispatch import flattened, is_symbolic
 from ..symbolic.fillable import Fillable, fillable, resolved
 
-_CREATING = ("zeros", "ones", "eye", "identity", "zeros_like", "ones_like", "full_like", "tile", "repeat")
+_CREATING = ("zeros", "ones", "eye", "identity", "zeros_like", "ones_like", "tile", "repeat")
 _EMPTY = ("empty", "empty_like")
 _CONVERTING = ("array", "asarray", "asanyarray", "ascontiguousarray")
 
@@ -121,6 +121,7 @@ def _of_numpy() -> dict[str, Callable[[Callable], Callable]]:
         **dict.fromkeys(_CREATING, lambda original: lambda *args, **kwargs: fillable(original(*args, **kwargs))),
         **dict.fromkeys(_EMPTY, _unset),
         "full": _full,
+        "full_like": _full,
         **dict.fromkeys(_CONVERTING, _converting),
     }
 
@@ -140,10 +141,11 @@ def _unset(original: Callable) -> Callable:
 def _full(original: Callable) -> Callable:
     def substitute(shape: Any, fill_value: Any, *args: Any, **kwargs: Any) -> Any:
         value = resolved(fill_value)
-        if is_symbolic(value):
-            found = as_symbolic(graph_of(*flattened(value)), value)
-            return np.broadcast_to(found, shape).copy()  # type: ignore[call-overload]
-        return fillable(original(shape, fill_value, *args, **kwargs))
+        if not is_symbolic(value):
+            return fillable(original(shape, fill_value, *args, **kwargs))
+        lengths = np.shape(shape) if original.__name__ == "full_like" else shape
+        found: Any = as_symbolic(graph_of(*flattened(value)), value)
+        return np.broadcast_to(found, lengths).copy()
 
     return substitute
 
