@@ -139,11 +139,13 @@ def _unset(original: Callable) -> Callable:
 
 
 def _full(original: Callable) -> Callable:
-    def substitute(shape: Any, fill_value: Any, *args: Any, **kwargs: Any) -> Any:
-        value = resolved(fill_value)
+    def substitute(*args: Any, **kwargs: Any) -> Any:
+        value = resolved(kwargs["fill_value"] if "fill_value" in kwargs else args[1] if len(args) > 1 else None)
         if not is_symbolic(value):
-            return fillable(original(shape, fill_value, *args, **kwargs))
-        lengths = np.shape(shape) if original.__name__ == "full_like" else shape
+            return fillable(original(*args, **kwargs))
+        first = next(iter(args), None)  # the shape, or the array that has it
+        lengths = kwargs["shape"] if kwargs.get("shape") is not None else first
+        lengths = np.shape(lengths) if lengths is first and original.__name__ == "full_like" else lengths
         found: Any = as_symbolic(graph_of(*flattened(value)), value)
         return np.broadcast_to(found, lengths).copy()
 
