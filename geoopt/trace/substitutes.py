@@ -143,8 +143,8 @@ def _full(original: Callable) -> Callable:
         value = resolved(kwargs["fill_value"] if "fill_value" in kwargs else args[1] if len(args) > 1 else None)
         if not is_symbolic(value):
             return fillable(original(*args, **kwargs))
-        first = next(iter(args), None)  # the shape, or the array that has it
-        lengths = kwargs["shape"] if kwargs.get("shape") is not None else first
+        first: Any = next(iter(args), None)  # the shape, or the array that has it
+        lengths: Any = kwargs["shape"] if kwargs.get("shape") is not None else first
         lengths = np.shape(lengths) if lengths is first and original.__name__ == "full_like" else lengths
         found: Any = as_symbolic(graph_of(*flattened(value)), value)
         return np.broadcast_to(found, lengths).copy()
