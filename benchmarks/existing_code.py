@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .records import Benchmark, Mesh, Work
+from .records import Benchmark, Mesh, of_positions
 
 
 def works(mesh: Mesh, dtype: type) -> dict:
     import gpytoolbox
 
-    V, F = mesh[0].astype(dtype), mesh[1]
     functions: dict[str, Callable] = {
         "cotangent Laplacian": gpytoolbox.cotangent_laplacian,
         "mass matrix": lambda V, F: gpytoolbox.massmatrix(V, F, type="barycentric"),
@@ -18,11 +17,7 @@ def works(mesh: Mesh, dtype: type) -> dict:
         "vertex normals": gpytoolbox.per_vertex_normals,
         "dihedral angles": gpytoolbox.dihedral_angles,
     }
-
-    def work(function: Callable) -> Work:
-        return Work("sparse", lambda V: function(V, F), (V,), (V,), takes_function=True)
-
-    return {name: lambda function=function: work(function) for name, function in functions.items()}
+    return of_positions(functions, mesh, dtype)
 
 
 BENCHMARK = Benchmark(

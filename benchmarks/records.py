@@ -43,6 +43,16 @@ class Work:
         return (self.function, *self.arguments) if self.takes_function else self.arguments
 
 
+def of_positions(functions: dict[str, Callable], mesh: Mesh, dtype: type) -> dict[str, Callable[[], Work]]:
+    """Functions of vertices and elements, of which only the vertices vary; NumPy and SciPy run the same ones."""
+    V, elements = mesh[0].astype(dtype), mesh[1]
+
+    def work(function: Callable) -> Work:
+        return Work("sparse", lambda V: function(V, elements), (V,), (V,), takes_function=True)
+
+    return {name: lambda function=function: work(function) for name, function in functions.items()}
+
+
 @dataclass(frozen=True)
 class Setting:
     """What the user asked for. None and empty: the benchmark's own.

@@ -8,7 +8,7 @@ import numpy as np
 
 from geoopt.sparse import from_diagonal, from_triplets
 
-from .records import Benchmark, Mesh, Work
+from .records import Benchmark, Mesh, of_positions
 
 LAME = 0.7, 0.5  # λ and μ
 
@@ -102,12 +102,7 @@ WAYS: dict[str, Callable] = {
 
 
 def works(mesh: Mesh, dtype: type) -> dict:
-    V, T = mesh[0].astype(dtype), mesh[1]
-
-    def way(function: Callable) -> Work:
-        return Work("sparse", lambda V: function(V, T), (V,), (V,), takes_function=True)
-
-    return {name: lambda function=function: way(function) for name, function in WAYS.items()}
+    return of_positions(WAYS, mesh, dtype)
 
 
 BENCHMARK = Benchmark(

@@ -12,7 +12,7 @@ from .cut import Cut
 from .errors import InternalError
 from .graph import Graph, Node, Traced
 from .graph.tape import NAMES, NONE, Tape
-from .graph.values import applied, applied_on_tape, truth
+from .graph.values import applied, applied_on_tape, gathered, truth
 from .grid import Grid
 from .groups import Groups
 from .integers.ids import Ids
@@ -91,12 +91,7 @@ class _Recompute:
         return self._done[node.index]
 
     def _view(self, view: Ids) -> np.ndarray:
-        ids = view.to_array()
-        out = np.empty(ids.shape)
-        for node in self.graph.nodes_of(view):
-            inside = (ids >= node.first) & (ids < node.end)
-            out[inside] = self.node(node).ravel()[ids[inside] - node.first]
-        return out
+        return gathered(self.graph, view, lambda node, places: self.node(node).ravel()[places])
 
 
 def _cut(cut: Cut, inputs: list[np.ndarray]) -> list[np.ndarray]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gc
+import os
 import threading
 import warnings
+import weakref
 
 import numba
 import numpy as np
@@ -246,20 +249,6 @@ def test_matrices_of_the_older_kind_come_back_as_such():
     np.testing.assert_allclose(older.toarray(), laplacian(V, F).toarray(), atol=1e-12)
 
 
-def test_entries_come_as_scipy_has_them_or_not_at_all():
-    def scaled(x, kind):
-        A = kind((x[:6], (ROWS, COLS)), shape=(7, 7))
-        A.data = A.data * 2
-        return A
-
-    for kind in (csc_matrix, coo_matrix):
-        with pytest.raises(geoopt.UnsupportedError, match=r"write A = A.tocsr\(\)"):
-            geoopt.compile(scaled, X, kind)
-    np.testing.assert_allclose(
-        geoopt.compile(scaled, X, csr_matrix)(X).toarray(), scaled(X, csr_matrix).toarray(), rtol=1e-14
-    )
-
-
 def test_functions_of_scipy_that_were_imported_by_name_tell_what_to_call():
     with pytest.raises(geoopt.TracingError, match=r"scipy.sparse.diags\(values\) by its full name"):
         geoopt.compile(lambda x: diags(x) @ K, X)
@@ -370,6 +359,34 @@ def test_checks_in_functions_that_are_differentiated():
     np.testing.assert_allclose(both(X), 1 / X**2)
     with pytest.raises(AssertionError):
         geoopt.compile(lambda x: geoopt.gradient(energy)(x - 1), X)
+
+
+def test_checks_keep_no_memory():
+    graphs = []
+
+    def function(x):
+        assert x.sum() > 0
+        graphs.append(weakref.ref(x.graph))
+        return x * 2
+
+    geoopt.compile(function, X)
+    gc.collect()
+    assert graphs[0]() is None
+
+
+def test_checks_are_those_of_the_file_as_it_was_loaded(tmp_path):
+    def load(text):
+        path = tmp_path / "module.py"
+        path.write_text(text)
+        os.utime(path, ns=(len(text), len(text)))
+        names = {}
+        exec(compile(text, path, "exec"), names)
+        return names["function"]
+
+    body = "    if x.sum() < 0:\n        {}\n    return x\n"
+    geoopt.compile(load("def function(x):\n" + body.format("raise ValueError")), X)
+    with pytest.raises(geoopt.BranchError):
+        geoopt.compile(load("def function(x):\n" + body.format("x = -x")), X)
 
 
 def test_a_branch_that_does_more_is_none():

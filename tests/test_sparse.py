@@ -303,13 +303,11 @@ REFUSED = {
     "division": (lambda A: A / A, A, r"A.multiply\(B.power\(-1\)\)"),
     "other values": (lambda A: setattr(A, "data", A.data[:3]), A, "have shape"),
     "method": (lambda A: A.nonzero(), A, r"A.nonzero\(\) is not supported"),
-    "entries by columns": (lambda A: A.tocsc().indices, A, r"write A = A.tocsr\(\)"),
+    "entries by diagonals": (lambda A: A.todia().data, A, r"write A = A.tocsr\(\)"),
     "dense values": (lambda A: sp.csr_array(A.toarray()), A, "with rows and columns"),
     "array": (lambda A: np.asarray(A), A, r"A.toarray\(\)"),
-    "older and newer": (lambda B: B * (sp.coo_matrix((B.data, (B.row, B.col))) @ B), B.tocoo(), "write @ or .multiply"),
-    "power of an older matrix": (lambda A: A**2, sp.csr_matrix(A), "write @ or .multiply"),
+    "power of an older matrix": (lambda A: A**-1, sp.csr_matrix(A), "give a positive integer"),
     "sum of an older matrix": (lambda A: A.sum(axis=0), sp.csc_matrix(A), "give csr_array"),
-    "older constant and matrix": (lambda B: sp.csr_matrix(A) * B, B, "write @ or .multiply"),
 }
 
 

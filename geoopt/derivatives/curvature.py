@@ -16,7 +16,7 @@ from ..graph import Node
 from ..graph.references import reachable
 from ..graph.terms import flat_terms
 from ..integers.ids import Ids
-from ..integers.patterns import mirrored, multiplications, restricted
+from ..integers.patterns import mirrored, multiplications
 from ..sparse import from_triplets, summed, vstack
 from ..sparse.matrix import SparseMatrix
 from ..symbolic import Symbolic
@@ -173,13 +173,11 @@ class _Second:
 def _inlined(function: Inner, matrix: SparseMatrix) -> SparseMatrix:
     """A matrix of a function's graph as one of the graph around it."""
     [data] = function.inlined([matrix.values])
-    function.outer.has_arrays = True
     return matrix.with_data(data)
 
 
 def _lower(matrix: SparseMatrix) -> SparseMatrix:
-    kept = np.flatnonzero(matrix.pattern.rows >= matrix.pattern.indices)
-    return SparseMatrix(restricted(matrix.pattern, kept), matrix.values[kept])
+    return matrix.kept(np.flatnonzero(matrix.pattern.rows >= matrix.pattern.indices))
 
 
 def _mirrored(lower: SparseMatrix) -> SparseMatrix:

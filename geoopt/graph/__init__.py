@@ -12,6 +12,7 @@ import bisect
 import math
 from array import array
 from dataclasses import dataclass, field
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -83,9 +84,8 @@ class Graph:
     blocks: list[tuple[Ids, ...]] = field(default_factory=list)  # arrays that the author tagged as one block
     is_loop: bool = False  # whether the code that makes it loops over elements, as `symbolic.repetition` found ...
     next_look: int = 0  # ... and how many nodes there are when it looks again
-    has_matrices: bool = False  # whether one of SciPy's older matrices has come in, whose * is the matrix product ...
-    has_arrays: bool = False  # ... or one of the newer arrays, whose * is entry by entry
     given: dict[int, np.ndarray | Ids] = field(default_factory=dict)  # what variables are in the first call, by node
+    values: Any = None  # `values.Values` of the first call, once they have been asked for
     _known: dict[tuple, Node] = field(default_factory=dict)
     _reads: WeakKeyDictionary[Ids, list] = field(default_factory=WeakKeyDictionary)
     _numbers: dict[object, int] = field(default_factory=dict)

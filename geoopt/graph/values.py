@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,16 @@ def truth(graph: Graph, view: Ids, values: np.ndarray) -> np.ndarray:
     """Comparisons are kept as 0 and 1 among floats."""
     nodes = graph.nodes_of(view)
     return values != 0 if nodes and nodes[0].gives_bool else values
+
+
+def gathered(graph: Graph, view: Ids, values: Callable[[Node, np.ndarray], np.ndarray]) -> np.ndarray:
+    """The values of a view, from those at some places of the nodes that it reads."""
+    nodes, ids = graph.nodes_of(view), view.to_array()
+    out = np.empty(ids.shape)
+    for node in nodes:
+        inside = (ids >= node.first) & (ids < node.end) if len(nodes) > 1 else ...
+        out[inside] = values(node, ids[inside] - node.first)
+    return out
 
 
 @dataclass(eq=False)
@@ -91,15 +101,12 @@ class Values:
 
     def _gathered(self, view: Ids) -> np.ndarray:
         """Values of scalars on tapes, or of nodes that have been evaluated."""
-        nodes, ids = self.graph.nodes_of(view), view.to_array()
-        out = np.empty(ids.shape)
-        for node in nodes:
-            inside = (ids >= node.first) & (ids < node.end) if len(nodes) > 1 else slice(None)
-            if node.tape is None:
-                out[inside] = self._kept[node.index][ids[inside] - node.first]
-            else:
-                out[inside] = np.reshape([self._number(i) for i in ids[inside].ravel().tolist()], ids[inside].shape)
-        return out
+        return gathered(self.graph, view, self._places)
+
+    def _places(self, node: Node, places: np.ndarray) -> np.ndarray:
+        if node.tape is None:
+            return self._kept[node.index][places]
+        return np.reshape([self._number(node.first + i) for i in places.ravel().tolist()], places.shape)
 
     def _number(self, scalar: int) -> float:
         """The value of one scalar; chains of numbers may be long, so that nothing recurs along them."""

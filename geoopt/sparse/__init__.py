@@ -31,14 +31,6 @@ def from_triplets(rows: Any, cols: Any, values: Any, shape: tuple[int, int]) -> 
     `SparseMatrix` for symbolic values.
     Raises ArgumentError where the arrays differ in length or an index lies outside ``shape``.
     """
-    made = assembled(rows, cols, values, shape)
-    if isinstance(made, SparseMatrix):
-        made.graph.has_arrays = True
-    return made
-
-
-def assembled(rows: Any, cols: Any, values: Any, shape: tuple[int, int]) -> Any:
-    """What `from_triplets` returns, for whoever makes one of SciPy's older matrices of it."""
     parts = [_listed(rows), _listed(cols), _listed(resolved(values))]
     if len({len(p) for p in parts}) != 1:
         raise ArgumentError("from_triplets: rows, cols and values must be lists of equal length")
@@ -84,11 +76,6 @@ def from_diagonal(values: Any) -> Any:
     return from_triplets(index, index, values, (len(index), len(index)))
 
 
-def from_scipy(matrix: Any, data: Symbolic) -> SparseMatrix:
-    """The pattern of a canonical CSR array with symbolic values."""
-    return SparseMatrix(Pattern(matrix.shape, matrix.indptr, matrix.indices), data)
-
-
 def block_array(blocks: Any) -> Any:
     """One matrix of a 2-D arrangement of matrices, as ``scipy.sparse.block_array``; None is an empty block."""
     known = [m for row in blocks for m in row if m is not None]
@@ -107,9 +94,9 @@ def block_array(blocks: Any) -> Any:
             tags[-1].append(m.pattern.tagged(np.arange(done + 1, done + m.nnz + 1)))
             data.append(m.values)
             done += m.nnz
-    joint = sp.csr_array(sp.block_array(tags))
+    joint: Any = sp.csr_array(sp.block_array(tags))
     joint.sort_indices()
-    return from_scipy(joint, concatenate(data)[joint.data - 1])
+    return SparseMatrix(Pattern(joint.shape, joint.indptr, joint.indices), concatenate(data)[joint.data - 1])
 
 
 def vstack(matrices: Any) -> Any:

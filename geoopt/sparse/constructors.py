@@ -15,12 +15,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import SCIPY, TracingError, UnsupportedError
-from ..integers.patterns import restricted
 from ..symbolic import Symbolic
-from ..symbolic.arithmetic import as_symbolic
+from ..symbolic.dispatch import all_symbolic, flattened, is_symbolic
 from ..symbolic.fillable import resolved
-from . import assembled, block_array, hstack, triplets, vstack
-from .forms import FORMATS
+from . import block_array, from_triplets, triplets
+from .forms import FORMATS, ORDERS, are_sorted, kind_of, order_of
 from .matrix import SparseMatrix
 
 TRACING = threading.local()  # depth: how many functions are being traced in this thread
@@ -42,7 +41,7 @@ def _constructor(before: Callable, name: str) -> Any:
         given = args[0] if args else kwargs.get("arg1")
         given = resolved(given) if getattr(TRACING, "depth", 0) else None
         parts = given if type(given) is tuple else (given,)
-        if any(isinstance(p, (Symbolic, SparseMatrix)) or _is_list_of_numbers(p) for p in parts):
+        if any(isinstance(p, SparseMatrix) or is_symbolic(p) for p in parts):
             call = inspect.signature(lambda arg1, shape=None, dtype=None, copy=False, **_: None)
             return _made(cls, name, given, call.bind(given, *args[1:], **kwargs).arguments)
         return before(cls) if before is object.__new__ else before(cls, *args, **kwargs)
@@ -50,53 +49,34 @@ def _constructor(before: Callable, name: str) -> Any:
     return __new__
 
 
-def _is_list_of_numbers(part: Any) -> bool:
-    return isinstance(part, (list, tuple)) and any(isinstance(x, Symbolic) for x in part)
-
-
 def _made(cls: type, name: str, given: Any, call: dict) -> SparseMatrix:
     dtype, shape = call.get("dtype"), call.get("shape")
     if dtype is not None and not np.issubdtype(np.dtype(dtype), np.floating):
         raise UnsupportedError(f"{cls.__name__} of symbolic values with dtype {np.dtype(dtype)}", "leave it out")
-    if isinstance(given, SparseMatrix):
-        made = given.asformat(name, copy=True)
-    elif isinstance(given, Symbolic):
+    if isinstance(given, Symbolic):
         raise TracingError(*SCIPY)
-    else:
-        made = _of_arrays(cls, name, given, shape)
-    made.graph.has_matrices |= issubclass(cls, sp.spmatrix)
-    made.graph.has_arrays |= issubclass(cls, sp.sparray)
-    return made
+    made = given.asformat(name, copy=True) if isinstance(given, SparseMatrix) else _of_arrays(name, given, shape)
+    return made.as_form(name, made.order, sp.sparray if issubclass(cls, sp.sparray) else sp.spmatrix)
 
 
-def _of_arrays(cls: type, name: str, given: tuple, shape: Any) -> SparseMatrix:
+def _of_arrays(name: str, given: tuple, shape: Any) -> SparseMatrix:
     """The matrix of SciPy's tuples of arrays."""
     if name == "dia" and len(given) == 2:
-        rows, cols, values = _along_diagonals(*given, shape)
-    elif name in ("csr", "csc", "coo") and len(given) == 2 and len(given[1]) == 2:
+        return _of_diagonals(*given, shape).as_form(name, None)
+    if name in ("csr", "csc", "coo") and len(given) == 2 and len(given[1]) == 2:
         values, (rows, cols) = given
         rows, cols = np.asarray(rows), np.asarray(cols)
-    elif name in ("csr", "csc") and len(given) == 3:
+        is_summed = name != "coo"
+    elif name in ORDERS and len(given) == 3:
         values, minor, indptr = given
-        major = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-        rows, cols = (major, np.asarray(minor)) if name == "csr" else (np.asarray(minor), major)
+        major, minor = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), np.asarray(minor)
+        rows, cols = (major, minor) if name == "csr" else (minor, major)
         shape = shape or _shape_of_compressed(name, len(indptr) - 1, minor)
+        is_summed = False
     else:
         raise TracingError(*SCIPY)
     size = tuple(shape) if shape is not None else (int(rows.max()) + 1, int(cols.max()) + 1)
-    made = assembled(rows, cols, _numbers(values), size)
-    made.format = name
-    in_order = np.array_equal(rows, made.pattern.rows) and np.array_equal(cols, made.pattern.indices)
-    made.is_by_rows = in_order or (name == "csr" and len(given) == 2)
-    return made
-
-
-def _numbers(values: Any) -> Symbolic:
-    """Values (k,), of which some may be known."""
-    if isinstance(values, Symbolic):
-        return values
-    graph = next(v.graph for v in values if isinstance(v, Symbolic))
-    return as_symbolic(graph, list(values))
+    return from_triplets(rows, cols, values, size).as_form(name, ORDERS[name] if is_summed else order_of(rows, cols))
 
 
 def _shape_of_compressed(name: str, majors: int, minor: Any) -> tuple[int, int]:
@@ -104,19 +84,19 @@ def _shape_of_compressed(name: str, majors: int, minor: Any) -> tuple[int, int]:
     return (majors, minors) if name == "csr" else (minors, majors)
 
 
-def _along_diagonals(data: Symbolic, offsets: Any, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, Symbolic]:
-    """Triplets of what `dia_array` stores: ``data[i, j]`` is in column j of the diagonal ``offsets[i]``."""
+def _of_diagonals(data: Symbolic, offsets: Any, shape: tuple[int, int]) -> SparseMatrix:
+    """What `dia_array` stores: ``data[i, j]`` is in column j of the diagonal ``offsets[i]``."""
     data = data if data.ndim == 2 else data[None]
     offset, cols = np.broadcast_arrays(np.atleast_1d(offsets)[:, None], np.arange(data.shape[1]))
     rows = cols - offset
     inside = (rows >= 0) & (rows < shape[0]) & (cols < shape[1])
-    return rows[inside], cols[inside], data[inside]
+    return from_triplets(rows[inside], cols[inside], data[inside], shape)
 
 
-# -- functions ------------------------------------------------------------------------------------------
+# -- functions: each gives a matrix, and its format where nobody asks for one ----------------------------
 
 
-def diags(diagonals: Any, offsets: Any = 0, shape: Any = None, format: str | None = None, **_: Any) -> SparseMatrix:
+def diags(diagonals: Any, offsets: Any = 0, shape: Any = None) -> tuple[SparseMatrix, str]:
     """Values on diagonals; a diagonal of one value is filled with it."""
     is_one = np.ndim(offsets) == 0
     is_nested = np.ndim(diagonals[0]) > 0
@@ -124,8 +104,7 @@ def diags(diagonals: Any, offsets: Any = 0, shape: Any = None, format: str | Non
     places = np.atleast_1d(offsets)
     if len(places) != len(listed):
         raise UnsupportedError(f"{len(listed)} diagonals for {len(places)} offsets", "give as many of both")
-    graph = next(v.graph for d in listed for v in _entries(d) if isinstance(v, Symbolic))
-    parts = [as_symbolic(graph, d) for d in listed]
+    parts = all_symbolic(*listed)
     side = len(parts[0]) + abs(int(places[0]))
     n, m = shape if shape is not None else (side, side)
     rows, cols, values = [], [], []
@@ -137,47 +116,44 @@ def diags(diagonals: Any, offsets: Any = 0, shape: Any = None, format: str | Non
         rows.append(i - min(k, 0))
         cols.append(i + max(k, 0))
         values.append(part if len(part) == length else part[np.zeros(length, int)])
-    return _of_format(assembled(rows, cols, values, (n, m)), format or "dia")
+    return from_triplets(rows, cols, values, (n, m)), "dia"
 
 
-def _entries(value: Any) -> list:
-    return [value] if isinstance(value, Symbolic) or np.ndim(value) == 0 else list(value)
+def spdiags(data: Any, diags: Any, m: Any = None, n: Any = None) -> tuple[SparseMatrix, str]:
+    return _of_diagonals(data, diags, tuple(m) if n is None else (m, n)), "dia"
 
 
-def spdiags(data: Any, diags: Any, m: Any = None, n: Any = None, format: str | None = None) -> SparseMatrix:
-    shape = tuple(m) if n is None else (m, n)
-    return _of_format(assembled(*_along_diagonals(data, diags, shape), shape), format or "dia")
-
-
-def kron(A: Any, B: Any, format: str | None = None) -> SparseMatrix:
+def kron(A: Any, B: Any) -> tuple[SparseMatrix, str]:
     """Kronecker product."""
     left, right = (triplets(sp.coo_array(x) if isinstance(x, np.ndarray) else x) for x in (A, B))
     rows, cols = (left[i][:, None].astype(np.int64) * B.shape[i] + right[i] for i in (0, 1))
     shape = A.shape[0] * B.shape[0], A.shape[1] * B.shape[1]
-    return _of_format(assembled(rows, cols, left[2][:, None] * right[2], shape), format or "bsr")
+    return from_triplets(rows, cols, left[2][:, None] * right[2], shape), "bsr"
 
 
-def tril(A: Any, k: int = 0, format: str | None = None) -> SparseMatrix:
-    return _part(A, A.pattern.indices.astype(np.int64) - A.pattern.rows <= k, format)
+def tril(A: Any, k: int = 0) -> tuple[SparseMatrix, str]:
+    return A.kept(np.flatnonzero(A.pattern.indices.astype(np.int64) - A.pattern.rows <= k)), "coo"
 
 
-def triu(A: Any, k: int = 0, format: str | None = None) -> SparseMatrix:
-    return _part(A, A.pattern.indices.astype(np.int64) - A.pattern.rows >= k, format)
+def triu(A: Any, k: int = 0) -> tuple[SparseMatrix, str]:
+    return A.kept(np.flatnonzero(A.pattern.indices.astype(np.int64) - A.pattern.rows >= k)), "coo"
 
 
-def _part(A: SparseMatrix, mask: np.ndarray, format: str | None) -> SparseMatrix:
-    kept = np.flatnonzero(mask)
-    return _of_format(SparseMatrix(restricted(A.pattern, kept), A.values[kept]), format or "coo")
+def bmat(blocks: Any) -> tuple[SparseMatrix, str]:
+    return block_array(blocks), "coo"
 
 
-def block_diag(mats: Any, format: str | None = None, dtype: Any = None) -> SparseMatrix:
+def hstack(blocks: Any) -> tuple[SparseMatrix, str]:
+    return block_array([list(blocks)]), "coo"
+
+
+def vstack(blocks: Any) -> tuple[SparseMatrix, str]:
+    return block_array([[b] for b in blocks]), "coo"
+
+
+def block_diag(mats: Any) -> tuple[SparseMatrix, str]:
     matrices = list(mats)
-    rows = [[m if i == j else None for j, m in enumerate(matrices)] for i in range(len(matrices))]
-    return _of_format(block_array(rows), format or "coo")
-
-
-def _of_format(made: SparseMatrix, format: str) -> SparseMatrix:
-    return made.asformat(format)
+    return bmat([[m if i == j else None for j, m in enumerate(matrices)] for i in range(len(matrices))])
 
 
 def find(A: Any) -> tuple[np.ndarray, np.ndarray, Any]:
@@ -185,38 +161,27 @@ def find(A: Any) -> tuple[np.ndarray, np.ndarray, Any]:
     return triplets(A)
 
 
-def _formatted(function: Callable, older: bool) -> Callable:
-    """One of ours in the place of SciPy's, which may make one of the older matrices."""
+def _answer(name: str, function: Callable, kind: type | None = None) -> Callable:
+    """One of ours behind SciPy's signature. kind : of the matrices that it makes; None: that of its arguments"""
+    signature = inspect.signature(getattr(sp, name))
 
-    def answer(*args: Any, **kwargs: Any) -> Any:
-        made = function(*resolved(args), **{k: resolved(v) for k, v in kwargs.items()})
-        if isinstance(made, SparseMatrix):
-            made.graph.has_matrices |= older
-            made.graph.has_arrays |= not older
-        return made
-
-    return answer
-
-
-def _joined(function: Callable) -> Callable:
-    def answer(blocks: Any, format: str | None = None, dtype: Any = None) -> SparseMatrix:
-        return _of_format(function(blocks), format or "coo")
+    def answer(*args: Any, **kwargs: Any) -> SparseMatrix:
+        given = {k: resolved(v) for k, v in signature.bind(*args, **kwargs).arguments.items()}
+        format = given.pop("format", None)
+        given.pop("dtype", None)
+        made, usual = function(**given)
+        form = format or usual
+        parts = flattened([*given.values()])
+        return made.as_form(form, ORDERS.get(form) if are_sorted(*parts) else None, kind or kind_of(*parts))
 
     return answer
 
 
-# by SciPy's names; what tells the kind of a result there is the kind of its arguments, except of the first three
 FUNCTIONS: dict[str, Callable] = {
-    "diags": _formatted(diags, older=True),
-    "spdiags": _formatted(spdiags, older=True),
-    "bmat": _formatted(_joined(block_array), older=True),
-    "diags_array": _formatted(lambda diagonals, *, offsets=0, **rest: diags(diagonals, offsets, **rest), older=False),
-    "block_array": _formatted(_joined(block_array), older=False),
-    "hstack": _joined(hstack),
-    "vstack": _joined(vstack),
-    "block_diag": block_diag,
-    "kron": kron,
-    "tril": tril,
-    "triu": triu,
+    "diags": _answer("diags", diags, sp.spmatrix),
+    "diags_array": _answer("diags_array", diags, sp.sparray),
+    "spdiags": _answer("spdiags", spdiags, sp.spmatrix),
+    "bmat": _answer("bmat", bmat),
+    "block_array": _answer("block_array", bmat, sp.sparray),
     "find": find,
-}
+} | {f.__name__: _answer(f.__name__, f) for f in (block_diag, hstack, kron, tril, triu, vstack)}

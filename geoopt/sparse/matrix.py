@@ -6,7 +6,6 @@ Chains of products are associated by cost when their values are first needed, no
 
 from __future__ import annotations
 
-import functools
 import itertools
 from typing import Any
 
@@ -17,14 +16,14 @@ from ..errors import MissingAttributeError, ShapeError, TracingError, Unsupporte
 from ..graph import Graph
 from ..integers.gathers import taken
 from ..integers.ids import Ids, id_dtype
-from ..integers.patterns import Pattern, joint_places, product, restricted, row_length, selected, transposed, union
+from ..integers.patterns import Pattern, joint_places, product, restricted, selected, transposed, union
 from ..symbolic import Symbolic
 from ..symbolic.arithmetic import apply, as_symbolic
 from ..symbolic.conversion import asked_by_scipy
 from ..symbolic.sums import joined, segment_sum
-from .forms import Forms
+from .association import best_cut
+from .forms import ORDERS, Forms, form_of_result, kind_of, order_in
 
-RUN_COST = 4  # of starting to read a row of the right factor, in multiplications
 MOST_DENSE = 10_000_000  # entries of a dense form
 
 
@@ -73,27 +72,32 @@ class SparseMatrix(Forms):
         return self.pattern.nnz
 
     @property
-    def rows(self) -> np.ndarray:
-        """The row of each stored value."""
-        return self.pattern.rows
-
-    @property
     def T(self) -> SparseMatrix:
         return self.transpose()
 
     def __repr__(self) -> str:
         return f"SparseMatrix(shape={self.shape}, nnz={self.nnz})"
 
+    def like(self, pattern: Pattern, data: Symbolic, format: str = "csr", order: str | None = "rows") -> SparseMatrix:
+        """A matrix of the same of SciPy's two kinds."""
+        return SparseMatrix(pattern, data).as_form(format, order, self.kind)
+
     def with_data(self, data: Symbolic) -> SparseMatrix:
         """The same pattern with other values."""
-        return SparseMatrix(self.pattern, data)
+        return self.like(self.pattern, data, self.format, self.order)
+
+    def kept(self, places: np.ndarray) -> SparseMatrix:
+        """Some of the entries, in order."""
+        return self.like(restricted(self.pattern, places), self.values[places])
 
     def copy(self) -> SparseMatrix:
         return self.with_data(self.values.copy())
 
     def transpose(self) -> SparseMatrix:
-        pattern, order = transposed(self.pattern)
-        return SparseMatrix(pattern, self.values[order])
+        pattern, places = transposed(self.pattern)
+        format = {"csr": "csc", "csc": "csr"}.get(self.format, self.format)
+        order = {"rows": "columns", "columns": "rows"}.get(self.order or "")
+        return self.like(pattern, self.values[places], format, order)
 
     def __getitem__(self, key: Any) -> Any:
         """Rows and columns by structure: slices, integer or boolean arrays, `np.ix_`; two integers give a number."""
@@ -109,8 +113,9 @@ class SparseMatrix(Forms):
             return self[[rows], :][:, [cols]].toarray()[0, 0]
         if any(isinstance(k, (int, np.integer, Symbolic)) or k is None for k in (rows, cols)):
             raise UnsupportedError(f"indexing a sparse matrix with {key!r}", "use slices or arrays, e.g. A[[i], :]")
-        pattern, order = selected(self.pattern, rows, cols)
-        return SparseMatrix(pattern, self.values[order])
+        pattern, places = selected(self.pattern, rows, cols)
+        is_sorted = _is_increasing(rows if self.order == "columns" else cols)
+        return self.like(pattern, self.values[places], self.format, self.order if is_sorted else None)
 
     def diagonal(self, k: int = 0) -> Symbolic:
         """The k-th diagonal, zeros where the pattern has none."""
@@ -153,19 +158,22 @@ class SparseMatrix(Forms):
         dense = dense.reshape((1,) * (2 - dense.ndim) + dense.shape)
         places = self.pattern.rows, self.pattern.indices
         at = [index if n > 1 else 0 for index, n in zip(places, dense.shape, strict=True)]
-        return self.with_data(self.values * dense[at[0], at[1]])
+        order = self.order if self.format in ORDERS else "rows"
+        return self.like(self.pattern, self.values * dense[at[0], at[1]], "coo", order)
 
     def dot(self, other: Any) -> Any:
         return self @ other
 
     def power(self, exponent: Any) -> SparseMatrix:
         """Entry by entry."""
+        self.sum_duplicates()
         return self.with_data(self.values**exponent)
 
     def __neg__(self) -> SparseMatrix:
         return self.with_data(-self.values)
 
     def __abs__(self) -> SparseMatrix:
+        self.sum_duplicates()
         return self.with_data(abs(self.values))
 
     def __add__(self, other: Any) -> Any:
@@ -181,17 +189,12 @@ class SparseMatrix(Forms):
         return _combined("subtract", other, self)
 
     def __mul__(self, other: Any) -> Any:
-        if np.ndim(other) and self.means_products:
-            return self @ other
-        if np.ndim(other):
-            self._refuse_older("*, which is the matrix product for SciPy's older matrices,")
-        return self.multiply(other)
+        return self @ other if np.ndim(other) and self.kind is sp.spmatrix else self.multiply(other)
 
     def __rmul__(self, other: Any) -> Any:
-        note_kind(self.graph, other)
-        if np.ndim(other) and self.means_products:
-            return other @ self
-        return self * other
+        if sp.issparse(other):
+            return _lifted(self.graph, other) * self
+        return other @ self if np.ndim(other) and self.kind is sp.spmatrix else self.multiply(other)
 
     def __truediv__(self, other: Any) -> Any:
         if isinstance(other, SparseMatrix) or sp.issparse(other):
@@ -199,8 +202,12 @@ class SparseMatrix(Forms):
         return self.multiply(1.0 / other) if np.ndim(other) else self.with_data(self.values / other)
 
     def __pow__(self, exponent: Any) -> SparseMatrix:
-        self._refuse_older("**, which is the matrix power for SciPy's older matrices,")
-        return self.power(exponent)
+        if self.kind is sp.sparray:
+            return self.power(exponent)
+        if not isinstance(exponent, (int, np.integer)) or exponent < 1:
+            what = f"A**{exponent}, which is the matrix power for SciPy's older matrices,"
+            raise UnsupportedError(f"{what} is not supported", "give a positive integer, or write A.power()")
+        return SparseProduct(self.factors * int(exponent)) if exponent > 1 else self.copy()
 
     def _compared(self, other: Any) -> Any:
         if not isinstance(other, (SparseMatrix, Symbolic, np.ndarray, int, float)) and not sp.issparse(other):
@@ -246,10 +253,13 @@ class SparseProduct(SparseMatrix):
                 raise ShapeError(f"cannot multiply {a.shape} by {b.shape}", "inner sizes must agree")
         self._factors = tuple(f.copy() for f in factors)  # what is changed afterwards does not change the product
         self._value: SparseMatrix | None = None
+        self.kind = factors[0].kind
+        format = "csc" if factors[0].format == "csc" else "csr"
+        self.format, self.order = format, ORDERS[format]
 
     @property
     def factors(self) -> tuple[SparseMatrix, ...]:
-        return self._factors if self._value is None else (self._value,)
+        return self._factors if self._value is None else (self.with_data(self.values),)
 
     def _evaluated(self) -> SparseMatrix:
         if self._value is None:
@@ -280,45 +290,24 @@ def multiplied(factors: tuple[SparseMatrix, ...]) -> SparseMatrix:
     """The product of a chain, associated so that it takes the fewest multiplications and rows to read."""
     if len(factors) == 1:
         return factors[0]
-    cut = _best_cut([f.pattern for f in factors]) if len(factors) > 2 else 1
+    cut = best_cut([f.pattern for f in factors]) if len(factors) > 2 else 1
     left, right = multiplied(factors[:cut]), multiplied(factors[cut:])
     pattern, from_left, from_right, segments = product(left.pattern, right.pattern)
     terms = left.values.listed(from_left) * right.values.listed(from_right)
     return SparseMatrix(pattern, segment_sum(terms, segments) if pattern.nnz < len(from_left) else terms)
 
 
-def _best_cut(patterns: list[Pattern]) -> int:
-    """Where the last product of the cheapest association splits a chain."""
-    lengths = functools.cache(lambda begin, end: row_length(tuple(patterns[begin:end])))
-
-    @functools.cache
-    def best(begin: int, end: int) -> tuple[float, int]:
-        """Cost and cut of the product of the matrices begin..end - 1."""
-        if end - begin == 1:
-            return 0.0, begin
-        options = []
-        for cut in range(begin + 1, end):
-            entries = patterns[begin].shape[0] * lengths(begin, cut)  # of the left factor: each reads a row
-            product = entries * (lengths(cut, end) + RUN_COST)
-            options.append((best(begin, cut)[0] + best(cut, end)[0] + product, cut))
-        return min(options)
-
-    return best(0, len(patterns))[1]
-
-
 def constant(graph: Graph, matrix: Any) -> SparseMatrix:
     """A ``scipy.sparse`` matrix of numbers in a graph."""
-    note_kind(graph, matrix)
     canonical: Any = sp.csr_array(matrix, copy=True)
     canonical.sum_duplicates()
+    return stand_in(matrix, canonical, as_symbolic(graph, canonical.data))
+
+
+def stand_in(matrix: Any, canonical: Any, data: Symbolic) -> SparseMatrix:
+    """Symbolic values in the place of one of SciPy's matrices. canonical : the same in sorted rows"""
     pattern = Pattern(canonical.shape, canonical.indptr, canonical.indices)
-    return SparseMatrix(pattern, as_symbolic(graph, canonical.data))
-
-
-def note_kind(graph: Graph, matrix: Any) -> None:
-    """Remember which of SciPy's two kinds of matrices has come into a graph: they mean different things by ``*``."""
-    graph.has_matrices |= isinstance(matrix, sp.spmatrix)
-    graph.has_arrays |= isinstance(matrix, sp.sparray)
+    return SparseMatrix(pattern, data).as_form(matrix.format, order_in(matrix), kind_of(matrix))
 
 
 def _applied(matrix: SparseMatrix, x: Symbolic) -> Symbolic:
@@ -351,10 +340,11 @@ def _combined(op: str, left: Any, right: Any) -> Any:
     if left is NotImplemented or right is NotImplemented:
         return NotImplemented
     _check_sizes(op, left, right)
+    form = form_of_result(left, right)
     pattern, from_left, from_right = union(left.pattern, right.pattern)
     alone, both = joint_places(from_left, from_right, left.nnz, right.nnz)
     if len(both) == pattern.nnz:
-        return SparseMatrix(pattern, apply(op, left.values, right.values))
+        return left.like(pattern, apply(op, left.values, right.values), *form)
     right_alone = right.values.listed(taken(from_right, alone))
     if op == "subtract":
         right_alone = -right_alone
@@ -368,7 +358,7 @@ def _combined(op: str, left: Any, right: Any) -> Any:
     ids[alone] = right_alone.ids.to_array()
     if shared is not None:
         ids[both] = shared.ids.to_array()
-    return SparseMatrix(pattern, joined(left.values.view(Ids.spaced(ids))))
+    return left.like(pattern, joined(left.values.view(Ids.spaced(ids))), *form)
 
 
 def _is_zero(value: Any) -> bool:
@@ -380,7 +370,14 @@ def _intersection(left: SparseMatrix, right: SparseMatrix) -> SparseMatrix:
     pattern, from_left, from_right = union(left.pattern, right.pattern)
     _, both = joint_places(from_left, from_right, left.nnz, right.nnz)
     data = left.values.listed(from_left[both]) * right.values.listed(from_right[both])
-    return SparseMatrix(restricted(pattern, both), data)
+    return left.like(restricted(pattern, both), data, *form_of_result(left, right))
+
+
+def _is_increasing(key: Any) -> bool:
+    """Whether an index of rows or columns leaves them in their order."""
+    if isinstance(key, slice):
+        return key.step is None or key.step > 0
+    return np.asarray(key).dtype == bool or bool((np.diff(key) > 0).all())
 
 
 def _check_sizes(op: str, left: SparseMatrix, right: SparseMatrix) -> None:

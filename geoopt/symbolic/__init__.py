@@ -45,7 +45,6 @@ AS_SPARSE: list[Callable] = []  # turns a matrix of SciPy into one of the graph
 ASSIGNED: list[Callable] = []  # turns what is assigned into an element or a slice into a symbolic array
 FILLABLE: list[type] = []  # of NumPy's arrays, those that become symbolic when symbolic values are put into them
 
-HIDING: list[Callable] = []  # refuses numbers of arrays that have become symbolic
 SMALL = 4  # times the size of a view that is small beside its owner
 
 _OPERATORS = {np.multiply: operator.mul, np.divide: operator.truediv, np.matmul: operator.matmul}

@@ -14,7 +14,7 @@ from ..graph import Graph
 from ..graph.tape import CODES
 from ..integers.ids import Ids
 from ..ops import BY_UFUNC, OPS, Op
-from . import ASSIGNED, FILLABLE, HIDING, UFUNCS, Symbolic, symbolic
+from . import ASSIGNED, FILLABLE, UFUNCS, Symbolic, symbolic
 from .elements import arrangement
 from .repetition import is_loop
 
@@ -53,7 +53,8 @@ def as_symbolic(graph: Graph, value: Any, on_tape: bool = False) -> Symbolic:
         )
     if np.issubdtype(array.dtype, np.complexfloating):
         raise UnsupportedError("complex numbers are not supported", "split them into real and imaginary parts")
-    HIDING[0](array)
+    if array is value:  # what a library made
+        FILLABLE[0].reject_hidden(array)  # type: ignore[attr-defined]
     if on_tape and not array.ndim:
         return symbolic(graph, Ids((), graph.number(float(array)), ()))
     return symbolic(graph, graph.constant(array).ids)

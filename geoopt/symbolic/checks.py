@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import linecache
 from types import FrameType
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -19,35 +19,35 @@ from ..integers.ids import Ids
 
 Place = tuple[int, int]  # line, and column in bytes
 
-_VALUES: WeakKeyDictionary[Graph, Values] = WeakKeyDictionary()
-
 
 def is_check(frame: FrameType) -> bool:
     """Whether the instruction that a frame executes is in the condition of a check."""
-    here = next(p for i, p in enumerate(frame.f_code.co_positions()) if i == frame.f_lasti // 2)
+    here = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
     if any(n is None for n in here):
         return False
     line, end_line, column, end_column = here
     begin, end = (line, column), (end_line, end_column)
+    linecache.checkcache(frame.f_code.co_filename)  # it may have been edited and loaded again
+    source = "".join(linecache.getlines(frame.f_code.co_filename))
     return any(
         (first <= begin and end <= last) or (begin, end) == whole  # type: ignore[operator]
-        for first, last, whole in _checks(frame.f_code.co_filename)
+        for first, last, whole in _checks(source)
     )
 
 
 def values_of(graph: Graph, view: Ids) -> np.ndarray:
     """What some scalars are for the values that `compile` was given; 0 and 1 for comparisons."""
-    if graph not in _VALUES:
-        _VALUES[graph] = Values(graph, graph.given)
-    return _VALUES[graph].of(view)
+    if graph.values is None:
+        graph.values = Values(graph, graph.given)
+    return graph.values.of(view)
 
 
 @functools.lru_cache(maxsize=64)
-def _checks(filename: str) -> list[tuple[Place, Place, tuple[Place, Place]]]:
+def _checks(source: str) -> list[tuple[Place, Place, tuple[Place, Place]]]:
     """Where the conditions of checks begin and end in a file, and the statements, which stand for them in what some
-    versions of Python say; nothing where the file cannot be read."""
+    versions of Python say; nothing where the file is none of Python."""
     try:
-        tree = ast.parse("".join(linecache.getlines(filename)))
+        tree = ast.parse(source)
     except SyntaxError:
         return []
     found = [n for n in ast.walk(tree) if isinstance(n, ast.Assert) or (isinstance(n, ast.If) and _complains(n))]

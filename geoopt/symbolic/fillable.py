@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import TracingError, UnsupportedError
 from ..graph import Graph
 from ..integers.ids import Ids
-from . import FILLABLE, HIDING, Symbolic
+from . import FILLABLE, Symbolic
 from .arithmetic import as_symbolic, graph_of
 from .dispatch import flattened, is_symbolic
 
@@ -89,6 +89,13 @@ class Fillable(np.ndarray):
             given = resolved(args)
         return function(*_plain(given), **{k: _plain(v) for k, v in named.items()})
 
+    @staticmethod
+    def reject_hidden(values: np.ndarray) -> None:
+        """Refuse numbers that came out of the memory of an array which has become symbolic, past NumPy's protocols."""
+        if values.dtype == np.float64 and (np.ascontiguousarray(values).view(np.uint64) == _BITS).any():
+            what = "a library read the numbers of an array that symbolic values were put into"
+            raise TracingError(what, "write that computation with NumPy's functions, or do it before")
+
 
 def _reading(name: str) -> Callable:
     known = getattr(np.ndarray, name)
@@ -159,13 +166,6 @@ def _become(array: Any, values: Any) -> None:
     np.ndarray.fill(owner, HIDDEN)
 
 
-def reject_hidden(values: np.ndarray) -> None:
-    """Refuse numbers that came out of the memory of an array which has become symbolic, past NumPy's protocols."""
-    if values.dtype == np.float64 and (np.ascontiguousarray(values).view(np.uint64) == _BITS).any():
-        what = "a library read the numbers of an array that symbolic values were put into"
-        raise TracingError(what, "write that computation with NumPy's functions, or do it before")
-
-
 def _as_found(graph: Graph, values: np.ndarray) -> Symbolic:
     """Known values, in the graph; most arrays to be filled have one value everywhere."""
     first = values.ravel()[:1]
@@ -175,4 +175,3 @@ def _as_found(graph: Graph, values: np.ndarray) -> Symbolic:
 
 
 FILLABLE.append(Fillable)
-HIDING.append(reject_hidden)

@@ -20,8 +20,7 @@ from ..errors import SCIPY, ArgumentError, TracingError, is_of_scipy
 from ..graph import Graph, Node, Traced
 from ..integers.cores import load_in_background
 from ..signature import Argument, Signature
-from ..sparse import from_scipy
-from ..sparse.matrix import note_kind
+from ..sparse.matrix import stand_in
 from ..symbolic import Symbolic, symbolic
 from .results import flatten
 from .substitutes import substituted
@@ -75,7 +74,7 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
     arrays: list[Symbolic] = []
     rebuild, collect, has_numbers = flatten(result, arrays)
     graph.finish()
-    graph.given.clear()
+    graph.given, graph.values = {}, None
     label = getattr(function, "__name__", type(function).__name__)
     signature = Signature(label, tuple(a for a, _ in found), rebuild, collect, has_numbers)
     return Traced(graph, tuple(n for _, n in found), tuple(a.ids for a in arrays)), signature
@@ -121,11 +120,10 @@ def _sparse_stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argu
     if not np.issubdtype(value.dtype, np.floating):
         return value
     pattern = _canonical(value)
-    note_kind(graph, value)
     node = graph.variable(name, (pattern.nnz,))
     graph.given[node.index] = pattern.data
     found.append((Argument(name, (pattern.nnz,), pattern), node))
-    return from_scipy(pattern, Symbolic(graph, node.ids))
+    return stand_in(value, pattern, Symbolic(graph, node.ids))
 
 
 def _canonical(matrix: Any) -> sp.csr_array:

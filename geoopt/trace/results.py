@@ -14,7 +14,7 @@ from ..integers.ids import Ids
 from ..signature import Collect, Rebuild, with_values
 from ..sparse.matrix import SparseMatrix
 from ..symbolic import Symbolic
-from ..symbolic.fillable import Fillable, reject_hidden
+from ..symbolic.fillable import Fillable
 
 
 def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Rebuild, Collect, bool]:
@@ -86,7 +86,7 @@ class _Parts:
 def _known(result: Any) -> tuple[Rebuild, Collect]:
     """A part of the result that does not depend on the variables; arrays are fresh for each call."""
     if isinstance(result, np.ndarray) or sp.issparse(result):
-        reject_hidden(np.asarray(result.data if sp.issparse(result) else result))
+        Fillable.reject_hidden(np.asarray(result.data if sp.issparse(result) else result))
         return (lambda *_: result.copy()), (lambda _: [])
     if result is NotImplemented:
         what = "the function returned NotImplemented, as methods of SciPy's matrices do for symbolic values"
@@ -103,7 +103,7 @@ def _sparse(result: SparseMatrix, arrays: list[Symbolic]) -> tuple[Rebuild, Coll
     indices, indptr = result.pattern.indices.view(), result.pattern.indptr.view()
     indices.flags.writeable = indptr.flags.writeable = False
     values = np.broadcast_to(0.0, result.nnz)
-    kind = sp.csr_matrix if result.means_products else sp.csr_array
+    kind = sp.csr_matrix if result.kind is sp.spmatrix else sp.csr_array
     pattern = kind((values, indices, indptr), shape=result.shape, copy=False)
     pattern.has_sorted_indices = pattern.has_canonical_format = True
 

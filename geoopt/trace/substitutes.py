@@ -21,8 +21,7 @@ import scipy.sparse as sp
 from ..sparse.constructors import FUNCTIONS, TRACING, answer_classes
 from ..sparse.matrix import SparseMatrix
 from ..symbolic import Symbolic
-from ..symbolic.arithmetic import as_symbolic, graph_of
-from ..symbolic.dispatch import flattened, is_symbolic
+from ..symbolic.dispatch import all_symbolic, flattened, is_symbolic
 from ..symbolic.fillable import Fillable, fillable, resolved
 
 _CREATING = ("zeros", "ones", "eye", "identity", "zeros_like", "ones_like", "tile", "repeat")
@@ -146,8 +145,8 @@ def _full(original: Callable) -> Callable:
         first: Any = next(iter(args), None)  # the shape, or the array that has it
         lengths: Any = kwargs["shape"] if kwargs.get("shape") is not None else first
         lengths = np.shape(lengths) if lengths is first and original.__name__ == "full_like" else lengths
-        found: Any = as_symbolic(graph_of(*flattened(value)), value)
-        return np.broadcast_to(found, lengths).copy()
+        [found] = all_symbolic(value)
+        return np.broadcast_to(found, lengths).copy()  # type: ignore[call-overload]
 
     return substitute
 
@@ -161,7 +160,7 @@ def _converting(original: Callable) -> Callable:
         if not is_symbolic(given):
             made = original(a, *args, **kwargs)
             return fillable(made) if made is not a else made
-        found = as_symbolic(graph_of(*flattened(given)), given)
+        [found] = all_symbolic(given)
         return found if dtype is None else found.astype(dtype, copy=False)
 
     return substitute
@@ -177,7 +176,7 @@ def _is_scipy(frame: FrameType) -> bool:
 
 
 def _of_scipy() -> dict[str, Callable[[Callable], Callable]]:
-    return {name: functools.partial(_answering, ours) for name, ours in FUNCTIONS.items() if hasattr(sp, name)}
+    return {name: functools.partial(_answering, ours) for name, ours in FUNCTIONS.items()}
 
 
 def _answering(ours: Callable, original: Callable) -> Callable:
