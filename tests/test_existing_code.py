@@ -175,6 +175,19 @@ def laplacian(V, F):
     return (sp.diags(W @ np.ones(n)) - W).tocsc()
 
 
+def sums_of_an_older_matrix(x):
+    W = coo_matrix((x[:6], (ROWS, COLS)), shape=(7, 7))
+    degrees = W.sum(axis=1)
+    L = sp.diags(np.asarray(degrees).ravel()) - W
+    return (
+        L,
+        sp.diags((degrees / 2).A1) @ W,
+        np.array(-W.sum(0)),
+        sp.spdiags(degrees.T, 0, 7, 7) * x,
+        degrees.shape[0] * x,
+    )
+
+
 MATRICES = {
     "triplets": lambda x: coo_matrix((x[:6], (ROWS, COLS)), shape=(7, 7)).tocsr(),
     "triplets of rows": lambda x: csr_matrix((x[:6], (ROWS, COLS)), shape=(7, 7)),
@@ -196,11 +209,14 @@ MATRICES = {
     "product by *": lambda x: csr_matrix((x[:6], (ROWS, COLS)), shape=(7, 7)) * x,
     "product by * of arrays": lambda x: sp.csr_array((x[:6], (ROWS, COLS)), shape=(7, 7)) * x,
     "entries": lambda x: sp.find(csr_matrix((x[:4], (ROWS[:4], COLS[:4])), shape=(7, 7)))[2].sum(),
+    "known matrix, entry by entry": lambda x: K.multiply(x[:, None]) @ csr_matrix(K).multiply(sp.diags(x)) * 2.0,
+    "known matrix and a number": lambda x: K.multiply(x[0]),
     "formats": lambda x: csr_matrix((x[:6], (ROWS, COLS)), shape=(7, 7)).tolil().tocsc().tocoo().asformat("csr"),
 }
 ARRAYS = (filled, filled_through_views, added_to, by_masks, number_by_number, joined, converted, known_until_the_end,
           copied_before, identity_plus, moved_about, kept_apart, beside_known_matrices, differentiated,
-          beside_known_matrices_of_the_older_kind, in_single_precision, values_everywhere)  # fmt: skip
+          beside_known_matrices_of_the_older_kind, in_single_precision, values_everywhere,
+          sums_of_an_older_matrix)  # fmt: skip
 CASES = {f.__name__: f for f in ARRAYS} | MATRICES
 
 

@@ -307,7 +307,9 @@ REFUSED = {
     "dense values": (lambda A: sp.csr_array(A.toarray()), A, "with rows and columns"),
     "array": (lambda A: np.asarray(A), A, r"A.toarray\(\)"),
     "power of an older matrix": (lambda A: A**-1, sp.csr_matrix(A), "give a positive integer"),
-    "sum of an older matrix": (lambda A: A.sum(axis=0), sp.csc_matrix(A), "give csr_array"),
+    "sums of an older matrix": (lambda A: A.sum(axis=0) * A, sp.csc_matrix(A), r"np.asarray\(A.sum\(axis=1\)\)"),
+    "a sum of an older matrix": (lambda A: A.sum(1)[0], sp.csc_matrix(A), r"np.asarray\(A.sum\(axis=1\)\)"),
+    "flattened sums": (lambda A: A.sum(1).ravel(), sp.csc_matrix(A), r"np.asarray\(A.sum\(axis=1\)\)"),
 }
 
 

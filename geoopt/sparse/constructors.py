@@ -1,4 +1,4 @@
-"""SciPy's constructors, answered where they are given symbolic values.
+"""SciPy's constructors, and ``multiply`` of known matrices, answered where they are given symbolic values.
 
 The classes (`csr_matrix`, `coo_array`, ...) are asked wherever traced code calls them, under whatever name it has
 imported them. Functions (`diags`, `kron`, ...) are asked as ``scipy.sparse.diags``, while code is traced.
@@ -20,7 +20,7 @@ from ..symbolic.dispatch import all_symbolic, flattened, is_symbolic
 from ..symbolic.fillable import resolved
 from . import block_array, from_triplets, triplets
 from .forms import FORMATS, ORDERS, are_sorted, kind_of, order_of
-from .matrix import SparseMatrix
+from .matrix import SparseMatrix, constant
 
 TRACING = threading.local()  # depth: how many functions are being traced in this thread
 _CLASSES = [getattr(sp, f"{name}_{kind}") for name in FORMATS for kind in ("array", "matrix")]
@@ -34,6 +34,7 @@ def answer_classes() -> None:
     for kind in _CLASSES:
         if getattr(kind.__new__, "__module__", "") != __name__:
             kind.__new__ = _constructor(kind.__new__, kind.__name__[:3])
+            kind.multiply = _multiplied(kind.multiply)
 
 
 def _constructor(before: Callable, name: str) -> Any:
@@ -47,6 +48,16 @@ def _constructor(before: Callable, name: str) -> Any:
         return before(cls) if before is object.__new__ else before(cls, *args, **kwargs)
 
     return __new__
+
+
+def _multiplied(before: Callable) -> Any:
+    def multiply(self: Any, other: Any) -> Any:
+        given = resolved(other) if getattr(TRACING, "depth", 0) else None
+        if isinstance(given, (Symbolic, SparseMatrix)):
+            return constant(given.graph, self).multiply(given)
+        return before(self, other)
+
+    return multiply
 
 
 def _made(cls: type, name: str, given: Any, call: dict) -> SparseMatrix:

@@ -142,10 +142,6 @@ class Forms:
     def astype(self, dtype: Any, **_: Any) -> Self:
         return self.with_data(self.values.astype(dtype))
 
-    def _refuse_older(self, what: str) -> None:
-        if self.kind is sp.spmatrix:
-            raise UnsupportedError(f"{what} is not supported", "write @ or .multiply(), or give csr_array(A)")
-
 
 def form_of_result(left: Forms, right: Forms) -> tuple[str, str | None]:
     """The format of a sum or product entry by entry, and the order of its entries."""

@@ -20,6 +20,7 @@ from ..integers.patterns import Pattern, joint_places, product, restricted, sele
 from ..symbolic import Symbolic
 from ..symbolic.arithmetic import apply, as_symbolic
 from ..symbolic.conversion import asked_by_scipy
+from ..symbolic.np_matrix import NumpyMatrix
 from ..symbolic.sums import joined, segment_sum
 from .association import best_cut
 from .forms import ORDERS, Forms, form_of_result, kind_of, order_in
@@ -135,16 +136,16 @@ class SparseMatrix(Forms):
         at = self.pattern.rows.astype(np.int64) * m + self.pattern.indices
         return _with_zeros(self.values, np.arange(self.nnz), at, n * m).reshape(n, m)
 
-    def sum(self, axis: int | None = None) -> Symbolic:
+    def sum(self, axis: int | None = None) -> Any:
         """Sums over all entries, columns (axis 0) or rows (axis 1)."""
         if axis is None:
             return self.values.sum()
-        self._refuse_older("sum over an axis, which is a np.matrix for SciPy's older matrices,")
         if axis not in (0, 1, -1, -2):
             raise UnsupportedError(f"the sum of a sparse matrix over axis {axis!r}", "use axis 0, 1 or None")
         if axis in (0, -2):
-            return self.T.sum(axis=1)
-        return segment_sum(self.values, self.pattern.indptr)
+            return self.transpose().sum(axis=1).T
+        sums = segment_sum(self.values, self.pattern.indptr)
+        return NumpyMatrix(sums[:, None]) if self.kind is sp.spmatrix else sums
 
     def multiply(self, other: Any) -> SparseMatrix:
         """Entry by entry: with a number, a sparse matrix, or a dense array that broadcasts to the shape."""

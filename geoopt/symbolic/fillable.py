@@ -17,6 +17,7 @@ from ..integers.ids import Ids
 from . import FILLABLE, Symbolic
 from .arithmetic import as_symbolic, graph_of
 from .dispatch import flattened, is_symbolic
+from .np_matrix import NumpyMatrix
 
 # methods that read the memory of an array, past NumPy's protocols
 _READING = (
@@ -129,10 +130,12 @@ def symbolic_of(array: Any) -> Symbolic | None:
 
 
 def resolved(value: Any) -> Any:
-    """A value, in which arrays that have become symbolic are."""
+    """A value, in which arrays that have become symbolic are, and what a ``np.matrix`` would be is an array."""
     if isinstance(value, Fillable):
         now = symbolic_of(value)
         return value if now is None else now
+    if isinstance(value, NumpyMatrix):
+        return value.A
     return type(value)(map(resolved, value)) if type(value) in (list, tuple) else value
 
 
