@@ -21,6 +21,7 @@ from .cut import Cut
 from .graph import Node
 from .graph.references import lanes
 from .groups import Group, Groups, Root
+from .groups.constants import written_beside
 from .groups.structure import Structure
 from .integers.gathers import copies_of, count_into, has_repeats, histogram, places_of, taken
 from .integers.hashing import content
@@ -45,6 +46,8 @@ def group(cut: Cut) -> Groups:
             groups += _groups_of_node(cut, structure, placer, node)
     if cut.options.blocks or cut.graph.blocks:
         groups = _blocks(cut, structure, groups)
+    if cut.options.has("memory"):
+        groups = written_beside(groups, cut.graph)
     groups.sort(key=lambda g: g.level)
     return Groups(cut, tuple(groups), placer.layout(), structure)
 
@@ -216,13 +219,14 @@ def _split(structure: Structure, roots: list[Root], level: int, size: int) -> li
     """Split members by the structure of their roots."""
     kinds = [_root_kinds(structure, root, level) for root in roots]
     total = kinds[0] if len(kinds) == 1 else structure.kinds.combined(("member",), kinds)
+    whole = Group(tuple(roots), level, size)
     if total.size == 1:
-        return [Group(tuple(roots), level, size)]
+        return [whole]
     groups = []
     order, offsets = sorting(total.astype(id_dtype(size)), int(total.max()) + 1)
     for members in np.split(order, np.unique(offsets[1:-1])):
         if len(members):
-            groups.append(Group(tuple(_restricted(r, members) for r in roots), level, len(members)))
+            groups.append(whole.of(members))
     return groups
 
 
@@ -231,11 +235,6 @@ def _root_kinds(structure: Structure, root: Root, level: int) -> np.ndarray:
     if len(nodes) == 1 and not nodes[0].is_leaf and not structure.reads(nodes[0], level):
         return structure._within(nodes[0], root.ids, level)
     return structure.of_view(root.ids, level)
-
-
-def _restricted(root: Root, members: np.ndarray) -> Root:
-    pick = Ids.explicit(members)
-    return Root(root.ids.compose(pick).canonical(), tuple(w.of(pick) for w in root.writes))
 
 
 def _blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:

@@ -10,6 +10,7 @@ from geoopt.operators import cotan_laplacian
 from geoopt.sparse import from_triplets
 
 from .conftest import SMALL_MESHES
+from .test_stages import check_all_stages
 
 
 def stage(name, function, *arguments, **options):
@@ -55,6 +56,32 @@ def test_equal_sums_are_one_member_written_twice():
     _, F = SMALL_MESHES["torus"]()
     last = stage("group", weights, np.ones(F.shape), F).groups[-1]
     assert last.size == len(F) * 3 // 2 and len(last.roots[0].writes) == 2  # W[i, j] and W[j, i]
+
+
+def ones_and_roots(x, at, size):
+    """Ones, but for some entries."""
+    zeros = np.delete(np.arange(size), at)
+    order = np.argsort(np.concatenate([at, zeros]), kind="stable")
+    return np.concatenate([np.sqrt(x), np.ones(len(zeros))])[order]
+
+
+@pytest.mark.parametrize(
+    ("at", "groups"),
+    [
+        (np.arange(2, 600, 6), [(100, 6), (2, 1)]),  # five beside each, and two at the end
+        (np.arange(0, 600, 3), [(200, 3), (2, 1)]),
+        (np.arange(5, 600, 9), [(67, 6), (200, 1)]),  # the last has only two after it
+        (np.append(np.arange(0, 300, 5), np.arange(302, 602, 5)), None),
+        (np.arange(0, 602, 2), None),  # each belongs to one only
+    ],
+)
+def test_constants_are_written_by_those_beside_them(at, groups):
+    size = 602
+    x = np.random.default_rng(0).uniform(1, 2, len(at))
+    check_all_stages(ones_and_roots, x, at, size)
+    found = stage("group", ones_and_roots, x, at, size).groups
+    if groups:
+        assert sorted((g.size, sum(len(r.writes) for r in g.roots)) for g in found) == sorted(groups)
 
 
 def test_without_blocks_every_intermediate_has_its_own_kernel():

@@ -11,6 +11,7 @@ import geoopt
 from geoopt import meshes
 from geoopt.meshes import icosphere
 from geoopt.operators import cloth, cloth_forces, cloth_system, stretch_shear_energy
+from geoopt.operators.topology import edges
 
 from .conftest import differences, two_triangles
 
@@ -157,8 +158,18 @@ def test_bending_is_scaled_once_per_pair_of_vertices():
     record = cloth(V, F)
     plan = geoopt.compile(cloth_system, V, V, H, record).plan
     assert any(kernel.added for kernel in plan.kernels)
-    thrice = sum(kernel.size for kernel in plan.kernels if [len(places) for places in kernel.writes] == [3])
+    thrice = sum(kernel.size for kernel in plan.kernels if len(kernel.writes[0]) == 3)
     assert thrice == record.bend.nnz - len(V)  # but for the diagonal, to which masses are added
+
+
+def test_blocks_start_as_whole_rows():
+    """What triangles add to is zero at first but for bending and mass on diagonals, which are written with zeros."""
+    V, F = meshes.cloth(2000)
+    plan = geoopt.compile(cloth_system, V, V, H, cloth(V, F)).plan
+    written = [k for k in plan.kernels if k.writes[0][0].buffer == 3 and not k.added]
+    assert all(any(root.op != "constant" for root in k.roots) for k in written)
+    rows = [k for k in written if k.roots[-1].op == "constant"]
+    assert sum(k.size * sum(map(len, k.writes)) for k in rows) == 9 * (len(V) + 2 * len(edges(F)))
 
 
 def test_a_cloth_of_one_triangle_has_no_hinge():

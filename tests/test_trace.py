@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import geoopt
 from geoopt.meshes import torus
 from geoopt.operators import cotan_laplacian
+from geoopt.sparse import from_diagonal
 from geoopt.trace import trace
 
 
@@ -65,7 +66,8 @@ CASES = {
     "float": (lambda x: float(x[0]), geoopt.TracingError, "float(x[0])", "np.sqrt for math.sqrt"),
     "filling": (lambda x: OUTSIDE.__setitem__(0, x[0]), geoopt.TracingError, "__setitem__(0", "np.zeros_like(x)"),
     "matrix of SciPy": (lambda x: sp.csr_array(x[:, None]), geoopt.TracingError, "sp.csr_array(", "rows and columns"),
-    "method of SciPy": (lambda x: sp.eye_array(3).multiply(x), geoopt.TracingError, "", "A.multiply(B)"),
+    "method of SciPy": (lambda x: sp.eye_array(3).maximum(x), geoopt.TracingError, "", "if a value is symbolic"),
+    "operator": (lambda x: sp.eye_array(3).__add__(from_diagonal(x)), geoopt.TracingError, "", "write the operator"),
     "unsupported function": (lambda x: np.linalg.eigh(x), geoopt.UnsupportedError, "np.linalg.eigh(x)", "eigh"),
     "unsupported ufunc": (lambda x: np.frexp(x), geoopt.UnsupportedError, "np.frexp(x)", "frexp"),
     "broadcast": (lambda x: x + x[:2], geoopt.ShapeError, "x + x[:2]", "(3,) and (2,)"),

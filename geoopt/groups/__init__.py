@@ -21,6 +21,10 @@ class Root:
     ids: Ids
     writes: tuple[Place, ...]
 
+    def of(self, members: Ids) -> Root:
+        """Of some members only."""
+        return Root(self.ids.compose(members).canonical(), tuple(w.of(members) for w in self.writes))
+
 
 @dataclass(frozen=True, eq=False)
 class Group:
@@ -29,6 +33,11 @@ class Group:
     roots: tuple[Root, ...]
     level: int
     size: int
+
+    def of(self, members: np.ndarray) -> Group:
+        """Some members only."""
+        picked = Ids.explicit(members)
+        return Group(tuple(r.of(picked) for r in self.roots), self.level, len(members))
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,6 +27,8 @@ from .order import Order, additions, member_order
 from .strips import Strips
 from .times import AddressOf, Times
 
+LEAST_MEMBERS = 64  # of tasks that are shorter than others
+
 
 def place(kernels: Kernels) -> Plan:
     layout, tables = kernels.layout, Tables(kernels.layout.workspace + 1)
@@ -60,14 +62,28 @@ def _ordered(kernels: Kernels) -> list[tuple[AddressOf, Order]]:
     addressed = [(kernel, functools.cache(kernels.layout.address)) for kernel in kernels.kernels]
     if by_time:
         times.await_additions(itertools.chain(*(additions(kernel, times, address) for kernel, address in addressed)))
+    adding = [kernel for kernel in kernels.kernels if _added(kernel)]
     for kernel, address in addressed:
-        order = member_order(kernel, times, address, TASK_MEMBERS, by_time)
+        order = member_order(kernel, times, address, _longest(kernel, adding), by_time)
         constants = _constants_of_sums(kernel)
         # two sums that read the same constants read one table where their members have one order
         order = next((known[c] for c in constants if c in known), order)
         known.update(dict.fromkeys(constants, order))
         found.append((address, order))
     return found
+
+
+def _added(kernel: Kernel) -> set[int]:
+    """The buffers that a kernel adds to."""
+    return {w.buffer for places in kernel.writes for w in places if w.adds}
+
+
+def _longest(kernel: Kernel, adding: list[Kernel]) -> int:
+    """The most members of a task. What others add to is written by as many tasks as they have, so that these follow
+    soon, while it is in cache."""
+    written = {w.buffer for places in kernel.writes for w in places if not w.adds}
+    others = max((other.size for other in adding if written & _added(other)), default=0)
+    return min(TASK_MEMBERS, max(LEAST_MEMBERS, kernel.size * TASK_MEMBERS // max(others, 1)))
 
 
 class _PlacedKernel:

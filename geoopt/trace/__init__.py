@@ -64,7 +64,7 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
     try:
         with substituted():
             result = function(*stand_ins, **named)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, NotImplementedError) as error:
         if isinstance(error.__cause__, TracingError) and "setting an array element" in str(error):
             raise error.__cause__ from None  # NumPy's words do not say why
         if is_of_scipy(error):

@@ -90,7 +90,7 @@ def _known(result: Any) -> tuple[Rebuild, Collect]:
         return (lambda *_: result.copy()), (lambda _: [])
     if result is NotImplemented:
         what = "the function returned NotImplemented, as methods of SciPy's matrices do for symbolic values"
-        raise UnsupportedError(what, "call the method of the symbolic one: A.multiply(B) where B is known")
+        raise UnsupportedError(what, "write the operator, or call the method of the symbolic one")
     if hasattr(result, "__dict__") or hasattr(result, "__next__"):
         what = f"the function returned {type(result).__name__}"
         raise UnsupportedError(what, "return arrays, sparse matrices, tuples, lists, dicts or dataclasses of them")
