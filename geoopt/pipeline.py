@@ -15,6 +15,7 @@ stage          takes -> gives           what it does
 `allocate`     Schedule -> Schedule     intermediates share memory that stays in cache
 `runs`         Schedule -> Schedule     loops whose terms lie side by side read them by runs or cursors
 `rows`         Schedule -> Schedule     loops that write neighbouring entries write whole rows
+`steps`        Schedule -> Schedule     rows of a block that are one column and a step
 `compress`     Schedule -> Schedule     columns in 16 bits where tasks read within a short span
 `spread`       Plan -> Grid             tasks become tables, so that all members of a kernel run at once
 `assemble`     .. -> Machine            LLVM IR and machine code, or CUDA C
@@ -52,6 +53,7 @@ from .schedule import schedule
 from .share import share
 from .simplify import simplify
 from .spread import spread
+from .steps import steps
 from .trace import trace
 
 FRONT = ("trace", "lift", "decompose", "group", "harvest", "simplify", "share", "place")
@@ -80,7 +82,7 @@ class Device:
 
 DEVICES = {
     "cpu": Device(
-        ("schedule", "allocate", "runs", "rows", "compress"),
+        ("schedule", "allocate", "runs", "rows", "steps", "compress"),
         cpu.CpuMachine,
         cpu.describe,
         adds=True,
@@ -186,6 +188,7 @@ def _work(stage: str, device: Device, options: Options, dtype: np.dtype) -> Call
         "allocate": allocate if options.has("memory") else _unchanged,
         "runs": lambda ir: runs(ir, device.expanded_lanes(options, dtype)),
         "rows": rows if options.has("memory") and cpu.vectors(options, dtype).is_avx512 else _unchanged,
+        "steps": steps if options.has("memory") else _unchanged,
         "compress": compress if options.has("memory") else _unchanged,
         "spread": spread,
     }[stage]

@@ -13,7 +13,7 @@ import pytest
 
 import geoopt
 from geoopt.codegen import TARGETS
-from geoopt.codegen.llvm_memory import Vectors
+from geoopt.codegen.llvm_vectors import Vectors
 from geoopt.meshes import bumpy, cloth, torus
 from geoopt.operators import cotan_laplacian
 from geoopt.spread import spread

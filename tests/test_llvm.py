@@ -11,8 +11,9 @@ import geoopt
 from geoopt.codegen import llvm_prefetch
 from geoopt.codegen.llvm import emit
 from geoopt.codegen.llvm_fission import LONGEST, MOST_ROOMS, pieces_of, rooms_of
-from geoopt.codegen.llvm_memory import ROW, Vectors, rows_of_neighbours
+from geoopt.codegen.llvm_memory import ROW, rows_of_neighbours
 from geoopt.codegen.llvm_stores import parts
+from geoopt.codegen.llvm_vectors import Vectors
 from geoopt.meshes import bumpy
 from geoopt.operators import arap_mesh, arap_rhs, cloth, cloth_system, cotan_laplacian, polar_rotation
 from geoopt.operators.arap import covariances

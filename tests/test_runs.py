@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import geoopt
 from geoopt.codegen import llvm_prefetch, llvm_runs
 from geoopt.codegen.llvm import emit
-from geoopt.codegen.llvm_memory import Vectors
+from geoopt.codegen.llvm_vectors import Vectors
 from geoopt.integers.patterns import Pattern, product
 from geoopt.integers.runs import runs_of
 from geoopt.meshes import bumpy, torus

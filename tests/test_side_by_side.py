@@ -9,8 +9,8 @@ import scipy.sparse as sp
 import geoopt
 from geoopt.codegen import llvm_prefetch
 from geoopt.codegen.llvm import emit
-from geoopt.codegen.llvm_memory import Vectors
 from geoopt.codegen.llvm_side_by_side import side_by_side
+from geoopt.codegen.llvm_vectors import Vectors
 
 N = 90
 RNG = np.random.default_rng(0)

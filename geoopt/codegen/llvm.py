@@ -14,12 +14,12 @@ from ..plan.planned import PlannedKernel
 from ..template import Expression, bottom_up
 from .llvm_fission import AT_ONCE, Piece, pieces_of, rooms_of
 from .llvm_math import Functions
-from .llvm_memory import FLAGS, Vectors
 from .llvm_projection import ROUTINES
 from .llvm_scatter import Additions, Room
 from .llvm_side_by_side import Across, SideBySide, side_by_side
 from .llvm_stores import NOWHERE
 from .llvm_sums import Sums
+from .llvm_vectors import FLAGS, Vectors
 
 
 def emit(plan: Plan, vectors: Vectors) -> str:
@@ -111,7 +111,7 @@ class _Function:
         field("apart", APART)
         field("strip", FIRST_STRIP)
         tables = {a.table for a in self.kernel.accesses() if a.table is not None and a.column_loop is None}
-        tables |= {a.bits for a in self.kernel.accesses() if a.bits is not None}
+        tables |= {t for a in self.kernel.accesses() for t in (a.bits, a.step) if t is not None}
         tables |= {loop.counts for loop in self.kernel.loops if loop.counts is not None}
         for b in self._buffers():
             lines.append(f"  %b{b}.at = getelementptr ptr, ptr %buffers, i64 {b}")

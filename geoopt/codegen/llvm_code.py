@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from .llvm_memory import FLAGS, Vectors
+from .llvm_vectors import FLAGS, Vectors
 
 
 @dataclass(frozen=True)

@@ -6,76 +6,14 @@ three times faster than gather instructions on the processors measured.
 
 from __future__ import annotations
 
-import struct
-from dataclasses import dataclass
-
-import numpy as np
+from collections.abc import Iterator
+from dataclasses import replace
 
 from ..plan import Plan
 from ..plan.planned import Access, PlannedKernel
+from .llvm_vectors import Vectors
 
 ROW = 4  # neighbours read together
-# NaN in gives NaN out, so neither nnan nor ninf; nor reassoc, which makes y of (x + y) - x, also where x is NaN
-FLAGS = "contract arcp nsz afn"
-
-
-@dataclass(frozen=True)
-class Vectors:
-    """What the text depends on besides the plan.
-
-    lanes : members per vector;  scalar : LLVM's element type;  math : symbols of vector functions that are there
-    reads_what_it_writes : whether the processor reads lines that it then writes as a whole
-    permutes : whether instructions of AVX2, not of AVX-512, bring neighbours to the members of a run
-    """
-
-    lanes: int
-    dtype: np.dtype
-    hardware_gathers: bool = False
-    math: frozenset[str] = frozenset()
-    prefetches: bool = True
-    reads_what_it_writes: bool = False
-    permutes: bool = False
-
-    @property
-    def scalar(self) -> str:
-        return "double" if self.dtype == np.float64 else "float"
-
-    @property
-    def is_avx512(self) -> bool:
-        """Whether lanes fill vectors of 512 bits, of which masked parts are read and stored as fast as all of it."""
-        return self.bytes == 64
-
-    @property
-    def registers(self) -> int:
-        """How many vectors a processor holds at least: what AVX2 has, or AVX-512."""
-        return 32 if self.is_avx512 else 16
-
-    @property
-    def bytes(self) -> int:
-        """Of one vector."""
-        return self.lanes * self.dtype.itemsize
-
-    @property
-    def alignment(self) -> int:
-        """Of vectors on the stack: theirs, and that of a cache line."""
-        return max(64, self.bytes)
-
-    @property
-    def suffix(self) -> str:
-        return f"v{self.lanes}f{8 * self.dtype.itemsize}"
-
-    @property
-    def vector(self) -> str:
-        return f"<{self.lanes} x {self.scalar}>"
-
-    @property
-    def mask(self) -> str:
-        return f"<{self.lanes} x i1>"
-
-    def number(self, value: float) -> str:
-        """A constant in all lanes, in LLVM's exact hexadecimal form: the bits of a double for either type."""
-        rounded = float(np.asarray(value).astype(self.dtype))
-        return f"splat ({self.scalar} 0x{struct.unpack('>Q', struct.pack('>d', rounded))[0]:016X})"
 
 
 class Memory:
@@ -197,25 +135,40 @@ class Memory:
 
     def _entries(self, access: Access, loops: frozenset[int]) -> list[str]:
         """Per lane, the entry of the buffer without the access's offset; shared by neighbours."""
-        key = ("entries", access.table, access.stride, access.column_loop)
+        key = ("entries", access.table, access.stride, access.column_loop, access.step, access.times)
         if key in self.values:
             return self.values[key]  # type: ignore[return-value]
-        first = self._first(access)
-        numbers = self.clamped if not self.is_full else [str(k) for k in range(self.v.lanes)]
-        entries = []
-        for k in numbers:
-            i = self.let(f"add i64 {first}, {k}", loops) if k != "0" else first
-            entries.append(self._entry(access, i, loops))
+        if access.step is not None:
+            start = self._entries(replace(access, step=None, times=0), loops)
+            steps = self._entries(Access(access.buffer, 0, 0, access.step), loops)
+            further = [self.let(f"mul i64 {step}, {access.times}", loops) for step in steps]
+            entries = [self.let(f"add i64 {a}, {b}", loops) for a, b in zip(start, further, strict=True)]
+        else:
+            entries = [self._entry(access, i, loops) for i in self._numbers_of_lanes(access, loops)]
         self.values[key] = entries  # type: ignore[assignment]
         return entries
+
+    def _numbers_of_lanes(self, access: Access, loops: frozenset[int]) -> Iterator[str]:
+        """Per lane, its number among the members or in the loop's columns."""
+        first = self._first(access)
+        lanes = self.clamped if not self.is_full else [str(k) for k in range(self.v.lanes)]
+        return (self.let(f"add i64 {first}, {k}", loops) if k != "0" else first for k in lanes)
 
     def _entry(self, access: Access, i: str, loops: frozenset[int]) -> str:
         """The entry of the buffer for member (or term) ``i``."""
         if access.table is None:
             return self.let(f"mul i64 {i}, {access.stride}", loops)
-        kind, extend = self.index_types[access.table]
-        table = f"%b{access.table}" if access.column_loop is not None else f"%c{access.table}"
-        at = self.let(f"getelementptr {kind}, ptr {table}, i64 {i}", loops)
+        entry = self._number(access.table, access.column_loop, i, loops)
+        if access.step is None:
+            return entry
+        further = self.let(f"mul i64 {self._number(access.step, None, i, loops)}, {access.times}", loops)
+        return self.let(f"add i64 {entry}, {further}", loops)
+
+    def _number(self, table: int, loop: int | None, i: str, loops: frozenset[int]) -> str:
+        """What a column has for member (or term) ``i``."""
+        kind, extend = self.index_types[table]
+        column = f"%b{table}" if loop is not None else f"%c{table}"
+        at = self.let(f"getelementptr {kind}, ptr {column}, i64 {i}", loops)
         entry = self.let(f"load {kind}, ptr {at}", loops)
         return entry if kind == "i64" else self.let(f"{extend} {kind} {entry} to i64", loops)
 
@@ -247,9 +200,18 @@ class Memory:
     def _listed(self, access: Access) -> str:
         """The entries that a column lists for the lanes, as a vector."""
         assert access.table is not None
+        listed = self.numbers(access.table)
+        if access.step is None:
+            return listed
+        kind = f"<{self.v.lanes} x i64>"
+        further = self.let(f"mul {kind} {self.numbers(access.step)}, splat (i64 {access.times})")
+        return self.let(f"add {kind} {listed}, {further}")
+
+    def numbers(self, table: int) -> str:
+        """What a column has for the members, as a vector."""
         lanes = self.v.lanes
-        kind, extend = self.index_types[access.table]
-        at = self.let(f"getelementptr {kind}, ptr %c{access.table}, i64 {self.member}")
+        kind, extend = self.index_types[table]
+        at = self.let(f"getelementptr {kind}, ptr %c{table}, i64 {self.member}")
         listed = self.let(f"load <{lanes} x {kind}>, ptr {at}, align 1")
         return listed if kind == "i64" else self.let(f"{extend} <{lanes} x {kind}> {listed} to <{lanes} x i64>")
 

@@ -34,12 +34,8 @@ class Prefetch(Memory):
         inputs = [a for a in kernel.reads if a.buffer < len(plan.variable_sizes)]
         known = {a.buffer for a in kernel.reads} | {plan.workspace}
         outputs = [a for places in kernel.writes for a in places if a.buffer not in known and not a.adds]
-        streams = {
-            (a.buffer, a.table, a.base): (a, 0) for a in reversed(inputs) if a.table is not None and a.loop is None
-        }
-        streams |= {
-            (a.buffer, a.table, a.base): (a, 1) for a in outputs if a.table is not None and a.column_loop is None
-        }
+        streams = {_stream(a): (a, 0) for a in reversed(inputs) if a.table is not None and a.loop is None}
+        streams |= {_stream(a): (a, 1) for a in outputs if a.table is not None and a.column_loop is None}
         wanted = [w for w in streams.values() if not kernel.loops or w[0].bits is not None]
         self._prefetch_columns()
         self._prefetch_whole_lines(outputs)
@@ -49,11 +45,12 @@ class Prefetch(Memory):
             step = 1 if access.bits is not None else max(self.v.lanes // (4 if is_write else 2), 1)
             offsets = (0, ROW_TERMS - 1) if access.bits is not None else (0,)
             for lane in range(0, self.v.lanes, step):
-                if (access.table, lane) not in entries:
+                key = access.table, access.step, access.times, lane
+                if key not in entries:
                     i = self.let(f"add i64 {self.member}, {AHEAD + lane}")
-                    entries[access.table, lane] = self._entry(access, i, frozenset())
+                    entries[key] = self._entry(access, i, frozenset())
                 for offset in offsets:
-                    at = self._address(access, entries[access.table, lane], access.offset + offset, frozenset())
+                    at = self._address(access, entries[key], access.offset + offset, frozenset())
                     self._fetch(at)
 
     def prefetch_run(self, loop: int) -> None:
@@ -114,7 +111,7 @@ class Prefetch(Memory):
         if cursors is not None:
             tables = {cursors.positions}
         if loop is None:
-            tables |= {a.bits for a in kernel.accesses() if a.bits is not None}
+            tables |= {t for a in kernel.accesses() for t in (a.bits, a.step) if t is not None}
             tables |= {of.counts for of in kernel.loops if of.counts is not None}
         base = "%c" if loop is None else "%b"
         columns = [(f"{base}{t}", self.index_types[t][0], self.plan.table(t).itemsize) for t in sorted(tables)]
@@ -125,3 +122,8 @@ class Prefetch(Memory):
         """For writes as for reads: instructions that fetch for writing are slower (measured on Intel)."""
         self.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         self.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)", loops)
+
+
+def _stream(access: Access) -> tuple:
+    """Equal for neighbours."""
+    return access.buffer, access.table, access.base, access.step, access.times

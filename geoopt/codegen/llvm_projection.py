@@ -17,7 +17,7 @@ import numpy as np
 
 from ..block_ops import NEGLIGIBLE, SWEEPS, rounding, side
 from .llvm_code import Code
-from .llvm_memory import Vectors
+from .llvm_vectors import Vectors
 
 Angle = tuple[str, str]  # cosine and sine
 SUMS = 4  # of a long sum, side by side: an addition waits for the one before it

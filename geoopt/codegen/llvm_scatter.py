@@ -7,17 +7,26 @@ by whole vectors would wait (measured on Zen 5: 60 ns for the 81 entries of a tr
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..plan.planned import Access, PlannedKernel
 from .llvm_code import Code
-from .llvm_memory import ROW, Vectors, rows_of_neighbours
+from .llvm_memory import ROW, rows_of_neighbours
 from .llvm_stores import NOWHERE, Stores, parts
+from .llvm_vectors import Vectors
+
+
+def start_of(access: Access) -> Access:
+    """What it has in common with accesses that differ by a constant, and by steps."""
+    return replace(access.family, step=None, times=0)
 
 
 class Room:
-    """What a vector of members adds, in memory: first the values, then the pointers.
+    """What a vector of members adds, in memory: first the values, then the pointers, then the steps.
 
     rows : numbers of the additions, neighbours together: a vector of values for an entry of its own, four for a row
-    families : additions whose entries differ by constants, which share their pointers
+    starts : additions whose entries differ by constants and by steps, which share their pointers
+    steps : the tables of the steps
     """
 
     def __init__(self, kernel: PlannedKernel, vectors: Vectors):
@@ -26,16 +35,17 @@ class Room:
         self.roots = [n for n, places in enumerate(kernel.writes) for a in places if a.adds]
         alone = [(number,) for number in range(len(self.added))]
         self.rows = rows_of_neighbours(self.added) if vectors.lanes >= ROW else alone
-        self.families = list(dict.fromkeys(a.family for a in self.added))
+        self.starts = list(dict.fromkeys(start_of(a) for a in self.added))
+        self.steps = list(dict.fromkeys(a.step for a in self.added if a.step is not None))
         self.vectors = sum(self.slots(row) for row in self.rows)
-        self.bytes = self.vectors * vectors.bytes + len(self.families) * 8 * vectors.lanes
+        self.bytes = self.numbers_at(len(self.starts) + len(self.steps))
 
     @staticmethod
     def slots(row: tuple[int, ...]) -> int:
         return 1 if len(row) == 1 else ROW
 
-    def pointers_at(self, number: int) -> int:
-        """The byte at which the pointers of a family are."""
+    def numbers_at(self, number: int) -> int:
+        """The byte at which pointers are, or steps, which come after these."""
         return self.vectors * self.v.bytes + number * 8 * self.v.lanes
 
     def allocations(self) -> list[str]:
@@ -82,7 +92,13 @@ class _Turn:
         # member 4 q + k is the q-th four of the k-th of four vectors
         vector = code.index("mul", code.index("and", self.lane, ROW - 1), room.v.lanes)
         in_row = code.index("add", code.index("and", self.lane, -ROW), vector)
-        pointers = {family: self._pointer(number) for number, family in enumerate(room.families)}
+        starts = {start: self._number("ptr", number) for number, start in enumerate(room.starts)}
+        steps = {step: self._number("i64", len(starts) + number) for number, step in enumerate(room.steps)}
+        pointers = {a.family: starts[start_of(a)] for a in room.added if a.step is None}
+        for access in room.added:
+            if access.step is not None and access.family not in pointers:
+                further = code.index("mul", steps[access.step], access.times)
+                pointers[access.family] = self._at(room.v.scalar, starts[start_of(access)], further)
         slot = 0
         for row in room.rows:
             at = self._at(f"[{room.v.lanes} x {room.v.scalar}]", "%room", str(slot))
@@ -92,9 +108,9 @@ class _Turn:
                 self._add(access, size, pointers[access.family], self._at(room.v.scalar, values, str(first)))
             slot += room.slots(row)
 
-    def _pointer(self, number: int) -> str:
-        lanes = self._at("i8", "%room", str(self.room.pointers_at(number)))
-        return self.code.let(f"load ptr, ptr {self._at('ptr', lanes, self.lane)}")
+    def _number(self, kind: str, number: int) -> str:
+        lanes = self._at("i8", "%room", str(self.room.numbers_at(number)))
+        return self.code.let(f"load {kind}, ptr {self._at(kind, lanes, self.lane)}")
 
     def _add(self, access: Access, size: int, pointer: str, values: str) -> None:
         """Neighbouring values to neighbouring entries."""
@@ -124,6 +140,9 @@ class Additions(Stores):
                 at = self.let(f"getelementptr {self.v.vector}, ptr %room, i64 {slot}")
                 self.do(f"store {self.v.vector} {vector}, ptr {at}")
                 slot += 1
-        for number, family in enumerate(room.families):
-            at = self.let(f"getelementptr i8, ptr %room, i64 {room.pointers_at(number)}")
-            self.do(f"store <{self.v.lanes} x ptr> {self.pointers(family, NOWHERE)}, ptr {at}, align 8")
+        lanes = self.v.lanes
+        numbers = [(f"<{lanes} x ptr>", self.pointers(start, NOWHERE)) for start in room.starts]
+        numbers += [(f"<{lanes} x i64>", self.numbers(step)) for step in room.steps]
+        for number, (kind, value) in enumerate(numbers):
+            at = self.let(f"getelementptr i8, ptr %room, i64 {room.numbers_at(number)}")
+            self.do(f"store {kind} {value}, ptr {at}, align 8")

@@ -8,9 +8,10 @@ from ..integers.segments import STRIP
 from ..plan.planned import Joint, PlannedLoop
 from ..template import Expression, bottom_up
 from .llvm_cursors import Cursors
-from .llvm_memory import FLAGS, zeros
+from .llvm_memory import zeros
 from .llvm_rows import Rows
 from .llvm_runs import Runs
+from .llvm_vectors import FLAGS
 
 
 @dataclass(frozen=True)

@@ -141,6 +141,8 @@ class Plan:
             return access.stride * i + access.offset
         at = i if access.column_loop is not None else i + row[COLUMN]
         listed = self.table(access.table)[at].astype(np.int64)
+        if access.step is not None:
+            listed += access.times * self.table(access.step)[at].astype(np.int64)
         listed += access.offset + (0 if access.base is None else row[FIELDS + access.base])
         if access.bits is not None:
             return listed + term + (self.table(access.bits)[at] >> term & 1 == 0)

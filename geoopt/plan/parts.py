@@ -77,6 +77,8 @@ class Part:
                 new = replace(new, table=number(access.table, access.column_loop))
             if access.bits is not None:
                 new = replace(new, bits=number(access.bits, None))
+            if access.step is not None:
+                new = replace(new, step=number(access.step, None))
             if access.buffer > self.plan.workspace:  # constants
                 constants = self.plan.table(access.buffer)
                 inside = constants if access.loop is None else self.of(constants, access.loop)

@@ -24,8 +24,8 @@ class Access:
     table tells where each run starts; from one of its terms to the next it is ``stride`` entries.
     An access with a *lane* is to the task's own block of intermediates, where `allocate` found room for it:
     ``shift + lane * apart + stride * i + offset``, with shift and apart from the task. A *base* is the number of a
-    base that each task carries; the entries of the table count from it. A write *adds* its value -1, 0 or 1 times to
-    what is there; 0 is to write it.
+    base that each task carries; the entries of the table count from it. With a *step*, a table, it is so many *times*
+    what that has for the member further. A write *adds* its value -1, 0 or 1 times to what is there; 0 is to write it.
     """
 
     buffer: int
@@ -36,6 +36,8 @@ class Access:
     lane: int | None = None
     base: int | None = None
     bits: int | None = None
+    step: int | None = None
+    times: int = 0
     adds: int = 0
 
     @property
@@ -55,6 +57,7 @@ class Access:
             if self.bits is not None:
                 return f"b{self.buffer}[{base}b{self.table}[i]{self.offset:+d}, row b{self.bits}[i]]"
             along = "+r" if self.stride else ""  # the term's number in its run
+            along += "" if self.step is None else f"+{self.times}*b{self.step}[i]"
             return f"b{self.buffer}[{base}b{self.table}[{i}]{along}{self.offset:+d}]"
         at = {0: "", 1: "i"}.get(self.stride, f"{self.stride}*i")
         if self.lane is not None:
@@ -155,7 +158,7 @@ class PlannedKernel:
 
     def tables(self) -> set[int]:
         """The buffers that hold its integer columns."""
-        columns = (t for a in self.accesses() for t in (a.table, a.bits))
+        columns = (t for a in self.accesses() for t in (a.table, a.bits, a.step))
         return {t for t in columns if t is not None}.union(*(loop.tables() for loop in self.loops))
 
     def joints(self) -> list[Joint]:

@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 from ..codegen import TARGETS
 from ..codegen.llvm_math import vector_names
-from ..codegen.llvm_memory import Vectors
+from ..codegen.llvm_vectors import Vectors
 from ..integers.cores import started
 from ..options import Options
 from ..plan import Schedule

@@ -1,0 +1,113 @@
+"""Stage `steps`: the rows of a block are one column and a step.
+
+Takes: `Schedule`.
+Gives: `Schedule` in whose kernels a write may go a number of steps beyond the column of another.
+Ensures: the entries that a task addresses are unchanged.
+
+Where elements write blocks, as those of two vertices with three coordinates each, the rows of a block are as far from
+each other as rows of the matrix are long, and so are those of all blocks in them: a block needs one column for its
+first row, and the blocks of a vertex one for the step from row to row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .plan import Plan, Schedule
+from .plan.parts import Part, Split
+from .plan.planned import Access, PlannedKernel
+from .plan.tables import SAMPLE, Tables
+
+LARGEST = (1 << 16) - 1  # step that fits 16 bits
+Pairs = dict[int, int]  # by table: the table that is one step further
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """step : one per member;  places : by table, which other it starts from, and how many steps it is away"""
+
+    step: np.ndarray
+    places: dict[int, tuple[int, int]]
+
+
+def steps(schedule: Schedule) -> Schedule:
+    plan = schedule.plan
+    split = Split(plan)
+    for kernel, mine in zip(plan.kernels, plan.rows_of_kernels(), strict=True):
+        part = Part(plan, kernel, mine, np.ones(len(mine), bool))
+        split.add(part, _by_steps(plan, _found(plan, kernel), split.tables))
+    return replace(schedule, plan=split.result())
+
+
+def _found(plan: Plan, kernel: PlannedKernel) -> list[_Steps]:
+    """Steps between the columns of what a kernel writes; those that save most first, and each column by one only."""
+    written = [a for places in kernel.writes for a in places if _is_listed(a)]
+    found: list[_Steps] = []
+    for buffer in dict.fromkeys(a.buffer for a in written):
+        tables = list(dict.fromkeys(a.table for a in written if a.buffer == buffer))
+        columns = {t: plan.table(t) for t in tables}  # type: ignore[arg-type]
+        while (best := _best(columns)) is not None:  # type: ignore[arg-type]
+            found.append(best)
+            for table in {*best.places, *(first for first, _ in best.places.values())}:
+                del columns[table]
+    return found
+
+
+def _is_listed(access: Access) -> bool:
+    """Whether each member has an entry of its own in a column."""
+    return access.table is not None and access.loop is None and access.stride == 0
+
+
+def _best(columns: dict[int, np.ndarray]) -> _Steps | None:
+    """The step that saves the most columns."""
+    for pairs in sorted(_candidates(columns), key=len, reverse=True):
+        found = _chains(columns, pairs)
+        if found is not None:
+            return found
+    return None
+
+
+def _candidates(columns: dict[int, np.ndarray]) -> list[Pairs]:
+    """Pairs of columns with one step between them, by what some members have; at least two of them each."""
+    size = min((len(column) for column in columns.values()), default=0)
+    some = {t: column[:: max(size // SAMPLE, 1)].astype(np.int64) for t, column in columns.items()}
+    found: dict[bytes, Pairs] = {}
+    for a, first in some.items():
+        for b, second in some.items():
+            if size and second[0] > first[0]:
+                found.setdefault((second - first).tobytes(), {})[a] = b
+    return [pairs for pairs in found.values() if len(pairs) > 1]
+
+
+def _chains(columns: dict[int, np.ndarray], pairs: Pairs) -> _Steps | None:
+    """Columns that follow each other by one step; None if less than two are saved."""
+    (a, b), *_ = pairs.items()
+    step = columns[b] - columns[a]
+    equal = {a: b for a, b in pairs.items() if np.array_equal(columns[b] - columns[a], step)}
+    places: dict[int, tuple[int, int]] = {}
+    for first in equal.keys() - equal.values():
+        table, times = first, 0
+        while table in equal:
+            table, times = equal[table], times + 1
+            places[table] = first, times
+    return _Steps(_narrow(step), places) if len(places) > 1 else None
+
+
+def _narrow(step: np.ndarray) -> np.ndarray:
+    """In 16 bits if they do."""
+    return step.astype(np.uint16) if step.min() >= 0 and step.max() <= LARGEST else step
+
+
+def _by_steps(plan: Plan, found: list[_Steps], tables: Tables) -> Callable[[Access], Access | None]:
+    places = {t: (steps.step, *place) for steps in found for t, place in steps.places.items()}
+
+    def changed(access: Access) -> Access | None:
+        if not _is_listed(access) or access.table not in places:
+            return None
+        step, first, times = places[access.table]
+        return replace(access, table=tables.number(plan.table(first)), step=tables.number(step), times=times)
+
+    return changed

@@ -1,0 +1,97 @@
+"""Steps: blocks with several rows are addressed by one column each and by steps that they share."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import geoopt
+from geoopt.meshes import cloth as cloth_mesh
+from geoopt.meshes import tetrahedral_ball
+from geoopt.operators import cloth, cloth_system
+from geoopt.sparse import from_triplets
+
+from .test_stages import check_all_stages
+
+RNG = np.random.default_rng(5)
+V, T = tetrahedral_ball(300)
+NEW = RNG.permutation(len(V))  # numbers of the vertices, of which no neighbours follow each other by a rule
+V, T = V[np.argsort(NEW)], NEW[T]
+
+
+def stiffness(V, T, rows):
+    """Of ``rows`` values at each corner: a matrix of blocks (rows, rows), whose entries all differ."""
+    x = V[T]
+    e = x[:, 1:] - x[:, :1]
+    c = np.cross(e[:, [1, 2, 0]], e[:, [2, 0, 1]])
+    g = np.concatenate([-c.sum(axis=1, keepdims=True), c], axis=1)[:, :, :rows]  # (t, 4, rows)
+    K = (np.sin(g)[:, :, :, None, None] * np.cos(g)[:, None, None]).reshape(len(T), 4 * rows, 4 * rows)
+    at = (rows * T[:, :, None] + np.arange(rows)).reshape(len(T), -1)
+    i, j = np.repeat(at, at.shape[1], axis=1), np.tile(at, (1, at.shape[1]))
+    return from_triplets(i, j, K.reshape(len(T), -1), (rows * len(V),) * 2)
+
+
+def adding(program):
+    [kernel] = [k for k in program.plan.kernels if k.added]
+    return kernel
+
+
+def columns(program):
+    """How many columns and how many steps tell where a kernel adds."""
+    added = adding(program).added
+    return len({a.table for a in added}), len({a.step for a in added} - {None})
+
+
+def compiled(function, *arguments, **options):
+    return geoopt.compile(function, *arguments, options=geoopt.Options(assembly="scatter", **options))
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+def test_blocks_have_one_column_and_corners_one_step(rows):
+    assert columns(compiled(stiffness, V, T, rows)) == (16, 4)
+    assert columns(compiled(stiffness, V, T, rows, without=frozenset({"memory"}))) == (16 * rows, 0)
+
+
+def test_one_row_per_corner_has_no_steps():
+    assert columns(compiled(stiffness, V, T, 1)) == (16, 0)
+
+
+def test_cloth_has_nine_columns_and_three_steps():
+    V, F = cloth_mesh(400)
+    assert columns(compiled(cloth_system, V, V, 0.05, cloth(V, F))) == (9, 3)
+
+
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_numpy_does_the_same(lanes, dtype):
+    x = V + 0.05 * RNG.standard_normal(V.shape)
+    program = geoopt.compile(stiffness, V, T, 3, options=geoopt.Options(assembly="scatter", lanes=lanes), dtype=dtype)
+    got, want = program(x.astype(dtype)).toarray(), stiffness(x, T, 3).toarray()
+    assert columns(program) == (16, 4)
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 if dtype is np.float64 else 1e-4)
+
+
+@pytest.mark.parametrize("largest", [3, 1 << 16])
+def test_every_stage_means_the_same(monkeypatch, largest):
+    """Also with steps that do not fit 16 bits."""
+    monkeypatch.setattr("geoopt.steps.LARGEST", largest)
+    check_all_stages(stiffness, V, T, 3, assembly="scatter")
+
+
+def test_columns_that_differ_for_one_member_are_kept():
+    """What some members tell of a step is looked at in all of them."""
+    size = 1000
+    first, step = 9 * RNG.permutation(size), 1 + np.arange(size) // 100 % 2
+
+    def placed(x, last):
+        entries = np.zeros(9 * size)
+        for at in (first, first + step, last):
+            entries[at] = x
+        return entries
+
+    x = RNG.uniform(1, 2, size)
+    for odd, count in ((size, 1), (7, 0)):
+        last = first + 2 * step + (np.arange(size) == odd)
+        check_all_stages(placed, x, last)
+        [kernel] = [k for k in geoopt.compile(placed, x, last).plan.kernels if k.roots[0].op != "constant"]
+        assert len({a.step for places in kernel.writes for a in places} - {None}) == count
