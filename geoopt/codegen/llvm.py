@@ -180,7 +180,7 @@ class _Body(Functions, Sums, Additions):
     def lines(self, block: str, room: Room) -> list[str]:
         self.block = block
         self._begin()
-        self.fill(room, self._end())
+        self._end(room)
         return self.outer
 
     def in_pieces(self, pieces: list[Piece]) -> list[str]:
@@ -232,13 +232,18 @@ class _Body(Functions, Sums, Additions):
             if not joint.sums:
                 self.add_up(joint)
 
-    def _end(self) -> dict[int, str]:
-        """What comes last: the writes, but for those in loops and additions. Gives the roots' values."""
-        loops = self.kernel.root_loops
-        values = {i: self.value(r) for i, r in enumerate(self.kernel.roots) if loops[i] is None}
+    def _end(self, room: Room | None = None) -> None:
+        """What comes last: the writes, but for those in loops. room : for what is added"""
+        values: dict[int, str] = {}
+        for i, (root, loop) in enumerate(zip(self.kernel.roots, self.kernel.root_loops, strict=True)):
+            if loop is None:
+                values[i] = self.value(root)
+                if room is not None:
+                    self.fill(room, values)
         for i, value in values.items():
             self.write(i, value)
-        return values
+        if room is not None:
+            self.fill_numbers(room)
 
     def value(self, e: Expression) -> str:
         if self.key(e) not in self.values:

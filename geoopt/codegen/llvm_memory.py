@@ -267,6 +267,10 @@ class Memory:
             self.shuffle(*firsts[k % 2], _halves(quads, k // 2), loops) if k in wanted else "poison" for k in range(ROW)
         ]
 
+    def interleaved(self, a: str, b: str, odd: int) -> str:
+        """(a0 b0 a2 b2) or (a1 b1 a3 b3) of each four lanes."""
+        return self.shuffle(a, b, _interleave(self.v.lanes // ROW, odd), frozenset())
+
     def part(self, vector: str, first: int, size: int, loops: frozenset[int]) -> str:
         """Neighbouring lanes of a vector: a shorter one, or a scalar."""
         v = self.v

@@ -24,7 +24,7 @@ def start_of(access: Access) -> Access:
 class Room:
     """What a vector of members adds, in memory: first the values, then the pointers, then the steps.
 
-    rows : numbers of the additions, neighbours together: a vector of values for an entry of its own, four for a row
+    rows : numbers of the additions, neighbours together
     starts : additions whose entries differ by constants and by steps, which share their pointers
     steps : the tables of the steps
     """
@@ -37,16 +37,11 @@ class Room:
         self.rows = rows_of_neighbours(self.added) if vectors.lanes >= ROW else alone
         self.starts = list(dict.fromkeys(start_of(a) for a in self.added))
         self.steps = list(dict.fromkeys(a.step for a in self.added if a.step is not None))
-        self.vectors = sum(self.slots(row) for row in self.rows)
         self.bytes = self.numbers_at(len(self.starts) + len(self.steps))
-
-    @staticmethod
-    def slots(row: tuple[int, ...]) -> int:
-        return 1 if len(row) == 1 else ROW
 
     def numbers_at(self, number: int) -> int:
         """The byte at which pointers are, or steps, which come after these."""
-        return self.vectors * self.v.bytes + number * 8 * self.v.lanes
+        return len(self.added) * self.v.bytes + number * 8 * self.v.lanes
 
     def allocations(self) -> list[str]:
         """Two rooms, for the entry of a function."""
@@ -89,9 +84,7 @@ class _Turn:
 
     def add(self) -> None:
         room, code = self.room, self.code
-        # member 4 q + k is the q-th four of the k-th of four vectors
-        vector = code.index("mul", code.index("and", self.lane, ROW - 1), room.v.lanes)
-        in_row = code.index("add", code.index("and", self.lane, -ROW), vector)
+        places = {size: self._place(size) for row in room.rows for _, size in parts(len(row))}
         starts = {start: self._number("ptr", number) for number, start in enumerate(room.starts)}
         steps = {step: self._number("i64", len(starts) + number) for number, step in enumerate(room.steps)}
         pointers = {a.family: starts[start_of(a)] for a in room.added if a.step is None}
@@ -101,12 +94,16 @@ class _Turn:
                 pointers[access.family] = self._at(room.v.scalar, starts[start_of(access)], further)
         slot = 0
         for row in room.rows:
-            at = self._at(f"[{room.v.lanes} x {room.v.scalar}]", "%room", str(slot))
-            values = self._at(room.v.scalar, at, self.lane if len(row) == 1 else in_row)
             for first, size in parts(len(row)):
                 access = room.added[row[first]]
-                self._add(access, size, pointers[access.family], self._at(room.v.scalar, values, str(first)))
-            slot += room.slots(row)
+                at = self._at(f"[{room.v.lanes} x {room.v.scalar}]", "%room", str(slot + first))
+                self._add(access, size, pointers[access.family], self._at(room.v.scalar, at, places[size]))
+            slot += len(row)
+
+    def _place(self, size: int) -> str:
+        """Where a member's neighbouring values are among those of all: see `Stores.side_by_side`."""
+        vector = self.code.index("mul", self.code.index("and", self.lane, size - 1), self.room.v.lanes)
+        return self.code.index("add", self.code.index("and", self.lane, -size), vector)
 
     def _number(self, kind: str, number: int) -> str:
         lanes = self._at("i8", "%room", str(self.room.numbers_at(number)))
@@ -129,17 +126,26 @@ class _Turn:
 class Additions(Stores):
     """Statements that fill a room."""
 
+    def __init__(self, *arguments, **keywords):
+        super().__init__(*arguments, **keywords)
+        self._filled: set[int] = set()  # rows of %room
+
     def fill(self, room: Room, values: dict[int, str]) -> None:
-        """%room, with the values of the roots and the addresses of a vector of members."""
+        """%room, with the rows of which the roots' values are known, and were not before."""
         slot = 0
         for row in room.rows:
-            vectors = [values[room.roots[number]] for number in row]
-            if len(row) > 1:
-                vectors = self.transposed([*vectors, *["poison"] * (ROW - len(row))], frozenset(range(ROW)), NOWHERE)
-            for vector in vectors:
-                at = self.let(f"getelementptr {self.v.vector}, ptr %room, i64 {slot}")
+            begin, slot = slot, slot + len(row)
+            if begin in self._filled or any(room.roots[number] not in values for number in row):
+                continue
+            self._filled.add(begin)
+            columns = [values[room.roots[number]] for number in row]
+            vectors = [v for first, size in parts(len(row)) for v in self.side_by_side(columns[first : first + size])]
+            for place, vector in enumerate(vectors, begin):
+                at = self.let(f"getelementptr {self.v.vector}, ptr %room, i64 {place}")
                 self.do(f"store {self.v.vector} {vector}, ptr {at}")
-                slot += 1
+
+    def fill_numbers(self, room: Room) -> None:
+        """%room, with the addresses of a vector of members."""
         lanes = self.v.lanes
         numbers = [(f"<{lanes} x ptr>", self.pointers(start, NOWHERE)) for start in room.starts]
         numbers += [(f"<{lanes} x i64>", self.numbers(step)) for step in room.steps]

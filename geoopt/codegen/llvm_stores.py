@@ -65,12 +65,21 @@ class Stores(Memory):
         if not all(a in self._waiting for a in row):
             return
         columns = [self._waiting.pop(a) for a in row]
-        wanted = frozenset(range(ROW))
-        turned = self.transposed([*columns, *["poison"] * (ROW - len(row))], wanted, NOWHERE)
+        turned = [(first, self.side_by_side(columns[first : first + size])) for first, size in parts(len(row))]
         for lane, entry in enumerate(self._entries(access, NOWHERE)):
-            vector, quad = turned[lane % ROW], lane - lane % ROW
-            for first, size in parts(len(row)):
-                self._store_part(row[first], entry, vector, (quad + first, size), NOWHERE)
+            for first, vectors in turned:
+                size = len(vectors)
+                place = lane - lane % size, size
+                self._store_part(row[first], entry, vectors[lane % size], place, NOWHERE)
+
+    def side_by_side(self, columns: list[str]) -> list[str]:
+        """Of 1, 2 or 4 vectors as many, in which each member has its values side by side: member ``size * q + k`` in
+        the k-th of these, from lane ``size * q`` on."""
+        if len(columns) == 1:
+            return columns
+        if len(columns) == ROW:
+            return self.transposed(columns, frozenset(range(ROW)), NOWHERE)
+        return [self.interleaved(*columns, odd) for odd in (0, 1)]
 
     def _store_part(
         self, access: Access, entry: str, vector: str, lanes: tuple[int, int], loops: frozenset[int]
