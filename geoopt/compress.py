@@ -5,9 +5,10 @@ Gives: `Schedule` whose plan has smaller tables; each task carries the base of e
 Ensures: the entries that a task addresses are unchanged.
 
 Kernels that assemble wait for memory, and columns are half of what they read. Members are in an order in
-which neighbours read nearby entries, so offsets from the least entry of a task fit 16 bits on most meshes. The
-few tasks where they do not (a mesh that closes on itself) run a second, wide version of the kernel, with columns of
-their own; those of the narrow version stay in place, for other kernels may share them.
+which neighbours read nearby entries, so offsets from the least entry of a task fit 16 bits on most meshes; where they
+do not, they may if rows of an array are counted instead of entries. The few tasks where they do not (a mesh that
+closes on itself) run a second, wide version of the kernel, with columns of their own; those of the narrow version stay
+in place, for other kernels may share them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .integers.cores import divided
 from .plan import FIELDS, SPAN, Plan, Schedule
 from .plan.parts import Part, Split
 from .plan.planned import Access, PlannedKernel
-from .plan.tables import Tables
+from .plan.tables import SAMPLE, Tables
 
 FEW = 0.25  # a table is compressed if at most this share of the tasks does not fit
 
@@ -32,11 +33,13 @@ FEW = 0.25  # a table is compressed if at most this share of the tasks does not 
 class _Column:
     """A table, as one loop reads it, that is worth compressing.
 
+    scale : what all entries are a multiple of, but for a constant
     low : per task its least entry;  fits : which tasks fit;  lengths : how many entries each reads
     """
 
     table: int
     loop: int | None
+    scale: int
     low: np.ndarray
     fits: np.ndarray
     lengths: np.ndarray
@@ -70,20 +73,35 @@ def _column(entries: np.ndarray, table: int, loop: int | None, lengths: np.ndarr
     busy = np.flatnonzero(lengths)
     low = np.zeros(len(lengths), np.int64)
     fits = np.ones(len(lengths), bool)
-    if len(busy):
-        starts = (np.cumsum(lengths) - lengths)[busy]
-        # few different bases, so that most tasks can look ahead into the columns of the next
-        low[busy] = np.minimum.reduceat(entries, starts) // (SPAN // 4) * (SPAN // 4)
-        fits[busy] = np.maximum.reduceat(entries, starts) - low[busy] < SPAN
-    return _Column(table, loop, low, fits, lengths)
+    if not len(busy):
+        return _Column(table, loop, 1, low, fits, lengths)
+    starts = (np.cumsum(lengths) - lengths)[busy]
+    least, most = (f.reduceat(entries, starts).astype(np.int64) for f in (np.minimum, np.maximum))
+    scale = _common_factor(entries) if (most - _rounded(least) >= SPAN).mean() > FEW else 1
+    rest = int(entries[0]) % scale
+    # few different bases, so that most tasks can look ahead into the columns of the next
+    low[busy] = _rounded((least - rest) // scale) * scale + rest
+    fits[busy] = (most - low[busy]) // scale < SPAN
+    return _Column(table, loop, scale, low, fits, lengths)
+
+
+def _rounded(entries: np.ndarray) -> np.ndarray:
+    return entries // (SPAN // 4) * (SPAN // 4)
+
+
+def _common_factor(entries: np.ndarray) -> int:
+    """What all entries differ by multiples of, as do the first coordinates of vertices."""
+    some = entries[:: max(len(entries) // SAMPLE, 1)].astype(np.int64)
+    factor = max(int(np.gcd.reduce(some - some[0])), 1)
+    return factor if factor == 1 or not ((entries - entries[0]) % factor).any() else 1
 
 
 @numba.njit(cache=True, nogil=True)
-def _subtract(entries, low, lengths, ends, begin, end, out):
+def _subtract(entries, scale, low, lengths, ends, begin, end, out):
     """Of some tasks; of those that do not fit, nonsense."""
     for task in range(begin, end):
         for k in range(ends[task] - lengths[task], ends[task]):
-            out[k] = (entries[k] - low[task]) & (SPAN - 1)
+            out[k] = (entries[k] - low[task]) // scale & (SPAN - 1)
 
 
 def _narrow(plan: Plan, columns: list[_Column], tables: Tables) -> Callable[[Access], Access | None]:
@@ -94,12 +112,13 @@ def _narrow(plan: Plan, columns: list[_Column], tables: Tables) -> Callable[[Acc
     def table(of: tuple[int, int | None]) -> int:
         column, entries = columns[base_of[of]], plan.table(of[0])
         out, ends = np.empty(len(entries), np.uint16), np.cumsum(column.lengths)
-        divided(len(ends), lambda i, j: _subtract(entries, column.low, column.lengths, ends, i, j, out), len(out))
+        parts = entries, column.scale, column.low, column.lengths, ends
+        divided(len(ends), lambda i, j: _subtract(*parts, i, j, out), len(out))
         return tables.number(out)
 
     def narrowed(access: Access) -> Access | None:
         if access.table is None or (key := (access.table, access.column_loop)) not in base_of:
             return None
-        return replace(access, table=table(key), base=base_of[key])
+        return replace(access, table=table(key), base=base_of[key], scale=columns[base_of[key]].scale)
 
     return narrowed

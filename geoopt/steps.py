@@ -21,7 +21,7 @@ from .plan.parts import Part, Split
 from .plan.planned import Access, PlannedKernel
 from .plan.tables import SAMPLE, Tables
 
-LARGEST = (1 << 16) - 1  # step that fits 16 bits
+LARGEST, BYTE = (1 << 16) - 1, (1 << 8) - 1  # steps that fit 16 bits, and 8
 Pairs = dict[int, int]  # by table: the table that is one step further
 
 
@@ -97,8 +97,10 @@ def _chains(columns: dict[int, np.ndarray], pairs: Pairs) -> _Steps | None:
 
 
 def _narrow(step: np.ndarray) -> np.ndarray:
-    """In 16 bits if they do."""
-    return step.astype(np.uint16) if step.min() >= 0 and step.max() <= LARGEST else step
+    """In as few bits as they fit."""
+    if step.min() < 0 or step.max() > LARGEST:
+        return step
+    return step.astype(np.uint8 if step.max() <= BYTE else np.uint16)
 
 
 def _by_steps(plan: Plan, found: list[_Steps], tables: Tables) -> Callable[[Access], Access | None]:

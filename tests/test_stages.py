@@ -140,6 +140,19 @@ def test_every_stage_is_reported():
     assert tuple(found) == DEVICES["cpu"].stages == tuple(program.report()["seconds"])
 
 
+def test_columns_count_rows_where_they_do_not_fit_otherwise(monkeypatch):
+    """Of a mesh in no order: three coordinates of each vertex are too many for a column, but not the vertices."""
+    monkeypatch.setattr("geoopt.compress.SPAN", 1024)
+    V, F = torus(900)
+    new = RNG.permutation(len(V))
+    V, F = V[np.argsort(new)], new[F]
+    check_all_stages(cotan_laplacian, V, F)
+    reads = [a for k in records(cotan_laplacian, V, F)["compress"].plan.kernels for a in k.reads if a.buffer == 0]
+    assert len(reads) == 9 and {a.scale for a in reads} == {3}
+    want, program = cotan_laplacian(V, F)[0], geoopt.compile(cotan_laplacian, V, F)
+    assert abs(program(V)[0] - want).max() < 1e-12
+
+
 def test_small_tasks_on_several_threads(monkeypatch):
     """Tasks of a few members and spans of a few entries: seams, wide kernels and recycled blocks on a small mesh."""
     monkeypatch.setattr("geoopt.place.TASK_MEMBERS", 8)

@@ -135,7 +135,7 @@ class Memory:
 
     def _entries(self, access: Access, loops: frozenset[int]) -> list[str]:
         """Per lane, the entry of the buffer without the access's offset; shared by neighbours."""
-        key = ("entries", access.table, access.stride, access.column_loop, access.step, access.times)
+        key = ("entries", access.table, access.stride, access.column_loop, access.scale, access.step, access.times)
         if key in self.values:
             return self.values[key]  # type: ignore[return-value]
         if access.step is not None:
@@ -159,6 +159,7 @@ class Memory:
         if access.table is None:
             return self.let(f"mul i64 {i}, {access.stride}", loops)
         entry = self._number(access.table, access.column_loop, i, loops)
+        entry = entry if access.scale == 1 else self.let(f"mul i64 {entry}, {access.scale}", loops)
         if access.step is None:
             return entry
         further = self.let(f"mul i64 {self._number(access.step, None, i, loops)}, {access.times}", loops)
@@ -200,10 +201,11 @@ class Memory:
     def _listed(self, access: Access) -> str:
         """The entries that a column lists for the lanes, as a vector."""
         assert access.table is not None
-        listed = self.numbers(access.table)
+        listed, kind = self.numbers(access.table), f"<{self.v.lanes} x i64>"
+        if access.scale != 1:
+            listed = self.let(f"mul {kind} {listed}, splat (i64 {access.scale})")
         if access.step is None:
             return listed
-        kind = f"<{self.v.lanes} x i64>"
         further = self.let(f"mul {kind} {self.numbers(access.step)}, splat (i64 {access.times})")
         return self.let(f"add {kind} {listed}, {further}")
 

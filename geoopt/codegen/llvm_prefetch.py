@@ -45,7 +45,7 @@ class Prefetch(Memory):
             step = 1 if access.bits is not None else max(self.v.lanes // (4 if is_write else 2), 1)
             offsets = (0, ROW_TERMS - 1) if access.bits is not None else (0,)
             for lane in range(0, self.v.lanes, step):
-                key = access.table, access.step, access.times, lane
+                key = access.table, access.scale, access.step, access.times, lane
                 if key not in entries:
                     i = self.let(f"add i64 {self.member}, {AHEAD + lane}")
                     entries[key] = self._entry(access, i, frozenset())

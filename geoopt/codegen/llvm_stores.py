@@ -79,7 +79,7 @@ class Stores(Memory):
             return columns
         if len(columns) == ROW:
             return self.transposed(columns, frozenset(range(ROW)), NOWHERE)
-        return [self.interleaved(*columns, odd) for odd in (0, 1)]
+        return [self.interleaved(columns[0], columns[1], odd) for odd in (0, 1)]
 
     def _store_part(
         self, access: Access, entry: str, vector: str, lanes: tuple[int, int], loops: frozenset[int]

@@ -140,7 +140,7 @@ class Plan:
         if access.table is None:
             return access.stride * i + access.offset
         at = i if access.column_loop is not None else i + row[COLUMN]
-        listed = self.table(access.table)[at].astype(np.int64)
+        listed = self.table(access.table)[at].astype(np.int64) * access.scale
         if access.step is not None:
             listed += access.times * self.table(access.step)[at].astype(np.int64)
         listed += access.offset + (0 if access.base is None else row[FIELDS + access.base])

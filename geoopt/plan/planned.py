@@ -24,8 +24,9 @@ class Access:
     table tells where each run starts; from one of its terms to the next it is ``stride`` entries.
     An access with a *lane* is to the task's own block of intermediates, where `allocate` found room for it:
     ``shift + lane * apart + stride * i + offset``, with shift and apart from the task. A *base* is the number of a
-    base that each task carries; the entries of the table count from it. With a *step*, a table, it is so many *times*
-    what that has for the member further. A write *adds* its value -1, 0 or 1 times to what is there; 0 is to write it.
+    base that each task carries; the entries of the table count from it, ``scale`` at a time. With a *step*, a table, it
+    is so many *times* what that has for the member further. A write *adds* its value -1, 0 or 1 times to what is there;
+    0 is to write it.
     """
 
     buffer: int
@@ -38,6 +39,7 @@ class Access:
     bits: int | None = None
     step: int | None = None
     times: int = 0
+    scale: int = 1
     adds: int = 0
 
     @property
@@ -58,7 +60,8 @@ class Access:
                 return f"b{self.buffer}[{base}b{self.table}[i]{self.offset:+d}, row b{self.bits}[i]]"
             along = "+r" if self.stride else ""  # the term's number in its run
             along += "" if self.step is None else f"+{self.times}*b{self.step}[i]"
-            return f"b{self.buffer}[{base}b{self.table}[{i}]{along}{self.offset:+d}]"
+            scale = "" if self.scale == 1 else f"{self.scale}*"
+            return f"b{self.buffer}[{base}{scale}b{self.table}[{i}]{along}{self.offset:+d}]"
         at = {0: "", 1: "i"}.get(self.stride, f"{self.stride}*i")
         if self.lane is not None:
             return f"b{self.buffer}[block, lane {self.lane}, {at}{self.offset:+d}]"
