@@ -6,13 +6,14 @@ be much smaller and values are read one by one: in their own order they may be r
 Ensures: the values of a task stay until its last reader has run; each task writes whole contiguous runs.
 
 A task's intermediates are one block of memory: lane after lane, so that whole vectors are written, or, where readers
-want several values of one member together, member after member. When the last task that reads a block has run,
-the next task on the same thread takes the block over, so that on a mesh in good order all intermediates stay
-in the cache. Blocks that another phase reads are never taken over.
+want several values of one member together, member after member, those values side by side. When the last task that
+reads a block has run, the next task on the same thread takes the block over, so that on a mesh in good order all
+intermediates stay in the cache. Blocks that another phase reads are never taken over.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +26,7 @@ from .plan.tables import Tables
 from .plan.writers import entries
 
 WORTH = 2  # by how much the workspace must shrink, if values are read one by one
+EXAMPLES = 1000  # members or terms by which is judged what readers want together
 MANY, STAGGER = 512, 24  # entries of a long lane, and more, so that lanes do not share the same sets of the cache
 
 
@@ -32,11 +34,16 @@ MANY, STAGGER = 512, 24  # entries of a long lane, and more, so that lanes do no
 class _Block:
     """The block that each task of a kernel writes.
 
-    lanes : values per member;  by_member : whether a member's values are neighbours
+    lanes : values per member;  places : where each lane is among a member's values, which are neighbours; None where
+    the values of a lane are
     """
 
     lanes: int
-    by_member: bool
+    places: tuple[int, ...] | None = None
+
+    @property
+    def by_member(self) -> bool:
+        return self.places is not None
 
     @property
     def stride(self) -> int:
@@ -44,7 +51,9 @@ class _Block:
 
     def access(self, buffer: int, lane: int) -> Access:
         """How a lane is written."""
-        return Access(buffer, lane, self.stride, lane=0) if self.by_member else Access(buffer, 0, 1, lane=lane)
+        if self.places is not None:
+            return Access(buffer, self.places[lane], self.stride, lane=0)
+        return Access(buffer, 0, 1, lane=lane)
 
 
 def allocate(schedule: Schedule) -> Schedule:
@@ -75,11 +84,14 @@ def _blocks(plan: Plan) -> list[_Block]:
     lanes = np.array([len(_intermediates(plan, k)) for k in plan.kernels])
     families = [(kernel, family) for kernel in plan.kernels for family in _families(plan, kernel)]
     if all(len(family) == 1 for _, family in families):
-        return [_Block(int(n), False) for n in lanes]
+        return [_Block(int(n)) for n in lanes]
     writer = np.zeros(plan.workspace_size, np.int16 if len(plan.kernels) < 2**15 else np.int32)
+    lane_of = np.zeros(plan.workspace_size, np.int16)
     for number, kernel in enumerate(plan.kernels):
-        for access in (a for places in _intermediates(plan, kernel) for a in places):
-            writer[entries(plan, access, kernel.size)] = number
+        for lane, places in enumerate(_intermediates(plan, kernel)):
+            for access in places:
+                writer[entries(plan, access, kernel.size)] = number
+                lane_of[entries(plan, access, kernel.size)] = lane
     alone, together = np.zeros(len(plan.kernels)), np.zeros(len(plan.kernels))
     for kernel, family in families:
         of_kernels = np.bincount(_read(plan, kernel, family[0], writer), minlength=len(plan.kernels))
@@ -87,7 +99,40 @@ def _blocks(plan: Plan) -> list[_Block]:
         total += len(family) * of_kernels
     values = lanes * [k.size for k in plan.kernels]
     by_member = (lanes > 1) & (together > alone) & (together >= values)
-    return [_Block(int(n), bool(is_by_member)) for n, is_by_member in zip(lanes, by_member, strict=True)]
+    read = _read_together(plan, families, writer, lane_of)
+    return [
+        _Block(int(n), _side_by_side(int(n), read.get(number, [])) if is_by_member else None)
+        for number, (n, is_by_member) in enumerate(zip(lanes, by_member, strict=True))
+    ]
+
+
+def _read_together(
+    plan: Plan, families: list[tuple[PlannedKernel, list[Access]]], writer: np.ndarray, lane_of: np.ndarray
+) -> dict[int, list[tuple[int, ...]]]:
+    """Per kernel, the lanes that readers want together, the most frequent first, as some members or terms tell.
+
+    writer, lane_of : of each entry of the workspace
+    """
+    found: Counter[tuple[int, ...]] = Counter()  # by kernel and lanes
+    for kernel, family in (pair for pair in families if len(pair[1]) > 1):
+        ordered = sorted(family, key=lambda a: a.offset)
+        read = [_read(plan, kernel, ordered[0], writer), *(_read(plan, kernel, a, lane_of) for a in ordered)]
+        found.update(zip(*(column[:: max(len(column) // EXAMPLES, 1)].tolist() for column in read), strict=True))
+    together: dict[int, list[tuple[int, ...]]] = {}
+    for (number, *lanes), _ in found.most_common():
+        together.setdefault(number, []).append(tuple(lanes))
+    return together
+
+
+def _side_by_side(count: int, together: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """A place for each of so many lanes, such that those that are read together follow each other."""
+    order: dict[int, None] = {}
+    for lanes in together:
+        if order.keys().isdisjoint(lanes):
+            order.update(dict.fromkeys(lanes))
+    order.update(dict.fromkeys(range(count)))
+    place = {lane: at for at, lane in enumerate(order)}
+    return tuple(place[lane] for lane in range(count))
 
 
 def _families(plan: Plan, kernel: PlannedKernel) -> list[list[Access]]:
@@ -149,10 +194,10 @@ def _physical_entries(
         at = np.repeat(tasks[rows, SHIFT].astype(physical.dtype), lengths)
         at += np.arange(kernel.size, dtype=at.dtype) * at.dtype.type(block.stride)
         step = np.repeat(tasks[rows, APART].astype(at.dtype), lengths)
-        for places in _intermediates(plan, kernel):
+        for lane, places in enumerate(_intermediates(plan, kernel)):
+            mine = at + step * step.dtype.type(lane if block.places is None else block.places[lane])
             for access in places:
-                physical[entries(plan, access, kernel.size)] = at
-            at += step
+                physical[entries(plan, access, kernel.size)] = mine
     return physical
 
 

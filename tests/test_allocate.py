@@ -39,6 +39,26 @@ def test_values_that_are_read_together_lie_together(threads):
         assert len({a.table for a in reads}) * 3 == len(reads)
 
 
+def sums_of_corners(x, F):
+    """Three vectors per face, stored coordinate by coordinate, of which each vertex sums its own."""
+    p = np.moveaxis(x[F], 1, 2)  # (faces, coordinates, corners)
+    v = np.exp(p / np.sqrt(np.sum(p * p, axis=(1, 2)))[:, None, None])
+    out = np.zeros_like(x)
+    np.add.at(out, F.ravel(), np.moveaxis(v, 1, 2).reshape(-1, 3))
+    return out
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_values_that_are_read_together_are_neighbours_whatever_their_order(threads):
+    V, F = bumpy(300)
+    check_all_stages(sums_of_corners, V, F, threads=threads)
+    plan = records(sums_of_corners, V, F, threads=threads)["allocate"].plan
+    [stored] = [places for places in writes_to_workspace(plan) if places]
+    assert sorted(a.offset for a in stored) == list(range(9))
+    reads = [a for a in plan.kernels[-1].reads if a.buffer == plan.workspace]
+    assert [a.offset for a in reads] == [0, 1, 2] and len({a.table for a in reads}) == 1
+
+
 def test_values_that_are_read_alone_are_written_as_whole_vectors():
     V, F = bumpy(300)
     plan = records(cotan_laplacian, V, F)["allocate"].plan

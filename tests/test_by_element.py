@@ -44,9 +44,9 @@ def test_a_stiffness_matrix_is_ten_values_per_tetrahedron_however_it_is_written(
 def test_a_strain_matrix_costs_what_is_not_zero_in_it():
     V, T = tetrahedral_ball(2000)
     program = geoopt.compile(strains, V, T)
-    [element] = [k for k in program.plan.kernels if k.size == len(T)]
-    assert len(element.roots) == 12 * 13 // 2 and program.plan.workspace_size == 0
-    assert operations(list(element.roots)) < 500
+    elements = [k for k in program.plan.kernels if len(k.roots) == 12 * 13 // 2]  # with narrow and with wide columns
+    assert sum(k.size for k in elements) == len(T) and program.plan.workspace_size == 0
+    assert operations(list(elements[0].roots)) < 500
     want = strains(V, T)
     assert abs(program(V) - want).max() < 1e-12 * abs(want).max()
 

@@ -37,12 +37,14 @@ class Prefetch(Memory):
         streams = {_stream(a): (a, 0) for a in reversed(inputs) if a.table is not None and a.loop is None}
         streams |= {_stream(a): (a, 1) for a in outputs if a.table is not None and a.column_loop is None}
         wanted = [w for w in streams.values() if not kernel.loops or w[0].bits is not None]
+        of_blocks = {a.table for a in outputs if a.step is not None}
         self._prefetch_columns()
         self._prefetch_whole_lines(outputs)
         entries: dict[tuple, str] = {}
         for access, is_write in wanted:
             # rows may be anywhere, and cross the ends of cache lines; other streams are dense
-            step = 1 if access.bits is not None else max(self.v.lanes // (4 if is_write else 2), 1)
+            is_row = access.bits is not None or (is_write and access.table in of_blocks)
+            step = 1 if is_row else max(self.v.lanes // (4 if is_write else 2), 1)
             offsets = (0, ROW_TERMS - 1) if access.bits is not None else (0,)
             for lane in range(0, self.v.lanes, step):
                 key = access.table, access.scale, access.step, access.times, lane
