@@ -21,6 +21,7 @@ from .plan.parts import Part, Split
 from .plan.planned import Access, PlannedKernel
 from .plan.tables import SAMPLE, Tables
 
+MOST_COLUMNS = 256  # of a kernel that are compared with each other
 LARGEST, BYTE = (1 << 16) - 1, (1 << 8) - 1  # steps that fit 16 bits, and 8
 Pairs = dict[int, int]  # by table: the table that is one step further
 
@@ -47,7 +48,7 @@ def _found(plan: Plan, kernel: PlannedKernel) -> list[_Steps]:
     written = [a for places in kernel.writes for a in places if _is_listed(a)]
     found: list[_Steps] = []
     for buffer in dict.fromkeys(a.buffer for a in written):
-        tables = list(dict.fromkeys(a.table for a in written if a.buffer == buffer))
+        tables = list(dict.fromkeys(a.table for a in written if a.buffer == buffer))[:MOST_COLUMNS]
         columns = {t: plan.table(t) for t in tables}  # type: ignore[arg-type]
         while (best := _best(columns)) is not None:  # type: ignore[arg-type]
             found.append(best)

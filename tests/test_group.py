@@ -7,7 +7,7 @@ import pytest
 
 import geoopt
 from geoopt.operators import cotan_laplacian
-from geoopt.sparse import from_triplets
+from geoopt.sparse import block_array, from_diagonal, from_triplets
 
 from .conftest import SMALL_MESHES
 from .test_stages import check_all_stages
@@ -82,6 +82,26 @@ def test_constants_are_written_by_those_beside_them(at, groups):
     found = stage("group", ones_and_roots, x, at, size).groups
     if groups:
         assert sorted((g.size, sum(len(r.writes) for r in g.roots)) for g in found) == sorted(groups)
+
+
+def test_constants_that_others_add_to_are_there_before_whoever_writes_beside_them():
+    """Every second row is a diagonal that takes longest to compute; what is beside it starts as zero."""
+    V, F = SMALL_MESHES["torus"]()
+
+    def function(V, F):
+        p = V[F]
+        values = np.sin(p)[:, :, None, :] * np.cos(p)[:, None, :, :]
+        at = 3 * F[:, :, None] + np.arange(3)
+        i = np.broadcast_to(at[:, :, None, :], values.shape)
+        K = from_triplets(i, i.swapaxes(1, 2), values, (V.size, V.size))
+        late = from_diagonal(np.sqrt(1 + np.sum(np.sqrt(1 + np.sum(V * V, axis=1)))) * V.ravel())
+        order = np.arange(2 * V.size).reshape(2, -1).T.ravel()
+        return block_array([[K, None], [None, late]])[order, :][:, order]
+
+    check_all_stages(function, V, F, assembly="scatter")
+    program = geoopt.compile(function, V, F, options=geoopt.Options(assembly="scatter"))
+    assert any(k.added for k in program.plan.kernels)
+    np.testing.assert_allclose(program(V).toarray(), function(V, F).toarray(), rtol=1e-12, atol=1e-12)
 
 
 def test_without_blocks_every_intermediate_has_its_own_kernel():

@@ -25,7 +25,8 @@ LEAST = 1 / 8  # share of a group's members that are worth a group of their own
 def written_beside(groups: list[Group], graph: Graph) -> list[Group]:
     """The groups, in which a constant that members have at the same distance from what they write is theirs, too.
 
-    A group of one value per member is split by where these are.
+    A group of one value per member is split by where these are. Whoever adds to the constants runs after all that
+    write to the output.
     """
     constants = [g for g in groups if _is_constant(g, graph)]
     others = [g for g in groups if g not in constants]
@@ -79,7 +80,7 @@ class _Waiting:
         for side in (RIGHT, LEFT):
             for distance in side:
                 at = entries + distance
-                if distance not in distances or at.min() < 0 or at.max() >= len(self.is_here):
+                if distance not in distances or not len(at) or at.min() < 0 or at.max() >= len(self.is_here):
                     break
                 if not self.is_here[at].all():
                     break
