@@ -46,6 +46,13 @@ def on_host(result) -> list[np.ndarray]:
     return [p.toarray().get() if hasattr(p, "toarray") else cupy.asnumpy(p) for p in parts]
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_an_operator_runs_unchanged_on_cupy(name, cupy):
+    function, arguments = case(name)
+    for got, want in zip(on_host(function(*map(on_gpu, arguments))), arrays(function(*arguments)), strict=True):
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 * abs(want).max(initial=1e-300))
+
+
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=["double", "float"])
 @pytest.mark.parametrize("name", CASES)
 def test_an_operator_is_the_same_on_all_devices(name, dtype):
