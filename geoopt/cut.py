@@ -11,6 +11,8 @@ from .graph import Graph, Traced
 from .graph.references import Reference
 from .options import Options
 
+MOST_PLACES = 8  # to which a kernel writes or adds one value
+
 
 @dataclass(frozen=True, eq=False)
 class Scatter:

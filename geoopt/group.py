@@ -10,7 +10,6 @@ Paper: expression grouping; blocks (explicit intermediate tagging), found here w
 from __future__ import annotations
 
 import functools
-import itertools
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
@@ -22,8 +21,9 @@ from .graph import Node
 from .graph.references import lanes
 from .groups import Group, Groups, Root
 from .groups.constants import written_beside
+from .groups.copies import by_copies, each_once, inverses
 from .groups.structure import Structure
-from .integers.gathers import copies_of, count_into, has_repeats, histogram, places_of, taken
+from .integers.gathers import taken
 from .integers.hashing import content
 from .integers.ids import Ids, id_dtype
 from .integers.owners import owners
@@ -72,26 +72,27 @@ class _Placing:
 
     def _collect(self, buffer: int, view: Ids) -> None:
         graph = self.cut.graph
-        flat = view.reshape((view.size,))
         nodes = graph.nodes_of(view)
         if len(nodes) == 1:
-            local = graph.local(nodes[0], flat)
-            entry = (buffer, local, Ids.contiguous(0, flat.shape))
+            local = graph.local(nodes[0], _rows(view))
+            entry = (buffer, local, Ids.contiguous(0, local.shape))
             self.wanted.setdefault(nodes[0].index, []).append(entry)
             return
-        ids = flat.to_array()
+        ids = view.to_array().reshape(-1)
         order, offsets = sorting(owners([n.first for n in nodes], ids).astype(ids.dtype, copy=False), len(nodes))
         for node, begin, end in zip(nodes, offsets, offsets[1:], strict=False):
             positions = order[begin:end]
             local = taken(ids, positions) - ids.dtype.type(node.first)
-            self.wanted.setdefault(node.index, []).append((buffer, Ids.explicit(local), Ids.explicit(positions)))
+            self.wanted.setdefault(node.index, []).append(
+                (buffer, Ids.explicit(local), Ids.explicit(positions).canonical())
+            )
 
     def whole(self, node: Node) -> tuple[list[tuple[int, Ids]], list[tuple[int, Ids, Ids]]]:
         """Wishes for a node split into those for each scalar equally often, as (buffer, positions by scalar) for each
-        time, and the others."""
+        time, and the others; all of a leaf's that follow each other in the output are others."""
         complete, partial = [], []
         for buffer, local, positions in self.wanted.get(node.index, []):
-            by_scalar = _inverses(node, local, positions)
+            by_scalar = [] if node.is_leaf and positions.base is None else inverses(node, local, positions)
             complete += [(buffer, places) for places in by_scalar]
             if not by_scalar:
                 partial.append((buffer, local, positions))
@@ -128,17 +129,10 @@ class _Placing:
         return home
 
 
-def _inverses(node: Node, local: Ids, positions: Ids) -> list[Ids]:
-    """Positions indexed by scalar, of the first, the second, ... time that ``local`` lists it, where it lists every
-    scalar of the node equally often; else none."""
-    if not node.size or local.size % node.size:
-        return []
-    if local.size == node.size and local.is_contiguous() and local.offset == 0:
-        return [positions.reshape(node.shape)]
-    (members, copies), *others = _by_copies(local.to_array(), node.size)
-    if others or members.size < node.size:
-        return []
-    return [Ids.explicit(positions.compose(c).to_array().reshape(node.shape)) for c in copies]
+def _rows(view: Ids) -> Ids:
+    """A view as rows (k, lanes) where the entries of its last axis follow each other, else flat."""
+    is_listed = view.base is not None and view.base.shape[-1:] != (1,)
+    return view.reshape((view.size,) if view.ndim < 2 or is_listed else (-1, view.shape[-1]))
 
 
 def _groups_of_node(cut: Cut, structure: Structure, placer: _Placing, node: Node) -> list[Group]:
@@ -155,46 +149,27 @@ def _groups_of_node(cut: Cut, structure: Structure, placer: _Placing, node: Node
         for roots, size in _whole_node(cut, node, writes):
             groups += _split(structure, roots, level, size)
     for buffer, local, positions in partial:
-        for members, copies in _once(cut, node, local) if local.size else ():
-            writes = tuple(Place(buffer, positions.compose(c).canonical()) for c in copies)
-            root = Root(node.ids.reshape((node.size,)).compose(members).canonical(), writes)
-            groups += _split(structure, [root], cut.ready[node.index], members.size)
+        level = cut.ready[node.index]
+        is_read = node.op == "constant" or structure.reads(node, level)
+        find = _read if is_read and positions.base is None else functools.partial(_evaluated, cut)
+        for roots in find(node, buffer, local, positions) if local.size else ():
+            groups += _split(structure, roots, level, roots[0].ids.size)
     return groups
 
 
-def _once(cut: Cut, node: Node, local: Ids) -> list[tuple[Ids, list[Ids]]]:
-    """The scalars of a node that a column reads, each once, and for each number of times the places in the column."""
-    is_affine = local.base is None and (local.strides[0] != 0 or local.size == 1)
-    if is_affine or not has_repeats(local.to_array()):
-        return [(local, [Ids.contiguous(0, local.shape)])]
-    return list(_by_copies(local.to_array(), node.size, REPEATED if cut.options.has("memory") else 0))
+def _read(node: Node, buffer: int, local: Ids, positions: Ids) -> list[list[Root]]:
+    """Roots that read what they write to an output, entry by entry: loads that jump are faster than stores that do."""
+    flat = node.ids.reshape((node.size,))
+    columns = zip(lanes(local), lanes(positions), strict=True)
+    return [[Root(flat.compose(c).canonical(), (Place(buffer, p),)) for c, p in columns]]
 
 
-def _by_copies(values: np.ndarray, bound: int, repeated: float = 0) -> Iterator[tuple[Ids, list[Ids]]]:
-    """For numbers of times that values occur: these values, and where their first, second, ... copies are; of those
-    that occur less often than others, the last is repeated. repeated : at most so many of all places"""
-    counts = np.zeros(bound, values.dtype)
-    count_into(values, counts)
-    numbers = histogram(counts)
-    for fewest, most in _alike(numbers, repeated * len(values)):
-        count = int(numbers[fewest : most + 1].sum())
-        at = None if count == bound else places_of(fewest, most, counts, count, values.dtype)
-        members = Ids.contiguous(0, (bound,)) if at is None else Ids.explicit(at)
-        yield members, [Ids.explicit(c) for c in copies_of(at, fewest, most, counts, values)]
-
-
-def _alike(numbers: np.ndarray, repeated: float) -> Iterator[tuple[int, int]]:
-    """From which to which number of times values occur that are one group.
-
-    numbers : of the values that occur so many times;  repeated : at most so many places for each group
-    """
-    occurring = [n for n in range(1, len(numbers)) if numbers[n]]
-    waiting: list[int] = []
-    for n, more in itertools.zip_longest(occurring, occurring[1:]):
-        waiting.append(n)
-        if not more or sum(numbers[k] * (more - k) for k in waiting) > repeated:
-            yield waiting[0], n
-            waiting = []
+def _evaluated(cut: Cut, node: Node, buffer: int, local: Ids, positions: Ids) -> Iterator[list[Root]]:
+    """Roots that evaluate each scalar once, if it is in few places."""
+    local, positions = (view.reshape((local.size,)) for view in (local, positions))
+    for members, copies in each_once(node, local, REPEATED if cut.options.has("memory") else 0):
+        writes = tuple(Place(buffer, positions.compose(c).canonical()) for c in copies)
+        yield [Root(node.ids.reshape((node.size,)).compose(members).canonical(), writes)]
 
 
 def _whole_node(cut: Cut, node: Node, writes: list[Place]) -> list[tuple[list[Root], int]]:
@@ -209,7 +184,7 @@ def _whole_node(cut: Cut, node: Node, writes: list[Place]) -> list[tuple[list[Ro
         ]
         return [([r for r in roots if r.writes], columns[0].size)]
     result = []
-    for members, copies in _by_copies(equals, node.size):
+    for members, copies in by_copies(equals, node.size):
         places = tuple(w.of(c) for w in writes for c in copies)
         result.append(([Root(node.ids.compose(members).canonical(), places)], members.size))
     return result

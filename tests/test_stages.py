@@ -7,6 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 import geoopt
+from geoopt.codegen.llvm import emit
+from geoopt.codegen.llvm_vectors import Vectors
 from geoopt.evaluate import evaluate
 from geoopt.meshes import torus
 from geoopt.operators import cotan_laplacian
@@ -17,6 +19,7 @@ from geoopt.trace import trace
 from .conftest import with_unreferenced, without_faces
 
 RNG = np.random.default_rng(3)
+DOUBLE = np.dtype(np.float64)
 
 
 def records(function, *arguments, **options):
@@ -151,6 +154,24 @@ def test_columns_count_rows_where_they_do_not_fit_otherwise(monkeypatch):
     assert len(reads) == 9 and {a.scale for a in reads} == {3}
     want, program = cotan_laplacian(V, F)[0], geoopt.compile(cotan_laplacian, V, F)
     assert abs(program(V)[0] - want).max() < 1e-12
+
+
+@pytest.mark.parametrize("first, goes_past_caches", [(5, False), (64, True)])
+def test_long_rows_in_no_order(first, goes_past_caches):
+    """Entries of which only every 128th begins a row, too many to count each of them in 16 bits."""
+    order = RNG.permutation(20_000)
+
+    def rows(x, b):
+        out = np.zeros((20_000, 128))
+        out[order, first : first + 64] = np.sqrt(x)[:, None] * b
+        return out
+
+    x, b = RNG.uniform(1, 2, 20_000), RNG.uniform(1, 2, 64)
+    plan = records(rows, x, b)["compress"].plan
+    [write] = {a for kernel in plan.kernels for places in kernel.writes[:1] for a in places if a.scale > 1}
+    assert write.scale == 128 and write.offset % 128 == first
+    assert ("!nontemporal" in emit(plan, Vectors(8, DOUBLE, reads_what_it_writes=True))) == goes_past_caches
+    np.testing.assert_array_equal(geoopt.compile(rows, x, b)(x, b), rows(x, b))
 
 
 def test_small_tasks_on_several_threads(monkeypatch):

@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..block_ops import BLOCK_OPS
-from ..cut import Cut
+from ..cut import MOST_PLACES, Cut
 from ..graph import Graph, Node, Traced
 from ..graph.references import Reference, jump_counts, reachable, references
 from ..integers.gathers import has_repeats
@@ -32,6 +32,7 @@ from .equal_lanes import with_equal_lanes_once
 from .expansion import has_cursors, has_runs
 from .flat_sums import with_flat_sums
 from .local_sums import with_local_sums
+from .outputs import often_written, output_counts
 from .scatter import scatters, without_sums
 from .stream import streams, with_terms_in_order
 
@@ -97,9 +98,10 @@ def _longest(node: Node) -> int:
 
 def _chosen(traced: Traced, live: list[Node], refs: dict, options: Options) -> dict[int, float]:
     """The nodes to store, and what evaluating one of their scalars in place would cost: inf if it takes a loop."""
+    jumps = _jumps(traced, live, refs, options)
     also: set[int] = set()
     while True:
-        stored, loops = _choose(traced, live, refs, options, also)
+        stored, loops = _choose(traced, live, refs, jumps, options, also)
         if not finds_blocks(options):
             return stored
         levels, _ = _schedule(live, refs, stored, options.blocks, {})
@@ -109,12 +111,22 @@ def _chosen(traced: Traced, live: list[Node], refs: dict, options: Options) -> d
         also |= more
 
 
+def _jumps(traced: Traced, live: list[Node], refs: dict, options: Options) -> dict[int, float]:
+    """How often each node's scalars are read elsewhere than in their own elements: by others, or by outputs that have
+    them in many places."""
+    jumps = jump_counts(live, refs)
+    least = dict.fromkeys(often_written(traced), float(MOST_PLACES))
+    if not options.blocks:
+        least |= _shared(traced, live, refs, options.t_ref)
+    return jumps | {index: max(jumps[index], count) for index, count in least.items()}
+
+
 def _looped_at_several_levels(
     traced: Traced, live: list[Node], refs: dict, stored: Collection[int], loops: dict[int, bool], levels: dict
 ) -> set[int]:
     """The nodes that take a loop and that kernels of several levels would evaluate, such as a product A x in
     A x / |A x|; of those that others of them read at the same levels, the others."""
-    outputs = set(_output_counts(traced))
+    outputs = set(output_counts(traced))
     where: dict[int, set[int]] = {n.index: {levels[n.index]} if n.index in outputs else set() for n in live}
     of_readers: dict[int, list[set[int]]] = {n.index: [] for n in live}
     found = set()
@@ -131,17 +143,16 @@ def _looped_at_several_levels(
 
 
 def _choose(
-    traced: Traced, live: list[Node], refs: dict, options: Options, also: Collection[int]
+    traced: Traced, live: list[Node], refs: dict, jumps: dict[int, float], options: Options, also: Collection[int]
 ) -> tuple[dict[int, float], dict[int, bool]]:
-    """The same, and which nodes take a loop where they are evaluated. also : nodes that are to be stored besides"""
+    """The same, and which nodes take a loop where they are evaluated.
+
+    jumps : see `_jumps`;  also : nodes that are to be stored besides
+    """
     graph = traced.graph
-    jumps = jump_counts(live, refs)
-    if not options.blocks:
-        for index, count in _shared(traced, live, refs, options.t_ref).items():
-            jumps[index] = max(jumps[index], count)
     blocks = _Blocks(live, refs) if finds_blocks(options) and options.assembly == "auto" else None
     tagged = set().union(*graph.tagged())
-    written = _output_counts(traced)
+    written = output_counts(traced)
     in_sums = {r.target.index for n in live if n.op == "segment_sum" for r in refs[n.index]}
     stored: dict[int, float] = {}
     costs: dict[int, float] = {}
@@ -255,14 +266,6 @@ def _cost(node: Node, operand_costs: list[float]) -> float:
         terms = node.operands[0].size / max(node.size, 1)
         return terms * (1 + max(operand_costs, default=0))
     return sum(operand_costs) + (OPS[node.op].cost if node.op in OPS else 0)
-
-
-def _output_counts(traced: Traced) -> dict[int, int]:
-    counts: dict[int, int] = {}
-    for view in traced.outputs:
-        for node, count in traced.graph.reads_of(view):
-            counts[node.index] = counts.get(node.index, 0) + count
-    return counts
 
 
 def _shared(traced: Traced, live: list[Node], refs: dict, t_ref: float) -> dict[int, float]:

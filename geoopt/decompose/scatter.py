@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numba
 import numpy as np
 
-from ..cut import Scatter
+from ..cut import MOST_PLACES, Scatter
 from ..graph import Graph, Node, Traced
 from ..graph.references import Reference, reachable
 from ..integers.gathers import count_into, taken
@@ -232,11 +232,11 @@ class _Sums:
 
 def _columns(element: Node, scalars: np.ndarray, entries: np.ndarray) -> np.ndarray | None:
     """The entries of each scalar of a node, one below another, and -1 where there are no more; None where the
-    scalars of one lane have different numbers of them."""
+    scalars of one lane have different numbers of them, or a scalar has too many."""
     counts = np.zeros(element.size, np.int32)
     count_into(scalars, counts)
     of_lanes = counts.reshape(-1, element.lanes)
-    if not counts.size or (of_lanes != of_lanes[:1]).any():
+    if not counts.size or (of_lanes != of_lanes[:1]).any() or counts.max() > MOST_PLACES:
         return None
     columns = np.full((int(of_lanes[0].max()), element.size), -1, np.int32)
     counts[:] = 0

@@ -19,6 +19,7 @@ from . import Group, Root
 
 RIGHT, LEFT = (1, 2, 3), (-1, -2, -3)  # how far beside a value: as far as rows are stored together
 DISTANCES = (*RIGHT, *LEFT)
+MOST = 3  # values of a group, so that those of longer rows remain alike
 LEAST = 1 / 8  # share of a group's members that are worth a group of their own
 
 
@@ -66,7 +67,7 @@ class _Waiting:
         """A group whose members write what all of them can; some of them may have one place several times in turn."""
         found: list[tuple[int, int, Place]] = []
         before, distances = None, set(DISTANCES)
-        for number, place in enumerate(self._written(group)):
+        for number, place in enumerate(self._written(group) if len(group.roots) <= MOST else ()):
             entries = place.position.to_array()
             is_new = np.ones(len(entries), bool) if before is None else entries != before
             distances = {*self._taken(entries[is_new], {*DISTANCES} if is_new.all() else distances)}
