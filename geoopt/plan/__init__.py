@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import InternalError
 from ..integers.segments import STRIP, whole_strips
 from ..template import evaluate_template
-from .planned import Access, PlannedKernel, PlannedLoop
+from .planned import ROW_TERMS, Access, PlannedKernel, PlannedLoop
 
 KERNEL, BEGIN, END, COLUMN, FIRST_STRIP, SHIFT, APART, FIELDS = range(8)  # columns of the table of tasks
 TASK_MEMBERS = 1024  # the most members of one task: what they read and write fits the cache
@@ -145,7 +145,8 @@ class Plan:
             listed += access.times * self.table(access.step)[at].astype(np.int64)
         listed += access.offset + (0 if access.base is None else row[FIELDS + access.base])
         if access.bits is not None:
-            return listed + term + (self.table(access.bits)[at] >> term & 1 == 0)
+            before = self.table(access.bits)[at] & ((1 << ROW_TERMS) - 1)
+            return listed + (np.bitwise_count(before) if access.loop is None else term + (before >> term & 1 == 0))
         return listed + access.stride * term if access.stride else listed
 
     def evaluate(self, inputs: list[np.ndarray], tasks: np.ndarray) -> list[np.ndarray]:
