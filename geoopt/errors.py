@@ -31,9 +31,11 @@ def user_line(error: BaseException | None = None) -> str:
 
 
 def is_of_scipy(error: BaseException) -> bool:
-    """Whether SciPy raised it."""
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    return frame.f_code.co_filename.startswith(_SCIPY)
+    """Whether SciPy raised it, or NumPy when SciPy called it."""
+    names = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    while names and names[-1].startswith(_NUMPY):
+        names.pop()
+    return bool(names) and names[-1].startswith(_SCIPY)
 
 
 class GeooptError(Exception):
@@ -68,7 +70,7 @@ class MissingAttributeError(UnsupportedError, AttributeError):
 SCIPY = (
     "this function of SciPy does not take symbolic values",
     "make matrices of values with rows and columns, sp.csr_array((values, (rows, cols)), shape), or of diagonals, "
-    "scipy.sparse.diags(values) by its full name; call methods of the symbolic operand: A.multiply(B) where B is known",
+    "scipy.sparse.diags(values); call methods of the symbolic operand: A.multiply(B) where B is known",
 )
 # what to write instead of the functions of NumPy whose results depend on values, by their names
 _BY_VALUES = {

@@ -79,9 +79,9 @@ def _rows_of_task(
     first = np.zeros(size, np.int64) if hole is None else plan.entries(hole, row) - access.offset
     holes = first.copy()
     first[member[starts]] = entries[starts] if hole is None else np.minimum(entries, holes[member])[starts]
-    place, place_of_hole = entries - first[member], 0 if hole is None else holes - first
+    place, place_of_hole = entries - first[member], holes - first if hole is not None else np.zeros(size, np.int64)
     skipped = place - term
-    farthest = max(place.max(initial=0), np.max(place_of_hole, initial=0))
+    farthest = max(place.max(initial=0), place_of_hole.max(initial=0))
     if farthest >= ROW_TERMS or ((skipped != 0) & (skipped != 1)).any():
         return first.astype(dtype), np.zeros(size, np.uint16), False
     before, written = (np.bincount(member, w, size).astype(np.uint16) for w in ((skipped == 0) << term, 1 << place))

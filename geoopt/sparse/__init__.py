@@ -77,7 +77,11 @@ def from_diagonal(values: Any) -> Any:
 
 
 def block_array(blocks: Any) -> Any:
-    """One matrix of a 2-D arrangement of matrices, as ``scipy.sparse.block_array``; None is an empty block."""
+    """One matrix of a 2-D arrangement of matrices, as ``scipy.sparse.block_array``; None is an empty block.
+
+    Dense blocks, and rows of numbers, are matrices of all their entries, zeros or not, where their values are symbolic.
+    """
+    blocks = as_matrices(resolved(blocks))
     known = [m for row in blocks for m in row if m is not None]
     symbolic = next((m for m in known if isinstance(m, SparseMatrix)), None)
     if symbolic is None:
@@ -110,6 +114,17 @@ def hstack(matrices: Any) -> Any:
 
 
 AS_SPARSE.append(constant)
+
+
+def as_matrices(value: Any) -> Any:
+    """Nested lists in which arrays are matrices, too."""
+    if isinstance(value, (list, tuple)):
+        return [as_matrices(v) for v in value]
+    if isinstance(value, Symbolic) and value.ndim in (1, 2):
+        dense = value if value.ndim == 2 else value[None]
+        rows, cols = np.indices(dense.shape)
+        return from_triplets(rows, cols, dense, (dense.shape[0], dense.shape[1])).as_form("coo", "rows", sp.spmatrix)
+    return sp.coo_matrix(np.asarray(value)) if isinstance(value, np.ndarray) and value.ndim else value
 
 
 def _as_matrix(graph: Graph, matrix: Any) -> SparseMatrix:

@@ -1,7 +1,7 @@
 """SciPy's constructors, and ``multiply`` of known matrices, answered where they are given symbolic values.
 
-The classes (`csr_matrix`, `coo_array`, ...) are asked wherever traced code calls them, under whatever name it has
-imported them. Functions (`diags`, `kron`, ...) are asked as ``scipy.sparse.diags``, while code is traced.
+The classes (`csr_matrix`, `coo_array`, ...) and the functions (`diags`, `kron`, ...) are asked wherever traced code
+calls them, under whatever name it has imported them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..errors import SCIPY, TracingError, UnsupportedError
 from ..symbolic import Symbolic
 from ..symbolic.dispatch import all_symbolic, flattened, is_symbolic
 from ..symbolic.fillable import resolved
-from . import block_array, from_triplets, triplets
+from . import as_matrices, block_array, from_triplets, triplets
 from .forms import FORMATS, ORDERS, are_sorted, kind_of, order_of
 from .matrix import SparseMatrix, constant
 
@@ -136,7 +136,8 @@ def spdiags(data: Any, diags: Any, m: Any = None, n: Any = None) -> tuple[Sparse
 
 def kron(A: Any, B: Any) -> tuple[SparseMatrix, str]:
     """Kronecker product."""
-    left, right = (triplets(sp.coo_array(x) if isinstance(x, np.ndarray) else x) for x in (A, B))
+    A, B = as_matrices([A, B])
+    left, right = triplets(A), triplets(B)
     rows, cols = (left[i][:, None].astype(np.int64) * B.shape[i] + right[i] for i in (0, 1))
     shape = A.shape[0] * B.shape[0], A.shape[1] * B.shape[1]
     return from_triplets(rows, cols, left[2][:, None] * right[2], shape), "bsr"

@@ -6,13 +6,12 @@ take symbolic values. Other threads, and whatever holds no symbolic value, get w
 
 from __future__ import annotations
 
-import functools
 import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -54,11 +53,14 @@ def _enter() -> None:
         _installed += 1
         if _installed == 1:
             answer_classes()
-            for module, table in ((np, _of_numpy()), (sp, _of_scipy())):
-                for name, make in table.items():
-                    original = getattr(module, name)
-                    _originals.append((module, name, original))
-                    setattr(module, name, _Substitute(original, make(original)))
+            for name, make in _of_numpy().items():
+                original = getattr(np, name)
+                _originals.append((np, name, original))
+                setattr(np, name, _Substitute(original, make(original)))
+            for name, ours in FUNCTIONS.items():
+                function = getattr(sp, name)
+                _originals.append((function, "__code__", function.__code__))
+                function.__code__ = _calling(_answering(ours, _copy(function)))
             for name in ("c_", "r_"):
                 _originals.append((np, name, getattr(np, name)))
                 setattr(np, name, _Joining(getattr(np, name), is_columns=name == "c_"))
@@ -175,14 +177,29 @@ def _is_scipy(frame: FrameType) -> bool:
     return frame.f_globals.get("__name__", "").startswith("scipy.")
 
 
-def _of_scipy() -> dict[str, Callable[[Callable], Callable]]:
-    return {name: functools.partial(_answering, ours) for name, ours in FUNCTIONS.items()}
-
-
 def _answering(ours: Callable, original: Callable) -> Callable:
     def substitute(*args: Any, **kwargs: Any) -> Any:
-        values = flattened(resolved([*args, *kwargs.values()]))
+        values = flattened(resolved([*args, *kwargs.values()])) if getattr(TRACING, "depth", 0) else ()
         is_ours = any(isinstance(v, (Symbolic, SparseMatrix)) for v in values)
         return (ours if is_ours else original)(*args, **kwargs)
 
     return substitute
+
+
+def _copy(function: Any) -> Callable:
+    """A function that stays as it is now."""
+    parts = function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    copy = FunctionType(*parts)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+def _calling(substitute: Callable) -> CodeType:
+    """What a function's code is to be, so that it calls another whatever name it was imported under."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        function: Any = "the substitute"
+        return function(*args, **kwargs)
+
+    constants = call.__code__.co_consts
+    return call.__code__.replace(co_consts=tuple(substitute if c == "the substitute" else c for c in constants))
