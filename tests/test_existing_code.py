@@ -47,6 +47,19 @@ def filled_through_views(x):
     return out, row, column.sum(axis=1), every.copy(), grid[0, 3] + row[-1]
 
 
+def filled_by_columns(x):
+    """Arrays in Fortran's order, as libigl's are."""
+    out, ones = np.zeros((7, 3), order="F"), np.asfortranarray(np.ones((7, 2)))
+    first, below = out[:, 0], out.T[1:, 2:]
+    out[:, 1] = x
+    first[:] = x**2
+    below[1] += x[2:]
+    ones[1:, 1] = x[1:]
+    copied = ones.copy(order="F")
+    copied[0] = x[0]
+    return out, first * 2, below, ones, copied.reshape(-1, order="F"), ones.sum(axis=0), np.ravel(out, order="F")
+
+
 def added_to(x):
     total, squares = np.zeros(7), np.ones((7, 1))
     np.add.at(total, ROWS, x[COLS])
@@ -218,7 +231,8 @@ MATRICES = {
     "known matrix and a number": lambda x: K.multiply(x[0]),
     "formats": lambda x: csr_matrix((x[:6], (ROWS, COLS)), shape=(7, 7)).tolil().tocsc().tocoo().asformat("csr"),
 }
-ARRAYS = (filled, filled_through_views, added_to, by_masks, number_by_number, joined, converted, known_until_the_end,
+ARRAYS = (filled, filled_through_views, filled_by_columns, added_to, by_masks,
+          number_by_number, joined, converted, known_until_the_end,
           copied_before, identity_plus, moved_about, kept_apart, beside_known_matrices, differentiated,
           beside_known_matrices_of_the_older_kind, in_single_precision, values_everywhere,
           sums_of_an_older_matrix)  # fmt: skip

@@ -10,7 +10,6 @@ transpose or a reshaped array sees what happens to the array that it was taken f
 from __future__ import annotations
 
 import inspect
-import math
 import operator
 import sys
 from collections.abc import Callable
@@ -35,6 +34,7 @@ from ..integers.ids import Ids
 from .changing import Changing
 from .checks import is_check, values_of
 from .conversion import asked_by_scipy
+from .reshaping import Reshaping
 
 # filled by the other files of this folder and by `sparse`, which import this one
 FUNCTIONS: dict[Callable, Callable] = {}
@@ -56,7 +56,7 @@ def _method(function: Callable) -> Callable[..., Symbolic]:
     return lambda self, *args, **kwargs: function(self, *args, **kwargs)
 
 
-class Symbolic(NDArrayOperatorsMixin):
+class Symbolic(Reshaping, NDArrayOperatorsMixin):
     """An array of unknown numbers with known structure. Read it with NumPy's own functions."""
 
     __slots__ = ("_added", "_changing", "_derive", "_graph", "_ids", "_is_bool", "_owner", "_version")
@@ -113,7 +113,7 @@ class Symbolic(NDArrayOperatorsMixin):
         """What a view is now; a small one of an array that changes entry by entry does not list the whole array."""
         if owner._changing is None or SMALL * self.size > owner.size:
             return self._derive(owner.ids)  # type: ignore[misc]
-        return owner._changing.at(self._memory)  # type: ignore[arg-type]
+        return owner._changing.at(self.memory)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -223,45 +223,6 @@ class Symbolic(NDArrayOperatorsMixin):
     @added.setter
     def added(self, what: Any) -> None:
         self._added = what if self._owner is None else None
-
-    def reshape(self, *lengths: Any) -> Symbolic:
-        shape = lengths[0] if len(lengths) == 1 and isinstance(lengths[0], (tuple, list)) else lengths
-        known = math.prod(s for s in shape if s != -1)
-        whole = tuple(self.size // max(known, 1) if s == -1 else int(s) for s in shape)
-        if math.prod(whole) != self.size or list(shape).count(-1) > 1:
-            what = f"cannot reshape {self.shape} into {tuple(shape)}"
-            raise ShapeError(what, "give a shape with as many elements and at most one -1")
-        result, memory = self.sharing(lambda ids: ids.reshape(whole)), self._memory
-        return result if memory is None or memory.can_be(whole) else result.copy()
-
-    def ravel(self) -> Symbolic:
-        result, memory = self.sharing(lambda ids: ids.reshape((self.size,))), self._memory
-        return result if memory is None or memory.is_contiguous() else result.copy()
-
-    @property
-    def _memory(self) -> Ids | None:
-        """Where the numbers of a view would be in its owner's memory; None for arrays that are no views."""
-        if not self.shape or self._owner is None:
-            return None
-        return self._derive(Ids.contiguous(0, self._owner.shape))  # type: ignore[misc]
-
-    def flatten(self) -> Symbolic:
-        return self.reshape(-1).copy()
-
-    def copy(self) -> Symbolic:
-        return self.view(self.ids)
-
-    def __copy__(self) -> Symbolic:
-        return self.copy()
-
-    def __deepcopy__(self, _: dict) -> Symbolic:
-        return self.copy()  # of the same graph
-
-    def transpose(self, *order_of_axes: Any) -> Symbolic:
-        listed = len(order_of_axes) == 1 and isinstance(order_of_axes[0], (tuple, list))
-        axes = order_of_axes[0] if listed else order_of_axes
-        order = tuple(a % self.ndim for a in axes) if axes and axes[0] is not None else range(self.ndim)[::-1]
-        return self.sharing(lambda ids: ids.transpose(tuple(order)))
 
     def astype(self, dtype: Any, *, copy: bool = True, **_: Any) -> Symbolic:
         if np.dtype(dtype) == bool:

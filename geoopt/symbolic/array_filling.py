@@ -38,22 +38,22 @@ def _filled(like: Symbolic, value: Any, shape: Any, dtype: Any) -> Any:
 
 
 @implements(np.zeros_like)
-def zeros_like(a: Symbolic, dtype: Any = None, shape: Any = None) -> Any:
+def zeros_like(a: Symbolic, dtype: Any = None, order: str = "K", shape: Any = None) -> Any:
     return _filled(a, 0.0, shape, dtype)
 
 
 @implements(np.ones_like)
-def ones_like(a: Symbolic, dtype: Any = None, shape: Any = None) -> Any:
+def ones_like(a: Symbolic, dtype: Any = None, order: str = "K", shape: Any = None) -> Any:
     return _filled(a, 1.0, shape, dtype)
 
 
 @implements(np.empty_like)
-def empty_like(prototype: Symbolic, dtype: Any = None, shape: Any = None) -> Any:
-    return _filled(prototype, np.nan, shape, dtype) if dtype is None else zeros_like(prototype, dtype, shape)
+def empty_like(prototype: Symbolic, dtype: Any = None, order: str = "K", shape: Any = None) -> Any:
+    return _filled(prototype, np.nan, shape, dtype) if dtype is None else zeros_like(prototype, dtype, order, shape)
 
 
 @implements(np.full_like)
-def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
+def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", shape: Any = None) -> Any:
     if not isinstance(a, Symbolic):
         a = viewed(np.broadcast_to, fill_value, np.shape(a))
     return _filled(a, fill_value, shape, dtype)

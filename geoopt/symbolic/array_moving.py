@@ -99,18 +99,18 @@ def unstack(x: Symbolic, axis: int = 0) -> tuple[Symbolic, ...]:
 
 
 @implements(np.reshape)
-def reshape(a: Symbolic, shape: Any, copy: Any = None) -> Symbolic:
-    result = a.reshape(tuple(operator.index(n) for n in np.atleast_1d(np.asarray(shape, object))))
-    return result.copy() if copy else result
+def reshape(a: Symbolic, shape: Any, order: str = "C", copy: Any = None) -> Symbolic:
+    lengths = tuple(operator.index(n) for n in np.atleast_1d(np.asarray(shape, object)))
+    return a.reshape(lengths, order=order, copy=copy)
 
 
 @implements(np.ravel)
-def ravel(a: Symbolic) -> Symbolic:
-    return a.ravel()
+def ravel(a: Symbolic, order: str = "C") -> Symbolic:
+    return a.ravel(order)
 
 
 @implements(np.copy)
-def copy(a: Symbolic) -> Symbolic:
+def copy(a: Symbolic, order: str = "K") -> Symbolic:
     return a.copy()
 
 

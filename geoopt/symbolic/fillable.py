@@ -38,7 +38,7 @@ _CHANGING = (np.copyto, np.put, np.fill_diagonal)  # their first argument
 class Fillable(np.ndarray):
     """An array of known floats that traced code has created."""
 
-    _filled: Symbolic | None = None  # of an array with memory of its own: what it has become
+    _filled: Symbolic | None = None  # of an array with memory of its own: what that has become, in C order
 
     def now(self) -> Symbolic | np.ndarray:
         """What it has become; NumPy's own array if it is known."""
@@ -115,7 +115,7 @@ for _name in filter(lambda name: hasattr(np.ndarray, name), _READING):
 
 def fillable(array: Any) -> Any:
     """An array of floats as one that symbolic values can be put into; everything else as it is."""
-    if type(array) is not np.ndarray or not array.ndim or not array.flags.c_contiguous:
+    if type(array) is not np.ndarray or not array.ndim or not array.flags.forc:
         return array
     return array.view(Fillable) if np.issubdtype(array.dtype, np.floating) else array
 
@@ -123,7 +123,7 @@ def fillable(array: Any) -> Any:
 def symbolic_of(array: Any) -> Symbolic | None:
     """What an array has become, if symbolic values were put into it or into what it is a view of."""
     owner = _owner(array)
-    if owner._filled is None or owner is array:
+    if owner._filled is None or (owner is array and array.flags.c_contiguous):
         return owner._filled
     places, shape = _places(array, owner).reshape((array.size,)), array.shape
     return owner._filled.sharing(lambda ids: ids.reshape((ids.size,)).compose(places).reshape(shape))
@@ -163,9 +163,11 @@ def _become(array: Any, values: Any) -> None:
     if not isinstance(array, Fillable) or symbolic_of(array) is not None:
         return
     owner = _owner(array)
-    if not owner.flags.c_contiguous:
-        raise UnsupportedError("symbolic values in an array in Fortran's order are not supported", "leave order= out")
-    owner._filled = _as_found(graph_of(*flattened(values)), np.array(owner, subok=False))
+    if not owner.flags.forc:
+        what = "symbolic values in an array in the order neither of C nor of Fortran are not supported"
+        raise UnsupportedError(what, "make it with order='C'")
+    in_memory = owner if owner.flags.c_contiguous else owner.T
+    owner._filled = _as_found(graph_of(*flattened(values)), np.array(in_memory, subok=False))
     np.ndarray.fill(owner, HIDDEN)
 
 

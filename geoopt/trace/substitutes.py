@@ -25,7 +25,7 @@ from ..symbolic.fillable import Fillable, fillable, resolved
 
 _CREATING = ("zeros", "ones", "eye", "identity", "zeros_like", "ones_like", "tile", "repeat")
 _EMPTY = ("empty", "empty_like")
-_CONVERTING = ("array", "asarray", "asanyarray", "ascontiguousarray")
+_CONVERTING = ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray")
 
 _PARTS = ("integers", "graph", "sparse", "symbolic")
 _INTERNAL = ("numpy.", *(f"{__name__.partition('.')[0]}.{part}." for part in _PARTS))  # callers that mean the originals

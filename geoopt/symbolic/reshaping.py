@@ -1,0 +1,79 @@
+"""`Reshaping`: the methods of symbolic arrays that give the same values in another shape or order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Self
+
+from ..errors import ShapeError, UnsupportedError
+from ..integers.ids import Ids
+
+
+class Reshaping:
+    """How arrays are copied and take other shapes. What is a view in NumPy, where memory is in C order, is one here."""
+
+    __slots__ = ()
+    shape: tuple[int, ...]
+    ndim: int
+    size: int
+    ids: Ids
+    _owner: Any
+    _derive: Callable[[Ids], Ids] | None
+
+    def view(self, ids: Ids) -> Self:
+        raise NotImplementedError
+
+    def sharing(self, derive: Callable[[Ids], Ids]) -> Self:
+        raise NotImplementedError
+
+    @property
+    def memory(self) -> Ids | None:
+        """Where the numbers of a view would be in its owner's memory; None for arrays that are no views."""
+        if not self.shape or self._owner is None:
+            return None
+        return self._derive(Ids.contiguous(0, self._owner.shape))  # type: ignore[misc]
+
+    def reshape(self, *lengths: Any, order: str = "C", copy: bool | None = None) -> Self:
+        shape = lengths[0] if len(lengths) == 1 and isinstance(lengths[0], (tuple, list)) else lengths
+        if is_by_columns(order):
+            return self.transpose().reshape(tuple(shape)[::-1], copy=copy).transpose()
+        known = math.prod(s for s in shape if s != -1)
+        whole = tuple(self.size // max(known, 1) if s == -1 else int(s) for s in shape)
+        if math.prod(whole) != self.size or list(shape).count(-1) > 1:
+            what = f"cannot reshape {self.shape} into {tuple(shape)}"
+            raise ShapeError(what, "give a shape with as many elements and at most one -1")
+        result, memory = self.sharing(lambda ids: ids.reshape(whole)), self.memory
+        return result.copy() if copy or (memory is not None and not memory.can_be(whole)) else result
+
+    def ravel(self, order: str = "C") -> Self:
+        if is_by_columns(order):
+            return self.transpose().ravel()
+        result, memory = self.sharing(lambda ids: ids.reshape((self.size,))), self.memory
+        return result if memory is None or memory.is_contiguous() else result.copy()
+
+    def flatten(self, order: str = "C") -> Self:
+        return self.reshape(-1, order=order).copy()
+
+    def copy(self, order: str = "C") -> Self:
+        """order : of the copy's memory, which nobody sees"""
+        return self.view(self.ids)
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, _: dict) -> Self:
+        return self.copy()  # of the same graph
+
+    def transpose(self, *order_of_axes: Any) -> Self:
+        listed = len(order_of_axes) == 1 and isinstance(order_of_axes[0], (tuple, list))
+        axes = order_of_axes[0] if listed else order_of_axes
+        order = tuple(a % self.ndim for a in axes) if axes and axes[0] is not None else range(self.ndim)[::-1]
+        return self.sharing(lambda ids: ids.transpose(tuple(order)))
+
+
+def is_by_columns(order: str) -> bool:
+    """Whether elements are counted with the first index running fastest, as in Fortran."""
+    if order not in ("C", "F"):
+        raise UnsupportedError(f"order={order!r}, that of the memory, is not supported", "write order='C' or order='F'")
+    return order == "F"
