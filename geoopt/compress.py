@@ -33,14 +33,14 @@ FEW = 0.25  # a table is compressed if at most this share of the tasks does not 
 class _Column:
     """A table, as one loop reads it, that is worth compressing.
 
-    scale, rest : all entries are a multiple of the scale, and the rest
-    low : per task its least entry, without the rest;  fits : which tasks fit;  lengths : how many entries each reads
+    scale, residue : all entries are a multiple of the scale, and the residue
+    low : per task its least entry, without the residue;  fits : which tasks fit;  lengths : how many entries each reads
     """
 
     table: int
     loop: int | None
     scale: int
-    rest: int
+    residue: int
     low: np.ndarray
     fits: np.ndarray
     lengths: np.ndarray
@@ -79,11 +79,11 @@ def _column(entries: np.ndarray, table: int, loop: int | None, lengths: np.ndarr
     starts = (np.cumsum(lengths) - lengths)[busy]
     least, most = (f.reduceat(entries, starts).astype(np.int64) for f in (np.minimum, np.maximum))
     scale = _common_factor(entries) if (most - _rounded(least) >= SPAN).mean() > FEW else 1
-    rest = int(entries[0]) % scale
+    residue = int(entries[0]) % scale
     # few different bases, so that most tasks can look ahead into the columns of the next
-    low[busy] = _rounded((least - rest) // scale) * scale
-    fits[busy] = (most - rest - low[busy]) // scale < SPAN
-    return _Column(table, loop, scale, rest, low, fits, lengths)
+    low[busy] = _rounded((least - residue) // scale) * scale
+    fits[busy] = (most - residue - low[busy]) // scale < SPAN
+    return _Column(table, loop, scale, residue, low, fits, lengths)
 
 
 def _rounded(entries: np.ndarray) -> np.ndarray:
@@ -98,11 +98,11 @@ def _common_factor(entries: np.ndarray) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
-def _subtract(entries, scale, rest, low, lengths, ends, begin, end, out):
+def _subtract(entries, scale, residue, low, lengths, ends, begin, end, out):
     """Of some tasks; of those that do not fit, nonsense."""
     for task in range(begin, end):
         for k in range(ends[task] - lengths[task], ends[task]):
-            out[k] = (entries[k] - rest - low[task]) // scale & (SPAN - 1)
+            out[k] = (entries[k] - residue - low[task]) // scale & (SPAN - 1)
 
 
 def _narrow(plan: Plan, columns: list[_Column], tables: Tables) -> Callable[[Access], Access | None]:
@@ -113,7 +113,7 @@ def _narrow(plan: Plan, columns: list[_Column], tables: Tables) -> Callable[[Acc
     def table(of: tuple[int, int | None]) -> int:
         column, entries = columns[base_of[of]], plan.table(of[0])
         out, ends = np.empty(len(entries), np.uint16), np.cumsum(column.lengths)
-        parts = entries, column.scale, column.rest, column.low, column.lengths, ends
+        parts = entries, column.scale, column.residue, column.low, column.lengths, ends
         divided(len(ends), lambda i, j: _subtract(*parts, i, j, out), len(out))
         return tables.number(out)
 
@@ -121,7 +121,7 @@ def _narrow(plan: Plan, columns: list[_Column], tables: Tables) -> Callable[[Acc
         if access.table is None or (key := (access.table, access.column_loop)) not in base_of:
             return None
         column = columns[base_of[key]]
-        offset = access.offset + column.rest
+        offset = access.offset + column.residue
         return replace(access, offset=offset, table=table(key), base=base_of[key], scale=column.scale)
 
     return narrowed

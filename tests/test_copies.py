@@ -143,3 +143,12 @@ def test_any_list_of_elements(places, kind):
         return values[listed % len(values)]
 
     np.testing.assert_array_equal(geoopt.compile(chosen, x)(x), chosen(x))
+
+
+def test_windows_that_overlap_are_evaluated_once():
+    x = RNG.uniform(1, 2, 2_000)
+    windows = np.arange(1_900)[:, None] + np.arange(20)
+    program = geoopt.compile(lambda x: (np.sin(x) * x + np.exp(x))[windows], x)
+    evaluating = [kernel["members"] for kernel in program.report()["kernels"] if kernel["operations"] > 1]
+    assert sum(evaluating) <= len(x)
+    np.testing.assert_allclose(program(x), (np.sin(x) * x + np.exp(x))[windows], rtol=1e-15)

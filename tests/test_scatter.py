@@ -27,6 +27,7 @@ from geoopt.plan import KERNEL
 from geoopt.sparse import from_triplets
 
 from .test_schedule import out_of_order
+from .test_stages import check_all_stages
 
 WAYS = ("auto", "gather", "recompute", "scatter")
 
@@ -319,3 +320,62 @@ def test_what_is_stored_beside_additions_is_read_after_them(strays, threads):
         found = program(x, v, h)
         np.testing.assert_allclose(found[0].data, A.data, rtol=0, atol=1e-12 * np.abs(A.data).max())
         np.testing.assert_allclose(found[1], b, rtol=0, atol=1e-12 * np.abs(b).max())
+
+
+SIZE, FEWER = 3_000, 2_000  # elements, and entries that several of them meet
+RANDOM = np.random.default_rng(7)
+CORNERS = RANDOM.integers(0, SIZE, (SIZE, 3))
+CORNERS[:, 0] = RANDOM.permutation(SIZE)  # each entry is met
+OTHERS, SOME = RANDOM.integers(0, FEWER, (SIZE, 3)), RANDOM.integers(0, FEWER, FEWER)
+SOME_TWICE = RANDOM.permutation(np.concatenate([np.arange(2 * FEWER), np.arange(FEWER, FEWER + 700)]))
+
+
+def of_elements(V):
+    x = V[CORNERS]
+    return np.sin(x[:, 0, 0] * x[:, 1, 1]) * x[:, 2, 2] + x[:, 1, 0]
+
+
+def added_up(E, corners, entries):
+    at = CORNERS[:, :corners] % entries
+    return from_triplets(at, 0 * at, np.stack([E] * corners, axis=1), (entries, 1)).data
+
+
+def in_turn(a, b):
+    order = np.random.default_rng(0)
+    return np.concatenate([a, b])[np.stack([len(a) + order.permutation(len(b)), order.permutation(len(a))], 1).ravel()]
+
+
+def beside_what_elements_write(V):
+    E = of_elements(V)
+    return (in_turn(added_up(E, 2, SIZE), E * 2),)
+
+
+def beside_what_is_stored(V):
+    sums = added_up(of_elements(V), 1, FEWER)
+    G = (np.exp(V[:, 0] * V[:, 1]) * V[:, 2])[:FEWER]
+    return in_turn(sums, G[SOME]), G[OTHERS[:, 0]] + G[OTHERS[:, 1]] * G[OTHERS[:, 2]]
+
+
+def to_what_is_stored(V):
+    sums, both = added_up(of_elements(V), 1, FEWER), np.concatenate([V[:FEWER, 1], V[:FEWER, 2]])
+    G = np.exp(both * both[::-1]) * both
+    found = (np.concatenate([sums, V[:FEWER, 0]]) + G)[SOME_TWICE]
+    return found, G[OTHERS[:, 0]] + G[OTHERS[:, 1]] * G[OTHERS[:, 2]]
+
+
+def to_what_elements_write(V):
+    E, out = of_elements(V), np.zeros(SIZE)
+    np.add.at(out, CORNERS[:, 1], E)
+    return (out + E,)
+
+
+@pytest.mark.parametrize(
+    "function", [beside_what_elements_write, beside_what_is_stored, to_what_is_stored, to_what_elements_write]
+)
+@pytest.mark.parametrize("without", [(), ("memory",)])
+def test_all_of_an_output_is_written_before_others_add_to_it(function, without):
+    V = RANDOM.normal(size=(SIZE, 3))
+    check_all_stages(function, V, assembly="scatter", without=frozenset(without))
+    program = geoopt.compile(function, V, options=geoopt.Options(assembly="scatter", without=frozenset(without)))
+    for got, want in zip(program(V), function(V), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)

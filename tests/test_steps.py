@@ -95,3 +95,36 @@ def test_columns_that_differ_for_one_member_are_kept():
         check_all_stages(placed, x, last)
         [kernel] = [k for k in geoopt.compile(placed, x, last).plan.kernels if k.roots[0].op != "constant"]
         assert len({a.step for places in kernel.writes for a in places} - {None}) == count
+
+
+@pytest.mark.parametrize("side, lanes", [(8, 8), (8, 4), (4, 4), (4, 0), (3, 0)])
+def test_rows_of_blocks_as_wide_as_vectors(side, lanes):
+    """Blocks that are written, not added: each row has its own step, where vectors hold values of one member, too."""
+    n, blocks = 150, np.unique(RNG.integers(0, 150, (500, 2)), axis=0)
+    rows = side * blocks[:, 0, None, None] + np.arange(side)[:, None] + np.zeros(side, int)
+    cols = side * blocks[:, 1, None, None] + np.zeros((side, 1), int) + np.arange(side)
+
+    def twice(B):
+        return from_triplets(rows, cols, 2 * B, (side * n, side * n))
+
+    B = RNG.normal(size=(len(blocks), side, side))
+    check_all_stages(twice, B, lanes=lanes)
+    program = geoopt.compile(twice, B, options=geoopt.Options(lanes=lanes))
+    assert any(a.step is not None for kernel in program.plan.kernels for places in kernel.writes for a in places)
+    np.testing.assert_array_equal(program(B).data, twice(B).data)
+
+
+def test_steps_of_large_outputs_need_not_be_whole_lines():
+    """10 MB, of which blocks of 8 rows with 8 values each begin wherever the length of a row puts them."""
+    count = 12_000
+    lengths = 8 + 2 * RNG.integers(1, 6, count)
+    starts = np.cumsum(8 * lengths) - 8 * lengths
+    at = (starts[:, None, None] + lengths[:, None, None] * np.arange(8)[:, None] + np.arange(8))[RNG.permutation(count)]
+    source = np.full((8 * lengths).sum(), count * 64)
+    source[at.ravel()] = np.arange(count * 64)
+
+    def spread(B):
+        return np.concatenate([(2 * B).ravel(), np.zeros(1)])[source]
+
+    B = RNG.normal(size=(count, 8, 8))
+    np.testing.assert_array_equal(geoopt.compile(spread, B)(B), spread(B))

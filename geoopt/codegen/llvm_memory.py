@@ -135,7 +135,7 @@ class Memory:
 
     def _entries(self, access: Access, loops: frozenset[int]) -> list[str]:
         """Per lane, the entry of the buffer without the access's offset; shared by neighbours."""
-        key = ("entries", access.table, access.stride, access.column_loop, access.scale, access.step, access.times)
+        key = "entries", access.column
         if key in self.values:
             return self.values[key]  # type: ignore[return-value]
         if access.step is not None:

@@ -47,7 +47,7 @@ class Prefetch(Memory):
             step = 1 if is_row else max(self.v.lanes // (4 if is_write else 2), 1)
             offsets = (0, ROW_TERMS - 1) if access.bits is not None else (0,)
             for lane in range(0, self.v.lanes, step):
-                key = access.table, access.scale, access.step, access.times, lane
+                key = access.column, lane
                 if key not in entries:
                     i = self.let(f"add i64 {self.member}, {AHEAD + lane}")
                     entries[key] = self._entry(access, i, frozenset())
@@ -128,4 +128,4 @@ class Prefetch(Memory):
 
 def _stream(access: Access) -> tuple:
     """Equal for neighbours."""
-    return access.buffer, access.table, access.base, access.step, access.times
+    return access.buffer, access.base, access.column

@@ -41,7 +41,7 @@ class Room:
 
     def numbers_at(self, number: int) -> int:
         """The byte at which pointers are, or steps, which come after these."""
-        return len(self.added) * self.v.bytes + number * 8 * self.v.lanes
+        return -(-len(self.added) * self.v.bytes // 8) * 8 + number * 8 * self.v.lanes
 
     def allocations(self) -> list[str]:
         """Two rooms, for the entry of a function."""

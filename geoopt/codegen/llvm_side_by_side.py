@@ -138,12 +138,11 @@ class Across(Sums):
         is_read = any(a.buffer == access.buffer for kernel in plan.kernels for a in kernel.reads)
         if not v.reads_what_it_writes or not is_output or is_read or not self.is_large(access):
             return False
-        rows = np.array([access.stride]) if access.table is None else plan.table(access.table).astype(np.int64)
-        rows *= access.scale
+        rows = np.array([access.stride]) if access.table is None else plan.listed(access)
         return access.offset % v.lanes == 0 and not (rows % (SEVERAL * LINE // v.dtype.itemsize)).any()
 
     def _at(self, access: Access, loops: frozenset[int]) -> str:
-        key = ("entry", access.table, access.stride, access.column_loop, access.scale)
+        key = "entry", access.column
         if key not in self.values:
             self.values[key] = self._entry(access, self._first(access), loops)
         return self._address(access, self.values[key], access.offset, loops)

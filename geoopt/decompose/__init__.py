@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..block_ops import BLOCK_OPS
-from ..cut import MOST_PLACES, Cut
+from ..cut import MOST_PLACES, Cut, Scatter
 from ..graph import Graph, Node, Traced
 from ..graph.references import Reference, jump_counts, reachable, references
 from ..integers.gathers import has_repeats
@@ -43,6 +43,7 @@ BLOCK_MARGIN = 1.5  # how much cheaper a stored block must be than evaluating ea
 
 def decompose(traced: Traced, options: Options, adds: bool = True, lanes: int = 0) -> Cut:
     """adds : whether kernels can add to what others wrote;  lanes : of the vectors that runs are expanded to, or 0"""
+    given = traced
     if not options.has("global"):
         options = replace(options, t_ref=math.inf)
     else:
@@ -67,6 +68,8 @@ def decompose(traced: Traced, options: Options, adds: bool = True, lanes: int = 
     traced, found = with_terms_in_order(traced, found)
     stored = frozenset(chosen).difference(*(stream.nodes for stream in found.values()))
     levels, ready = _levels(traced, live, refs, stored, added, options.blocks)
+    if added and not _are_written_before(traced, added, levels, ready):
+        return decompose(given, options, adds=False, lanes=lanes)
     runs = _read_by_runs(traced, refs, stored, options, lanes).difference(found) if lanes else frozenset()
     return Cut(traced, options, stored, added, found, levels, ready, equals, refs, runs)
 
@@ -291,23 +294,39 @@ def _shared(traced: Traced, live: list[Node], refs: dict, t_ref: float) -> dict[
 
 
 def _levels(
-    traced: Traced, live: list[Node], refs: dict, stored: Collection[int], added: dict, in_place: bool
+    traced: Traced,
+    live: list[Node],
+    refs: dict,
+    stored: Collection[int],
+    added: dict[int, list[Scatter]],
+    in_place: bool,
 ) -> tuple[dict[int, int], dict[int, int]]:
     """The levels of all nodes, and when they are ready. What is added to outputs comes after what is written there,
     and an element's stored values with it, so that one kernel evaluates both."""
     levels, ready = _schedule(live, refs, stored, in_place, {})
     if not added:
         return levels, ready
-    targets = {part.output for parts in added.values() for part in parts}
-    written = [n.index for output in targets for n in traced.graph.nodes_of(traced.outputs[output])]
-    start = 1 + max(1, *(levels[i] for i in written))
+    written = _written_there(traced, added)
+    start = 1 + max(1, *(max(levels[i], ready[i]) for i in written))
     extents = {n.shape[0] for n in live if n.index in added}
     beside = [n.index for n in live if n.index in stored and n.shape and n.shape[0] in extents]
     for later in ([*added, *beside], added):
         levels, ready = _schedule(live, refs, stored, in_place, dict.fromkeys(later, start))
-        if all(levels[i] < start for i in written):
+        if _are_written_before(traced, added, levels, ready):
             break
     return levels, ready
+
+
+def _written_there(traced: Traced, added: dict[int, list[Scatter]]) -> list[int]:
+    """The nodes that are written to outputs to which others are added."""
+    outputs = {part.output for parts in added.values() for part in parts}
+    return [n.index for output in outputs for n in traced.graph.nodes_of(traced.outputs[output])]
+
+
+def _are_written_before(traced: Traced, added: dict[int, list[Scatter]], levels: dict, ready: dict) -> bool:
+    """Whether all that is written to outputs is there, wherever kernels write it, when the first others are added."""
+    first = min(levels[i] for i in added)
+    return all(max(levels[i], ready[i]) < first for i in _written_there(traced, added))
 
 
 def _schedule(

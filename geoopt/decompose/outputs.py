@@ -27,7 +27,8 @@ def often_written(traced: Traced) -> set[int]:
     found: set[int] = set()
     for view in traced.outputs:
         nodes = traced.graph.nodes_of(view)
-        if (view.base is None and all(view.strides)) or all(n.is_leaf for n in nodes):
+        has_room = view.base is None and view.size <= view.highest - view.lowest + 1  # for each scalar once
+        if has_room or all(n.is_leaf for n in nodes):
             continue
         offsets = np.cumsum([0, *(n.size for n in nodes)])
         firsts, counts = [n.first for n in nodes], np.zeros(offsets[-1], np.int32)

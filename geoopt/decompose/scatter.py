@@ -65,8 +65,10 @@ def without_sums(traced: Traced, found: dict[int, list[Scatter]]) -> Traced:
     for index, node in enumerate(nodes):
         read = [graph.nodes_of(o) if o.size else [] for o in node.operands]
         of_zeros = [[n for n in of if n.index in zeros] for of in read]
-        if index not in zeros and node.op in LINEAR and all(len(of) == 1 for of in read) and all(of_zeros):
-            zeros[index] = float(OPS[node.op].numpy(*(zeros[n.index] for [n] in of_zeros)))
+        if index not in zeros and node.op in LINEAR and any(of_zeros) and all(len(of) == 1 for of in read):
+            numbers = [zeros.get(n.index, _number(n)) for [n] in read]
+            if None not in numbers:
+                zeros[index] = float(OPS[node.op].numpy(*numbers))
         if index in zeros:
             values = np.broadcast_to(zeros[index], node.shape)
             nodes[index] = Node(index, "constant", (), node.shape, node.first, values)
@@ -74,6 +76,14 @@ def without_sums(traced: Traced, found: dict[int, list[Scatter]]) -> Traced:
             operands = tuple(_of_single(o, those) for o, those in zip(node.operands, of_zeros, strict=True))
             nodes[index] = replace(node, operands=operands)
     return replace(traced, graph=Graph(nodes, graph.firsts, graph.size, graph.blocks))
+
+
+def _number(node: Node) -> float | None:
+    """What all scalars of a constant are, if they are one number."""
+    values = node.values.ravel()
+    if node.op != "constant" or (values.view(np.int64) != values[:1].view(np.int64)).any():
+        return None
+    return float(values[0])
 
 
 def _of_single(view: Ids, zeros: list[Node]) -> Ids:

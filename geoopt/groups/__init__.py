@@ -50,6 +50,11 @@ class Groups:
     structure: Structure
 
     def check(self) -> None:
+        self._check_entries()
+        self._check_additions()
+
+    def _check_entries(self) -> None:
+        """Every entry of the outputs is written once."""
         written = [0] * (self.layout.workspace + 1)
         for group in self.groups:
             for root in group.roots:
@@ -67,6 +72,13 @@ class Groups:
         for output, count in zip(self.cut.traced.outputs, written[first:], strict=False):
             if output.size != count:
                 raise InternalError("group", f"an output of {output.size} entries gets {count} values")
+
+    def _check_additions(self) -> None:
+        """What others add to is there."""
+        places = [(w.buffer, bool(w.adds), g.level) for g in self.groups for r in g.roots for w in r.writes]
+        last = {buffer: level for buffer, adds, level in sorted(places) if not adds}
+        if any(adds and level <= last.get(buffer, 0) for buffer, adds, level in places):
+            raise InternalError("group", "a kernel adds to an output before all of that is written")
 
     def __str__(self) -> str:
         rows = [f"level {g.level}: {g.size} members, {len(g.roots)} values each" for g in self.groups]

@@ -19,8 +19,8 @@ from . import Group, Root
 
 RIGHT, LEFT = (1, 2, 3), (-1, -2, -3)  # how far beside a value: as far as rows are stored together
 DISTANCES = (*RIGHT, *LEFT)
-MOST = 3  # values of a group, so that those of longer rows remain alike
-LEAST = 1 / 8  # share of a group's members that are worth a group of their own
+MOST_VALUES = 3  # values of a group, so that those of longer rows remain alike
+LEAST_SHARE = 1 / 8  # share of a group's members that are worth a group of their own
 
 
 def written_beside(groups: list[Group], graph: Graph) -> list[Group]:
@@ -64,10 +64,14 @@ class _Waiting:
         self.is_here[self.place.position.to_array()] = True
 
     def written_by(self, group: Group) -> Group:
-        """A group whose members write what all of them can; some of them may have one place several times in turn."""
+        """A group whose members write what all of them can.
+
+        Of a value with several places, some members may have one place again in the next (see `REPEATED` of `group`):
+        those have taken what is beside it already.
+        """
         found: list[tuple[int, int, Place]] = []
         before, distances = None, set(DISTANCES)
-        for number, place in enumerate(self._written(group) if len(group.roots) <= MOST else ()):
+        for number, place in enumerate(self._written(group) if len(group.roots) <= MOST_VALUES else ()):
             entries = place.position.to_array()
             is_new = np.ones(len(entries), bool) if before is None else entries != before
             distances = {*self._taken(entries[is_new], {*DISTANCES} if is_new.all() else distances)}
@@ -77,7 +81,7 @@ class _Waiting:
         return self._with(group, [replace(p, position=p.position.shifted(d)) for d, _, p in found])
 
     def _taken(self, entries: np.ndarray, distances: set[int]) -> Iterator[int]:
-        """At which of some distances the constant waits beside all entries, which now is theirs."""
+        """Take what waits beside all entries, at some distances; gives at which it did."""
         for side in (RIGHT, LEFT):
             for distance in side:
                 at = entries + distance
@@ -95,7 +99,7 @@ class _Waiting:
             return [group]
         found = self._beside(places[0].position.to_array())
         numbers, counts = np.unique(found, return_counts=True)
-        found[~np.isin(found, numbers[counts >= LEAST * group.size])] = 0
+        found[~np.isin(found, numbers[counts >= LEAST_SHARE * group.size])] = 0
         if not found.any():
             return [group]
         parts = [group.of(np.flatnonzero(found == n)) for n in np.unique(found)]

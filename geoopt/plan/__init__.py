@@ -140,14 +140,16 @@ class Plan:
         if access.table is None:
             return access.stride * i + access.offset
         at = i if access.column_loop is not None else i + row[COLUMN]
-        listed = self.table(access.table)[at].astype(np.int64) * access.scale
-        if access.step is not None:
-            listed += access.times * self.table(access.step)[at].astype(np.int64)
-        listed += access.offset + (0 if access.base is None else row[FIELDS + access.base])
+        listed = self.listed(access, at) + access.offset + (0 if access.base is None else row[FIELDS + access.base])
         if access.bits is not None:
             before = self.table(access.bits)[at] & ((1 << ROW_TERMS) - 1)
             return listed + (np.bitwise_count(before) if access.loop is None else term + (before >> term & 1 == 0))
         return listed + access.stride * term if access.stride else listed
+
+    def listed(self, access: Access, at: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """What the columns of an access tell for some members or terms."""
+        found = self.table(access.table)[at].astype(np.int64) * access.scale  # type: ignore[arg-type]
+        return found if access.step is None else found + access.times * self.table(access.step)[at].astype(np.int64)
 
     def evaluate(self, inputs: list[np.ndarray], tasks: np.ndarray) -> list[np.ndarray]:
         """Run tasks one by one with NumPy, exactly as a backend addresses memory."""

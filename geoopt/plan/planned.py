@@ -20,15 +20,15 @@ class Access:
     """How a kernel reads or writes one value per member (or per term of a loop).
 
     Without a table entry i is at ``offset + stride * i`` of the buffer: uniform (stride 0), sequential (1) or
-    strided. With one it is at ``table[i] + offset``: accesses that share a table are neighbours. In a loop by runs, the
-    table tells where each run starts; from one of its terms to the next it is ``stride`` entries.
-    An access with a *lane* is to the task's own block of intermediates, where `allocate` found room for it:
-    ``shift + lane * apart + stride * i + offset``, with shift and apart from the task. A *base* is the number of a
-    base that each task carries; the entries of the table count from it, ``scale`` at a time. With a *step*, a table, it
-    is so many *times* what that has for the member further. With *bits*, a table, a member's terms are a row of
-    neighbours from the column's entry on: the lower half tells which of them come before the row's hole, the others are
-    one entry further; the upper half, which entries are written. What is in no loop then goes into the hole. A write
-    *adds* its value -1, 0 or 1 times to what is there; 0 is to write it.
+    strided. With one it is at ``base + scale * table[i] + times * step[i] + offset``, where ``base`` is the number of
+    one that each task carries, or None, and ``step`` that of another table, or None: accesses that differ in their
+    offsets only are neighbours. In a loop by runs, the table tells where each run starts; from one of its terms to the
+    next it is ``stride`` entries. An access with a *lane* is to the task's own block of intermediates, where `allocate`
+    found room for it: ``shift + lane * apart + stride * i + offset``, with shift and apart from the task.
+    With *bits*, a table, a member's terms are a row of neighbours from the column's entry on: the lower half tells
+    which of them come before the row's hole, the others are one entry further; the upper half, which entries are
+    written. What is in no loop then goes into the hole.
+    A write *adds* its value -1, 0 or 1 times to what is there; 0 is to write it.
     """
 
     buffer: int
@@ -48,6 +48,11 @@ class Access:
     def family(self) -> Access:
         """What it has in common with accesses whose entries differ from its own by a constant."""
         return replace(self, offset=0, adds=0)
+
+    @property
+    def column(self) -> Access:
+        """What it has in common with accesses, to any buffer, whose entries differ from its own by what tasks know."""
+        return replace(self, buffer=0, offset=0, loop=self.column_loop, base=None, bits=None, adds=0)
 
     @property
     def column_loop(self) -> int | None:
