@@ -45,7 +45,7 @@ def steps(schedule: Schedule) -> Schedule:
 
 def _found(plan: Plan, kernel: PlannedKernel) -> list[_Steps]:
     """Steps between the columns of what a kernel writes; those that save most first, and each column by one only."""
-    written = [a for places in kernel.writes for a in places if a.is_listed]
+    written = [a for places in kernel.writes for a in places if _is_listed(a)]
     found: list[_Steps] = []
     for buffer in dict.fromkeys(a.buffer for a in written):
         tables = list(dict.fromkeys(a.table for a in written if a.buffer == buffer))[:MOST_COLUMNS]
@@ -55,6 +55,11 @@ def _found(plan: Plan, kernel: PlannedKernel) -> list[_Steps]:
             for table in {*best.places, *(first for first, _ in best.places.values())}:
                 del columns[table]
     return found
+
+
+def _is_listed(access: Access) -> bool:
+    """Whether each member has an entry of its own in a column."""
+    return access.table is not None and access.loop is None and access.stride == 0
 
 
 def _best(columns: dict[int, np.ndarray]) -> _Steps | None:
@@ -103,7 +108,7 @@ def _by_steps(plan: Plan, found: list[_Steps], tables: Tables) -> Callable[[Acce
     places = {t: (steps.step, *place) for steps in found for t, place in steps.places.items()}
 
     def changed(access: Access) -> Access | None:
-        if not access.is_listed or access.table not in places:
+        if not _is_listed(access) or access.table not in places:
             return None
         step, first, times = places[access.table]
         return replace(access, table=tables.number(plan.table(first)), step=tables.number(step), times=times)

@@ -115,25 +115,3 @@ def test_random_patterns(n, degree, seed, is_symmetric, has_diagonal, threads):
     check_all_stages(laplacian, *arguments, threads=threads)
     got = geoopt.compile(laplacian, *arguments, options=geoopt.Options(threads=threads))(u)
     np.testing.assert_allclose(got.toarray(), laplacian(*arguments).toarray(), rtol=1e-12)
-
-
-def holes(plan):
-    return [a for k in plan.kernels for places in k.writes for a in places if a.bits is not None and a.loop is None]
-
-
-@pytest.mark.parametrize("first", [0, 2, 5])
-def test_the_diagonal_goes_into_the_hole_of_its_row(first):
-    """Wherever that is in the row, it needs no column of its own."""
-    n, keep = 40, np.arange(200) % 7 > 0  # rows of different lengths
-    rows, cols = np.repeat(np.arange(n), 5), (np.arange(n)[:, None] + np.delete(np.arange(6), first)).ravel()
-    rows, cols, u = rows[keep], cols[keep], np.linspace(1, 2, n)
-
-    def wide(u):
-        W = from_triplets(rows, cols, np.sqrt(u[rows]) + np.sqrt(u[cols % n]), (n, n + 6))
-        D = from_triplets(np.arange(n), np.arange(n) + first, W.sum(axis=1), (n, n + 6))
-        return W - D
-
-    found = records(wide, u, lanes=8)["rows"].plan
-    assert len(holes(found)) == 1
-    check_all_stages(wide, u, lanes=8)
-    np.testing.assert_allclose(geoopt.compile(wide, u)(u).toarray(), wide(u).toarray(), rtol=1e-12)

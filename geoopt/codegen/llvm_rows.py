@@ -43,42 +43,21 @@ class Rows(Stores):
         return self._entries(Access(access.buffer, 0, 0, access.bits), frozenset())
 
     def write_rows(self, loop: int) -> None:
-        """After a loop, what its tiles hold, row by row, but for rows whose hole is still to be filled."""
-        holes = {_row(a) for places in self.kernel.writes for a in places if a.loop is None}
+        """After a loop, what its tiles hold, row by row; what comes after a hole moves one further."""
         for access, tile in self.tiles.items():
-            if access.loop == loop and _row(access) not in holes:
+            if access.loop == loop:
                 self._write_rows(access, tile)
 
-    def write_hole(self, access: Access, value: str) -> None:
-        """What goes into the holes of rows, and these rows."""
-        if self.is_full:
-            [(of_row, tile)] = [(a, tile) for a, tile in self.tiles.items() if _row(a) == _row(access)]
-            self._write_rows(of_row, tile, value)
-            return
-        entries, mask = [], (1 << ROW_TERMS) - 1
-        self.declare("i64 @llvm.ctpop.i64(i64)")
-        for first, bits in zip(self._entries(access, frozenset()), self._bits(access), strict=True):
-            before = self.let(f"call i64 @llvm.ctpop.i64(i64 {self.let(f'and i64 {bits}, {mask}')})")
-            entries.append(self.let(f"add i64 {first}, {before}"))
-        self.scatter(access, value, entries, frozenset())
-
-    def _write_rows(self, access: Access, tile: str, hole: str | None = None) -> None:
-        """What comes after a hole moves one further. hole : what goes there"""
+    def _write_rows(self, access: Access, tile: str) -> None:
         v, size = self.v, self.v.dtype.itemsize
         kind, flags = f"<{ROW_TERMS} x {v.scalar}>", f"<{ROW_TERMS} x i1>"
         name = f"@llvm.masked.store.v{ROW_TERMS}f{8 * size}.p0"
         self.declare(f"void {name}({kind}, ptr, {flags})")
         later = ", ".join(f"i32 {max(t - 1, 0)}" for t in range(ROW_TERMS))
         rows = self._transposed_tile(tile)
-        of_members = zip(rows, self._entries(access, frozenset()), self._bits(access), strict=True)
-        for lane, (row, entry, bits) in enumerate(of_members):
+        for row, entry, bits in zip(rows, self._entries(access, frozenset()), self._bits(access), strict=True):
             moved = self.let(f"shufflevector {kind} {row}, {kind} poison, <{ROW_TERMS} x i32> <{later}>")
             spread = self.let(f"select {flags} {self._flags(bits)}, {kind} {row}, {kind} {moved}")
-            if hole is not None:
-                lanes = ", ".join([f"i32 {lane}"] * ROW_TERMS)
-                value = self.let(f"shufflevector {v.vector} {hole}, {v.vector} poison, <{ROW_TERMS} x i32> <{lanes}>")
-                is_hole = self._flags(self.let(f"add i64 {bits}, 1"))  # the bit after those that come before
-                spread = self.let(f"select {flags} {is_hole}, {kind} {value}, {kind} {spread}")
             written = self._flags(self.let(f"lshr i64 {bits}, {ROW_TERMS}"))
             at = self._address(access, entry, access.offset, frozenset())
             self.do(f"call void {name}({kind} {spread}, ptr align {size} {at}, {flags} {written})")
@@ -107,8 +86,3 @@ class Rows(Stores):
             for x in vectors
             for part in parts
         ]
-
-
-def _row(access: Access) -> tuple:
-    """Equal for the terms of a row and for what goes into its hole."""
-    return access.buffer, access.table, access.base, access.bits

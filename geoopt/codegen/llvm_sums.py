@@ -40,8 +40,6 @@ class Sums(Rows, Cursors, Runs):
         for access in (a for a in self.kernel.writes[root] if not a.adds):
             if access.bits is None:
                 self.store(access, value)
-            elif access.loop is None:
-                self.write_hole(access, value)
             else:
                 self.write_term(access, value)
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import InternalError
 from ..integers.segments import STRIP, whole_strips
 from ..template import evaluate_template
-from .planned import ROW_TERMS, Access, PlannedKernel, PlannedLoop
+from .planned import Access, PlannedKernel, PlannedLoop
 
 KERNEL, BEGIN, END, COLUMN, FIRST_STRIP, SHIFT, APART, FIELDS = range(8)  # columns of the table of tasks
 TASK_MEMBERS = 1024  # the most members of one task: what they read and write fits the cache
@@ -142,8 +142,7 @@ class Plan:
         at = i if access.column_loop is not None else i + row[COLUMN]
         listed = self.listed(access, at) + access.offset + (0 if access.base is None else row[FIELDS + access.base])
         if access.bits is not None:
-            before = self.table(access.bits)[at] & ((1 << ROW_TERMS) - 1)
-            return listed + (np.bitwise_count(before) if access.loop is None else term + (before >> term & 1 == 0))
+            return listed + term + (self.table(access.bits)[at] >> term & 1 == 0)
         return listed + access.stride * term if access.stride else listed
 
     def listed(self, access: Access, at: np.ndarray | slice = slice(None)) -> np.ndarray:

@@ -27,8 +27,7 @@ class Access:
     found room for it: ``shift + lane * apart + stride * i + offset``, with shift and apart from the task.
     With *bits*, a table, a member's terms are a row of neighbours from the column's entry on: the lower half tells
     which of them come before the row's hole, the others are one entry further; the upper half, which entries are
-    written. What is in no loop then goes into the hole.
-    A write *adds* its value -1, 0 or 1 times to what is there; 0 is to write it.
+    written. A write *adds* its value -1, 0 or 1 times to what is there; 0 is to write it.
     """
 
     buffer: int
@@ -59,18 +58,12 @@ class Access:
         """The loop in which its table varies."""
         return self.loop if self.bits is None else None
 
-    @property
-    def is_listed(self) -> bool:
-        """Whether a column tells each member's own entry."""
-        return self.table is not None and self.loop is None and self.bits is None and self.stride == 0
-
     def __str__(self) -> str:
         i = "i" if self.loop is None else f"i,t{self.loop}"
         if self.table is not None:
             base = "" if self.base is None else f"base{self.base}+"
             if self.bits is not None:
-                part = "row" if self.loop is not None else "hole of row"
-                return f"b{self.buffer}[{base}b{self.table}[i]{self.offset:+d}, {part} b{self.bits}[i]]"
+                return f"b{self.buffer}[{base}b{self.table}[i]{self.offset:+d}, row b{self.bits}[i]]"
             along = "+r" if self.stride else ""  # the term's number in its run
             along += "" if self.step is None else f"+{self.times}*b{self.step}[i]"
             scale = "" if self.scale == 1 else f"{self.scale}*"
