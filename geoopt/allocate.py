@@ -86,7 +86,7 @@ def _blocks(plan: Plan) -> list[_Block]:
     if all(len(family) == 1 for _, family in families):
         return [_Block(int(n)) for n in lanes]
     writer = np.zeros(plan.workspace_size, np.int16 if len(plan.kernels) < 2**15 else np.int32)
-    lane_of = np.zeros(plan.workspace_size, np.int16)
+    lane_of = np.zeros(plan.workspace_size, np.int32)
     for number, kernel in enumerate(plan.kernels):
         for lane, places in enumerate(_intermediates(plan, kernel)):
             for access in places:
@@ -116,8 +116,12 @@ def _read_together(
     found: Counter[tuple[int, ...]] = Counter()  # by kernel and lanes
     for kernel, family in (pair for pair in families if len(pair[1]) > 1):
         ordered = sorted(family, key=lambda a: a.offset)
-        read = [_read(plan, kernel, ordered[0], writer), *(_read(plan, kernel, a, lane_of) for a in ordered)]
-        found.update(zip(*(column[:: max(len(column) // EXAMPLES, 1)].tolist() for column in read), strict=True))
+        writers, lanes = (
+            np.stack([column[:: max(len(column) // EXAMPLES, 1)] for column in columns], axis=1)
+            for columns in ([_read(plan, kernel, a, of_entry) for a in ordered] for of_entry in (writer, lane_of))
+        )
+        is_of_one = (writers == writers[:, :1]).all(axis=1)
+        found.update(map(tuple, np.column_stack([writers[:, 0], lanes])[is_of_one].tolist()))
     together: dict[int, list[tuple[int, ...]]] = {}
     for (number, *lanes), _ in found.most_common():
         together.setdefault(number, []).append(tuple(lanes))

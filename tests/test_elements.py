@@ -15,7 +15,7 @@ from geoopt.sparse import from_diagonal, from_triplets
 from geoopt.symbolic.elements import Arrangement
 from geoopt.trace import trace
 
-from .test_stages import check_all_stages
+from .test_stages import arrays, check_all_stages
 
 V, F = bumpy(300)
 
@@ -92,3 +92,27 @@ def test_an_arrangement_is_undone(shape, data):
     arranged = Arrangement(tuple(shape), parts, data.draw(st.integers(0, len(shape) - (parts == 1))))
     ids = Ids.contiguous(7, tuple(shape))
     np.testing.assert_array_equal(arranged.undone(arranged.of(ids)).to_array(), ids.to_array())
+
+
+CENTRED = {
+    "sum": lambda X: ((X - X.mean(0)) ** 2).sum(),
+    "norm": lambda X: np.linalg.norm(X - X.mean(0)),
+    "scaled": lambda X: (X / X.max(0)).sum(),
+    "weighted": lambda X: np.sum((X - X.mean(0)) * np.array([1.0, 2, 3])),
+    "covariance": lambda X: (X - X.mean(0)).T @ (X - X.mean(0)),
+    "with gradient": lambda X: geoopt.value_and_gradient(lambda X: ((X - X.mean(0)) ** 2).sum())(X),
+}
+
+
+@pytest.mark.parametrize("name", CENTRED)
+def test_three_means_of_many_points_are_no_elements(name):
+    """Points count as elements, also where what is subtracted has one value per axis."""
+    check_all_stages(CENTRED[name], np.random.default_rng(0).normal(size=(300, 3)))
+    for size in (3_000, 50_000):
+        X = np.random.default_rng(size).normal(size=(size, 3))
+        program = geoopt.compile(CENTRED[name], X)
+        report = program.report()
+        assert report["scalars"] < 20 * X.size + 50_000 and report["code_bytes"] < 60_000
+        assert len(report["kernels"]) <= 12 and max(kernel["values"] for kernel in report["kernels"]) <= 9
+        for got, want in zip(arrays(program(X)), arrays(CENTRED[name](X)), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-9)

@@ -210,6 +210,7 @@ MATRICES = {
     "list of numbers": lambda x: sp.csr_array(([x[0], 2.0, x[1] * x[2]], ([0, 1, 2], [2, 1, 0])), shape=(3, 3)),
     "of a filled array": lambda x: csr_matrix((filled(x)[:6, 0], (ROWS, COLS)), shape=(7, 7)),
     "diagonal": lambda x: sp.diags(x) @ K,
+    "diagonals of one number": lambda x: sp.diags([-1 / x[0] ** 2, 2 / x[0] ** 2, -1.0], [-1, 0, 1], shape=(7, 7)) @ K,
     "functions imported by name": lambda x: kron(diags(1 / x), K) @ kron(hstack([diags(x), K]), x[:7, None]),
     "diagonals": lambda x: sp.diags_array([x, x[:6], [2.0]], offsets=[0, -1, 3], shape=(7, 7)) @ K,
     "diagonals stored by columns": lambda x: sp.spdiags(np.stack([x, 2 * x]), np.array([0, 2]), 7, 7) @ K,

@@ -379,3 +379,24 @@ def test_all_of_an_output_is_written_before_others_add_to_it(function, without):
     program = geoopt.compile(function, V, options=geoopt.Options(assembly="scatter", without=frozenset(without)))
     for got, want in zip(program(V), function(V), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+
+
+def test_values_that_are_no_columns_are_added_alike(monkeypatch):
+    """Of few elements with many values, of which some go to two entries that mirror each other."""
+    monkeypatch.setattr("geoopt.graph.references.FEW_LANES", 16)
+    V, F = np.array([[0.0, 0, 0], [1, 0, 0.1], [1, 1, 0], [0, 1, 0.2]]), np.array([[0, 1, 2], [0, 2, 3]])
+    c, v = cloth(V, F), np.full(V.shape, 0.01)
+    moved = V * [1.1, 0.9, 1.2]
+    program, _ = compiled(cloth_system, moved, v, 0.1, c)
+    truth = cloth_system(moved, v, 0.1, c)[0]
+    assert abs(program(moved, v, 0.1)[0] - truth).max() <= 1e-12 * abs(truth).max()
+
+
+def test_numbers_among_what_sums_read():
+    places, starts = RANDOM.integers(0, 102, 400), np.arange(0, 400, 8)
+
+    def sums(x):
+        number = x[0] * x[1] + x[2] / (x[3] + x[4])
+        return np.add.reduceat(np.concatenate([np.sqrt(x), [number, number * x[5]]])[places], starts)
+
+    check_all_stages(sums, np.linspace(1, 2, 100))

@@ -14,6 +14,7 @@ from ..plan.planned import Access, PlannedKernel
 from .llvm_vectors import Vectors
 
 ROW = 4  # neighbours read together
+LOADS = 256  # that LLVM may move past each other: what it does with those of a block takes time by the square of them
 
 
 class Memory:
@@ -35,7 +36,7 @@ class Memory:
         self.values: dict[tuple, str] = {}
         tables = enumerate(plan.tables, plan.workspace + 1)
         self.index_types = {i: (f"i{8 * t.itemsize}", "zext" if t.dtype.kind == "u" else "sext") for i, t in tables}
-        self._fresh = 0
+        self._fresh = self._loads = 0
         self._rooms: list[str] = []
         self.rows = _rows(kernel.reads, vectors.lanes)
 
@@ -46,6 +47,10 @@ class Memory:
         self._fresh += 1
         name = f"%{self.prefix}{self._fresh}"
         self._lines(loops).append(f"  {name} = {expression}")
+        if expression.startswith("load "):
+            self._loads += 1
+            if self._loads % LOADS == 0:
+                self.do('call void asm sideeffect "", ""()', loops)
         return name
 
     def do(self, statement: str, loops: frozenset[int] = frozenset()) -> None:

@@ -18,6 +18,7 @@ from ..integers.ids import Ids
 from ..integers.patterns import sorting
 from ..integers.segments import Segments
 
+MOST_SUMS = 1024  # of one element, each of which makes another value
 LONGEST = 64  # terms of one element and sum, up to which these are added up in the element
 SAMPLE = 64  # sums that are looked at before all are
 
@@ -54,8 +55,8 @@ class _Local(Rebuild):
         order = order[sorting(segment[order], node.size)[0]]
         starts = _starts(element[order], segment)
         kinds, kind_of, example = _kinds(lane[order], starts)
-        if kinds.min() * 2 < targets[0].shape[0]:  # values that few elements have are not worth a node
-            return None
+        if len(kinds) > MOST_SUMS or kinds.min() * 2 < targets[0].shape[0]:
+            return None  # values that few elements have are not worth a node
         if np.diff(starts, append=len(order)).max() > LONGEST:  # the sum is along the element
             return None
         ends = np.append(starts[1:], len(order))

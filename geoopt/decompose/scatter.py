@@ -7,6 +7,7 @@ number of threads.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from ..cut import MOST_PLACES, Scatter
 from ..graph import Graph, Node, Traced
-from ..graph.references import Reference, reachable
+from ..graph.references import Reference, has_lanes, reachable
 from ..integers.gathers import count_into, taken
 from ..integers.ids import Ids
 from ..integers.patterns import sorting
@@ -36,8 +37,9 @@ def scatters(
     reads: dict[int, float] = {}  # per number of elements, about how often outputs have a value of each
     for r in (r for references in refs.values() for r in references):
         if r.reader.op == "segment_sum" and r.target.index in stored:
-            values = r.count / max(r.target.shape[0], 1)
-            reads[r.target.shape[0]] = reads.get(r.target.shape[0], 0.0) + values * copies.get(r.reader.index, 2)
+            elements = math.prod(r.target.shape[:1])
+            values = r.count / max(elements, 1)
+            reads[elements] = reads.get(elements, 0.0) + values * copies.get(r.reader.index, 2)
     if max(reads.values(), default=0.0) < least:
         return {}
     return _Sums(traced, refs, stored).scattered(least)
@@ -247,6 +249,8 @@ def _columns(element: Node, scalars: np.ndarray, entries: np.ndarray) -> np.ndar
     count_into(scalars, counts)
     of_lanes = counts.reshape(-1, element.lanes)
     if not counts.size or (of_lanes != of_lanes[:1]).any() or counts.max() > MOST_PLACES:
+        return None
+    if not has_lanes(element.shape) and (of_lanes[0] != of_lanes[0, 0]).any():  # all are one column
         return None
     columns = np.full((int(of_lanes[0].max()), element.size), -1, np.int32)
     counts[:] = 0

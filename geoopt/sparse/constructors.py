@@ -115,7 +115,7 @@ def diags(diagonals: Any, offsets: Any = 0, shape: Any = None) -> tuple[SparseMa
     places = np.atleast_1d(offsets)
     if len(places) != len(listed):
         raise UnsupportedError(f"{len(listed)} diagonals for {len(places)} offsets", "give as many of both")
-    parts = all_symbolic(*listed)
+    parts = [p if p.ndim else p.reshape(1) for p in all_symbolic(*listed)]
     side = len(parts[0]) + abs(int(places[0]))
     n, m = shape if shape is not None else (side, side)
     rows, cols, values = [], [], []

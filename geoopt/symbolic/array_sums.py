@@ -12,7 +12,7 @@ from ..errors import ShapeError
 from . import Symbolic
 from .arithmetic import apply, as_number, as_symbolic
 from .array_elementwise import where_fixed
-from .array_moving import concatenate, stack, viewed
+from .array_moving import stack, viewed
 from .dispatch import (
     LONGEST_CHAIN,
     all_axes,
@@ -195,73 +195,6 @@ def ptp(a: Any, axis: Any = None, keepdims: bool = False) -> Symbolic:
     return max_(a, axis, keepdims) - min_(a, axis, keepdims)
 
 
-# -- running sums and differences -------------------------------------------------------------------
-
-
-def _running(op: str, a: Any, axis: int | None, include_initial: bool = False) -> Symbolic:
-    [a] = numbers(a)
-    a, axis = (a.ravel(), 0) if axis is None else (a, one_axis(axis, a.ndim))
-    short(a.shape[axis], f"a running {op}")
-    rows = viewed(np.moveaxis, a, axis, 0)
-    parts = [rows[i] for i in range(len(rows))]
-    for i in range(1, len(parts)):
-        parts[i] = apply(op, parts[i - 1], parts[i])
-    if include_initial:
-        start = np.full(rows.shape[1:], 0.0 if op == "add" else 1.0)
-        parts = [as_symbolic(a.graph, start), *parts]
-    return stack(parts, axis) if parts else a
-
-
-@implements(np.cumsum)
-def cumsum(a: Any, axis: int | None = None) -> Symbolic:
-    return _running("add", a, axis)
-
-
-@implements(np.cumprod)
-def cumprod(a: Any, axis: int | None = None) -> Symbolic:
-    return _running("multiply", a, axis)
-
-
-@implements(np.cumulative_sum)
-def cumulative_sum(x: Any, axis: int | None = None, include_initial: bool = False) -> Symbolic:
-    return _running("add", x, _of_one_axis(x, axis), include_initial)
-
-
-@implements(np.cumulative_prod)
-def cumulative_prod(x: Any, axis: int | None = None, include_initial: bool = False) -> Symbolic:
-    return _running("multiply", x, _of_one_axis(x, axis), include_initial)
-
-
-def _of_one_axis(x: Symbolic, axis: int | None) -> int | None:
-    if axis is None and x.ndim != 1:
-        raise ValueError("for arrays that have not exactly one axis, axis= must be given")
-    return axis
-
-
-@implements(np.diff)
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Symbolic:
-    a, before, after = numbers(a, *(0.0 if end is None else end for end in (prepend, append)))
-    if n < 0:
-        raise ValueError(f"order must be non-negative but got {n}")
-    if n == 0:
-        return a
-    axis = one_axis(axis, a.ndim)
-    line = tuple(1 if i == axis else m for i, m in enumerate(a.shape))
-    ends = [p if p.ndim else viewed(np.broadcast_to, p, line) for p in (before, after)]
-    a = concatenate([*ends[: prepend is not None], a, *ends[2 - (append is not None) :]], axis)
-    lead = (slice(None),) * axis
-    for _ in range(n):
-        a = apply("subtract", a[(*lead, slice(1, None))], a[(*lead, slice(None, -1))])
-    return a
-
-
-@implements(np.ediff1d)
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Symbolic:
-    line, first, last = (p.ravel() for p in numbers(ary, *([] if e is None else e for e in (to_begin, to_end))))
-    parts = [p for p in (first, line[1:] - line[:-1], last) if p.size]
-    return concatenate(parts) if parts else line[:0]
-
-
 # -- sums by structure ------------------------------------------------------------------------------
 
 
@@ -310,8 +243,3 @@ def reduced(
 ) -> Symbolic:
     by: dict[np.ufunc, Callable] = {np.add: sum_, np.multiply: prod, np.maximum: max_, np.minimum: min_}
     return by[ufunc](a, axis, keepdims, initial, where)
-
-
-@implements_method("accumulate", np.add, np.multiply, np.maximum, np.minimum)
-def accumulated(ufunc: np.ufunc, a: Any, axis: int = 0) -> Symbolic:
-    return _running(ufunc.__name__, a, axis)

@@ -12,7 +12,7 @@ from ..graph import Graph
 from ..integers.ids import Ids
 
 MOST_PARTS = 256  # along a first axis that does not count elements
-FEW = 16  # an axis so many times as long as the first counts elements, where nothing else tells
+FEW = 16  # an axis so many times as long as another counts elements sooner
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,15 @@ def arrangement(graph: Graph, shape: tuple[int, ...], operands: tuple[Ids, ...])
 
 
 def _arranged(graph: Graph, view: Ids) -> Arrangement | None:
-    """How a view reads the elements of a node in order; None where it does not, or reads what is given."""
+    """How a view reads the elements of a node in order; None where it does not, reads what is given, or has many more
+    along another axis."""
     first = view.offset if view.base is None else view.offset + int(view.base.flat[0])
     node = graph.node_of(first)
     if node.is_leaf or not node.shape or node.shape[0] < 2:
         return None
     count = node.shape[0]
+    if FEW * count <= max(view.shape):
+        return None
     for axis, length in enumerate(view.shape):
         if length == count and view.step(axis) == node.lanes:
             return Arrangement(view.shape, 1, axis)

@@ -65,6 +65,9 @@ class Scalar(Symbolic):
     def __iter__(self):
         raise TypeError("iteration over a number")
 
+    def __round__(self, digits: int = 0) -> Any:
+        return np.round(self, digits)
+
     def sharing(self, derive: Callable[[Ids], Ids], derived: Ids | None = None) -> Symbolic:
         # numbers do not change, so nothing is shared
         return self.view(derive(self.ids) if derived is None else derived)

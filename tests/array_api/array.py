@@ -27,7 +27,7 @@ IS_QUICK = os.environ.get("GEOOPT_ARRAY_API_QUICK") == "1"
 BEYOND = re.compile(
     r"matrices of shape .* at most 6×6"  # determinants and inverses are unrolled
     r"|norm of matrices with ord=(-?2|'nuc')"  # singular values need iterations
-    r"|over \d+ entries is not supported \(at most 64\)"  # products, extremes and running sums are unrolled
+    r"|over \d+ entries is not supported \(at most 64\)"  # products are unrolled
     r"|cannot convert unknown values to (u?int|complex)",  # integers are structure, and must be known while tracing
     re.DOTALL,
 )
