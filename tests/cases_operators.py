@@ -25,7 +25,7 @@ def arap(name):
 
 
 def cloth(name):
-    V, F = meshes.cloth(30)
+    V, F = meshes.cloth(200)
     x = V * [1.05, 0.97, 1.02] + 0.02 * RNG.normal(size=V.shape)
     state = {"cloth_forces": (x, 0.1 * V), "cloth_system": (x, 0.1 * V, 0.05), "stretch_shear_energy": (x,)}[name]
     return getattr(operators, name), (*state, operators.cloth(V, F))

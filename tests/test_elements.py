@@ -116,3 +116,22 @@ def test_three_means_of_many_points_are_no_elements(name):
         assert len(report["kernels"]) <= 12 and max(kernel["values"] for kernel in report["kernels"]) <= 9
         for got, want in zip(arrays(program(X)), arrays(CENTRED[name](X)), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-9)
+
+
+GRIDS = {
+    "stencil": lambda u: sum(np.roll(u, s, a) for s in (1, -1) for a in (0, 1)) - 4 * u,
+    "border": lambda u: np.pad(u, 1, mode="edge")[2:, 1:-1] - u,
+    "transposed": lambda u: u.T + u,
+    "extremes": lambda u: (u - u.min(1, keepdims=True)) / (u.max(1, keepdims=True) - u.min(1, keepdims=True)),
+}
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_the_rows_of_a_grid_are_no_elements(name):
+    """Kernels do not grow with the length of a row."""
+    check_all_stages(GRIDS[name], np.random.default_rng(0).random((9, 9)))
+    for side in (100, 200):
+        u = np.random.default_rng(side).random((side, side))
+        program = geoopt.compile(GRIDS[name], u)
+        assert program.report()["code_bytes"] < 30_000
+        np.testing.assert_allclose(program(u), GRIDS[name](u), rtol=1e-12, atol=1e-13)

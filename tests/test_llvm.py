@@ -11,7 +11,7 @@ import geoopt
 from geoopt.codegen import llvm_prefetch
 from geoopt.codegen.llvm import emit
 from geoopt.codegen.llvm_fission import LONGEST, MOST_ROOMS, pieces_of, rooms_of
-from geoopt.codegen.llvm_memory import ROW, rows_of_neighbours
+from geoopt.codegen.llvm_memory import LOADS, ROW, rows_of_neighbours
 from geoopt.codegen.llvm_stores import parts
 from geoopt.codegen.llvm_vectors import Vectors
 from geoopt.meshes import bumpy
@@ -205,3 +205,18 @@ def test_large_outputs_are_fetched_ahead_where_processors_read_what_they_write(m
     assert [fetches(False), fetches(True)] == [0, 0]
     monkeypatch.setattr(llvm_prefetch, "LARGE", 7999)
     assert [fetches(False), fetches(True)] == [0, 1]
+
+
+def test_loads_of_large_kernels_are_apart():
+    """What LLVM does with all loads of a block takes time by the square of their number."""
+
+    index = np.random.default_rng(0).integers(0, 900, (500, 60))
+
+    def columns(x):
+        return np.stack([np.sqrt(x[index[:, k]] + x[index[:, (k + 1) % 60]]) for k in range(60)], axis=1)
+
+    program = geoopt.compile(columns, np.ones(900))
+    assert len(program.plan.kernels) == 1
+    text = emit(program.plan, Vectors(8, DOUBLE))
+    between = [part.count(" = load ") for part in text.split("asm sideeffect")]
+    assert len(between) > 2 and max(between) <= LOADS

@@ -383,7 +383,7 @@ def test_all_of_an_output_is_written_before_others_add_to_it(function, without):
 
 def test_values_that_are_no_columns_are_added_alike(monkeypatch):
     """Of few elements with many values, of which some go to two entries that mirror each other."""
-    monkeypatch.setattr("geoopt.graph.references.FEW_LANES", 16)
+    monkeypatch.setattr("geoopt.graph.references.LANES", {16: 0})
     V, F = np.array([[0.0, 0, 0], [1, 0, 0.1], [1, 1, 0], [0, 1, 0.2]]), np.array([[0, 1, 2], [0, 2, 3]])
     c, v = cloth(V, F), np.full(V.shape, 0.01)
     moved = V * [1.1, 0.9, 1.2]

@@ -13,8 +13,7 @@ from ..integers.ids import Ids, id_dtype
 from ..integers.owners import divided_by_lanes
 from . import Graph, Node, Traced
 
-FEW_LANES, MOST_LANES = 256, 1024  # of elements of any number, and of MANY times as many
-MANY = 8
+LANES = {64: 0, 256: 2, 1024: 8}  # of at most so many lanes an array has so many times as many elements
 
 
 @dataclass(frozen=True)
@@ -29,9 +28,9 @@ class Reference:
 
 def has_lanes(shape: tuple[int, ...]) -> bool:
     """Whether trailing axes are values of an element, each of which is a column: they are few, or there are many more
-    elements."""
-    count = math.prod(shape[1:])
-    return count <= FEW_LANES or (count <= MOST_LANES and MANY * count <= shape[0])
+    elements. The rows of a grid are not."""
+    count, elements = math.prod(shape[1:]), math.prod(shape[:1])
+    return any(count <= most and times * count <= elements for most, times in LANES.items())
 
 
 def lanes(view: Ids) -> list[Ids]:
