@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numba.core.event import TimingListener, install_listener
 
 from .allocate import allocate
 from .compress import compress
@@ -141,15 +142,16 @@ def compile(
     options = _checked(Options() if options is None else options, target, device)
     clock = _Clock(watch)
     record: Any  # of one stage at a time: what a stage drops does not stay in memory
-    record, signature = clock.run("trace", lambda: trace(function, arguments, keywords))
-    if arguments and not signature.arguments:
-        raise ArgumentError(NO_VARIABLES.format(signature.function))
-    nodes, scalars = len(record.graph.nodes), record.graph.size
-    for stage in target.stages[1:-1]:
-        work = _work(stage, target, options, dtype)
-        record = clock.run(stage, lambda work=work, record=record: work(record))
-    machine = clock.run("assemble", lambda: target.machine(record, options, dtype))
-    preparation = Preparation(nodes, scalars, clock.seconds, peak_bytes())
+    with install_listener("numba:compile", TimingListener()) as numba:
+        record, signature = clock.run("trace", lambda: trace(function, arguments, keywords))
+        if arguments and not signature.arguments:
+            raise ArgumentError(NO_VARIABLES.format(signature.function))
+        nodes, scalars = len(record.graph.nodes), record.graph.size
+        for stage in target.stages[1:-1]:
+            work = _work(stage, target, options, dtype)
+            record = clock.run(stage, lambda work=work, record=record: work(record))
+        machine = clock.run("assemble", lambda: target.machine(record, options, dtype))
+    preparation = Preparation(nodes, scalars, clock.seconds, peak_bytes(), numba.duration if numba.done else 0.0)
     return Program(signature, options, dtype, machine, preparation)
 
 

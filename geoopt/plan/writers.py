@@ -44,6 +44,15 @@ class Writers:
 
 
 @numba.njit(cache=True, nogil=True)
+def _longer(found, count, room):
+    """The first entries of an array in one with more room; `np.append` takes Numba long to compile."""
+    longer = np.empty(len(found) + room, found.dtype)
+    for k in range(count):
+        longer[k] = found[k]
+    return longer
+
+
+@numba.njit(cache=True, nogil=True)
 def _writers(task_of, tasks, table, offset, stride, begin, end):
     """How many tasks wrote what each run of places reads, and which, in the order in which it does.
 
@@ -54,7 +63,7 @@ def _writers(task_of, tasks, table, offset, stride, begin, end):
     for run in range(len(begin)):
         before, room = count, count + end[run] - begin[run]
         if room > len(found):
-            found = np.append(found, np.empty(room, np.int32))
+            found = _longer(found, count, room)
         for k in range(begin[run], end[run]):
             writer = task_of[offset + (table[k] if len(table) else stride * k)]
             if seen[writer] != run:
