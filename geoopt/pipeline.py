@@ -142,16 +142,15 @@ def compile(
     options = _checked(Options() if options is None else options, target, device)
     clock = _Clock(watch)
     record: Any  # of one stage at a time: what a stage drops does not stay in memory
-    with install_listener("numba:compile", TimingListener()) as numba:
-        record, signature = clock.run("trace", lambda: trace(function, arguments, keywords))
-        if arguments and not signature.arguments:
-            raise ArgumentError(NO_VARIABLES.format(signature.function))
-        nodes, scalars = len(record.graph.nodes), record.graph.size
-        for stage in target.stages[1:-1]:
-            work = _work(stage, target, options, dtype)
-            record = clock.run(stage, lambda work=work, record=record: work(record))
-        machine = clock.run("assemble", lambda: target.machine(record, options, dtype))
-    preparation = Preparation(nodes, scalars, clock.seconds, peak_bytes(), numba.duration if numba.done else 0.0)
+    record, signature = clock.run("trace", lambda: trace(function, arguments, keywords))
+    if arguments and not signature.arguments:
+        raise ArgumentError(NO_VARIABLES.format(signature.function))
+    nodes, scalars = len(record.graph.nodes), record.graph.size
+    for stage in target.stages[1:-1]:
+        work = _work(stage, target, options, dtype)
+        record = clock.run(stage, lambda work=work, record=record: work(record))
+    machine = clock.run("assemble", lambda: target.machine(record, options, dtype))
+    preparation = Preparation(nodes, scalars, clock.seconds, peak_bytes(), clock.numba_seconds)
     return Program(signature, options, dtype, machine, preparation)
 
 
@@ -206,10 +205,13 @@ class _Clock:
     def __init__(self, watch: Watch | None):
         self.watch = watch
         self.seconds: dict[str, float] = {}
+        self.numba_seconds = 0.0  # of these, while Numba compiled
 
     def run(self, stage: str, work: Callable[[], Any]) -> Any:
         start = time.perf_counter()
-        result = work()
+        with install_listener("numba:compile", TimingListener()) as numba:
+            result = work()
+        self.numba_seconds += numba.duration if numba.done else 0.0
         record = result[0] if stage == "trace" else result
         if hasattr(record, "check"):
             record.check()
