@@ -38,6 +38,7 @@ from .stream import streams, with_terms_in_order
 
 REWRITES = (with_values_by_element, with_combined_sums, with_flat_sums, with_local_sums)
 LOAD_COST = 1
+MOST_JUMPS = 3  # from element to element, after which values that are read half as often are stored, whatever they cost
 BLOCK_MARGIN = 1.5  # how much cheaper a stored block must be than evaluating each of its values where it is read
 
 
@@ -160,7 +161,9 @@ def _choose(
     stored: dict[int, float] = {}
     costs: dict[int, float] = {}
     loops: dict[int, bool] = {}  # whether evaluating a node in place needs a sum that loops
+    depths: dict[int, int] = {}  # how many jumps from element to element lie between a node and what is in memory
     for node in live:
+        depths[node.index] = _depth(refs[node.index], depths, stored)
         if node.is_leaf or not node.size:
             costs[node.index] = LOAD_COST if node.op == "variable" else 0
             continue
@@ -170,19 +173,17 @@ def _choose(
         as_output = min(written.get(node.index, 0) / node.size, 1.0)
         threshold = 2 * LOAD_COST if as_output == 1 else options.t_complexity
         often = jump > 0 and jump + as_output >= options.t_ref and cost >= threshold
-        inner = (t.index for operand in node.operands for t in graph.nodes_of(operand))
-        loops[node.index] = _longest(node) > options.unrolled_terms or any(
-            loops.get(t) for t in inner if t not in stored
-        )
+        inner = {t.index for operand in node.operands for t in graph.nodes_of(operand)}.difference(stored)
+        loops[node.index] = _longest(node) > options.unrolled_terms or any(map(loops.get, inner))
         nested = node.index in in_sums and loops[node.index]
         is_block = node.op in BLOCK_OPS  # evaluated once per element, and never inside of another's loop
         loops[node.index] |= is_block
-        is_comparison = node.gives_bool  # memory holds floats only
         if node.index in in_sums:
             often = _is_read_back(options, often, jump, cost)
         often = often or (node.op == "join" and jump >= options.t_ref) or (node.index in tagged and jump > 0)
+        often = often or (jump > options.t_ref / 2 and depths[node.index] >= MOST_JUMPS)
         often = often or (blocks is not None and jump > 0 and blocks.pays(node, stored, jump, cost))
-        if (often or nested or is_block or node.index in also) and not is_comparison:
+        if (often or nested or is_block or node.index in also) and not node.gives_bool:  # memory holds floats
             stored[node.index] = math.inf if loops[node.index] else cost
     return stored, loops
 
@@ -190,6 +191,13 @@ def _choose(
 def _is_read_back(options: Options, often: bool, jump: float, cost: float) -> bool:
     """Whether what a sum reads is stored for it, if its author says how sums are made."""
     return {"auto": often, "recompute": False}.get(options.assembly, jump > 0 and cost > 2 * LOAD_COST)
+
+
+def _depth(refs: list[Reference], depths: dict[int, int], stored: Collection[int]) -> int:
+    """By the longest path through what is not in memory. Every jump multiplies what is evaluated again, and each
+    place near a boundary, as many jumps away, has a structure of its own."""
+    inside = (r for r in refs if not r.target.is_leaf and r.target.index not in stored)
+    return max((depths[r.target.index] + (not r.is_regular) for r in inside), default=0)
 
 
 class _Blocks:
