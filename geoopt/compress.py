@@ -34,6 +34,8 @@ class _Column:
     """A table, as one loop reads it, that is worth compressing.
 
     scale, residue : all entries are a multiple of the scale, and the residue
+    shift : what all accesses add goes to the bases instead, so that kernels that do the same elsewhere in the workspace
+        have one text; the rows of outputs stay aligned as they are
     low : per task its least entry, without the residue;  fits : which tasks fit;  lengths : how many entries each reads
     """
 
@@ -41,6 +43,7 @@ class _Column:
     loop: int | None
     scale: int
     residue: int
+    shift: int
     low: np.ndarray
     fits: np.ndarray
     lengths: np.ndarray
@@ -54,7 +57,7 @@ def compress(schedule: Schedule) -> Schedule:
     for kernel, rows, mine in zip(plan.kernels, rows_of, columns, strict=True):
         fits = np.all([c.fits for c in mine], axis=0) if mine else np.ones(len(rows), bool)
         for i, column in enumerate(mine):
-            split.tasks[rows, FIELDS + i] = column.low
+            split.tasks[rows, FIELDS + i] = column.low + column.shift
         for version, chosen in ((mine, fits), ([], ~fits)):
             if chosen.any() or (version is mine and fits.all()):
                 part = Part(plan, kernel, rows, chosen, whole=version is mine)
@@ -64,18 +67,27 @@ def compress(schedule: Schedule) -> Schedule:
 
 def _columns(plan: Plan, kernel: PlannedKernel, rows: np.ndarray) -> list[_Column]:
     """The tables of a kernel that fit 16 bits in most tasks. Where cursors begin is little."""
-    tables = {(a.table, a.column_loop): None for a in kernel.accesses() if a.table is not None}
-    found = [(t, loop) for t, loop in tables if loop is None or kernel.loops[loop].cursors is None]
-    columns = (_column(plan.table(t), t, loop, plan.entries_of_tasks(rows, loop)) for t, loop in found)
+    through: dict[tuple[int, int | None], list[Access]] = {}
+    for a in kernel.accesses():
+        if a.table is not None and (a.column_loop is None or kernel.loops[a.column_loop].cursors is None):
+            through.setdefault((a.table, a.column_loop), []).append(a)
+    columns = (
+        _column(plan.table(t), t, loop, _shift(plan, accesses), plan.entries_of_tasks(rows, loop))
+        for (t, loop), accesses in through.items()
+    )
     return [c for c in columns if c.fits.mean() >= 1 - FEW] if len(rows) else []
 
 
-def _column(entries: np.ndarray, table: int, loop: int | None, lengths: np.ndarray) -> _Column:
+def _shift(plan: Plan, accesses: list[Access]) -> int:
+    return min(a.offset for a in accesses) if all(a.buffer == plan.workspace for a in accesses) else 0
+
+
+def _column(entries: np.ndarray, table: int, loop: int | None, shift: int, lengths: np.ndarray) -> _Column:
     busy = np.flatnonzero(lengths)
     low = np.zeros(len(lengths), np.int64)
     fits = np.ones(len(lengths), bool)
     if not len(busy):
-        return _Column(table, loop, 1, 0, low, fits, lengths)
+        return _Column(table, loop, 1, 0, shift, low, fits, lengths)
     starts = (np.cumsum(lengths) - lengths)[busy]
     least, most = (f.reduceat(entries, starts).astype(np.int64) for f in (np.minimum, np.maximum))
     scale = _common_factor(entries) if (most - _rounded(least) >= SPAN).mean() > FEW else 1
@@ -83,7 +95,7 @@ def _column(entries: np.ndarray, table: int, loop: int | None, lengths: np.ndarr
     # few different bases, so that most tasks can look ahead into the columns of the next
     low[busy] = _rounded((least - residue) // scale) * scale
     fits[busy] = (most - residue - low[busy]) // scale < SPAN
-    return _Column(table, loop, scale, residue, low, fits, lengths)
+    return _Column(table, loop, scale, residue, shift, low, fits, lengths)
 
 
 def _rounded(entries: np.ndarray) -> np.ndarray:
@@ -121,7 +133,7 @@ def _narrow(plan: Plan, columns: list[_Column], tables: Tables) -> Callable[[Acc
         if access.table is None or (key := (access.table, access.column_loop)) not in base_of:
             return None
         column = columns[base_of[key]]
-        offset = access.offset + column.residue
+        offset = access.offset + column.residue - column.shift
         return replace(access, offset=offset, table=table(key), base=base_of[key], scale=column.scale)
 
     return narrowed

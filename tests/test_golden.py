@@ -32,7 +32,7 @@ def compare(path: Path, text: str, update: bool) -> None:
 DOUBLE = np.dtype(np.float64)
 TEXTS = {
     "expression": lambda found: str(found["compress"].plan),
-    "llvm": lambda found: TARGETS["cpu"](found["compress"].plan, Vectors(4, DOUBLE)),
+    "llvm": lambda found: TARGETS["cpu"](found["compress"].plan, Vectors(4, DOUBLE)).text,
     "cuda": lambda found: TARGETS["cuda"](spread(found["place"]), DOUBLE),
 }
 

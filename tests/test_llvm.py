@@ -178,9 +178,9 @@ def test_columns_are_fetched_ahead_line_by_line(terms):
             return len(re.findall(address + r"  call void @llvm.prefetch.p0\(ptr \1,", own))
 
         assert kernel.loops
-        lines = -(-kernel.terms * 8 * 2 // (64 * kernel.size))
-        assert [fetches(f"b{read.table}") for read in kernel.reads] == [lines]
-        assert [fetches(f"c{write.table}") for [write] in kernel.writes] == [1]
+        lines, slot = -(-kernel.terms * 8 * 2 // (64 * kernel.size)), kernel.buffers().index
+        assert [fetches(f"b{slot(read.table)}") for read in kernel.reads] == [lines]
+        assert [fetches(f"c{slot(write.table)}") for [write] in kernel.writes] == [1]
 
 
 def test_long_columns_are_left_to_hardware():
@@ -198,7 +198,7 @@ def test_large_outputs_are_fetched_ahead_where_processors_read_what_they_write(m
     plan = geoopt.compile(lambda x: np.sqrt(x), np.ones(1000)).plan
 
     def fetches(reads_what_it_writes):
-        return emit(plan, Vectors(8, DOUBLE, reads_what_it_writes=reads_what_it_writes)).count(
+        return emit(plan, Vectors(8, DOUBLE, reads_what_it_writes=reads_what_it_writes)).text.count(
             "call void @llvm.prefetch"
         )
 
@@ -217,6 +217,6 @@ def test_loads_of_large_kernels_are_apart():
 
     program = geoopt.compile(columns, np.ones(900))
     assert len(program.plan.kernels) == 1
-    text = emit(program.plan, Vectors(8, DOUBLE))
+    text = emit(program.plan, Vectors(8, DOUBLE)).text
     between = [part.count(" = load ") for part in text.split("asm sideeffect")]
     assert len(between) > 2 and max(between) <= 2 * LOADS

@@ -38,7 +38,7 @@ def loops(function, *arguments, stage="runs", **options):
 
 def fetches_in(program):
     """How many instructions fetch ahead, on a processor that writes lines without reading them."""
-    return emit(program.plan, Vectors(8, np.dtype(np.float64))).count("call void @llvm.prefetch")
+    return emit(program.plan, Vectors(8, np.dtype(np.float64))).text.count("call void @llvm.prefetch")
 
 
 def square(A):

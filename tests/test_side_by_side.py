@@ -72,7 +72,7 @@ def test_vectors_are_as_wide_as_there_are_columns(columns, widest, lanes, vector
 def test_nothing_is_gathered_or_transposed():
     full = sp.csr_array(np.ones((N, 5)))
     plan = geoopt.compile(lambda A, x: A @ x, full, np.ones((5, 16))).plan
-    text = emit(plan, Vectors(8, DOUBLE))
+    text = emit(plan, Vectors(8, DOUBLE)).text
     assert text.count("load <8 x double>") == 2 == text.count("store <8 x double>")
     assert text.count("shufflevector") == 1  # the term's factor, for all columns
     assert text.count("load double") == 1
@@ -97,7 +97,7 @@ def test_members_are_side_by_side_where_their_values_differ(function):
 def test_long_rows_of_large_outputs_go_past_the_caches(monkeypatch):
     def text(columns, reads_what_it_writes=True):
         plan = geoopt.compile(lambda A, x: A @ x, A, np.ones((N, columns))).plan
-        return emit(plan, Vectors(8, DOUBLE, reads_what_it_writes=reads_what_it_writes))
+        return emit(plan, Vectors(8, DOUBLE, reads_what_it_writes=reads_what_it_writes)).text
 
     assert "nontemporal" not in text(16)
     monkeypatch.setattr(llvm_prefetch, "LARGE", 100)

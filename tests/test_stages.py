@@ -170,7 +170,7 @@ def test_long_rows_in_no_order(first, goes_past_caches):
     plan = records(rows, x, b)["compress"].plan
     [write] = {a for kernel in plan.kernels for places in kernel.writes[:1] for a in places if a.scale > 1}
     assert write.scale == 128 and write.offset % 128 == first
-    assert ("!nontemporal" in emit(plan, Vectors(8, DOUBLE, reads_what_it_writes=True))) == goes_past_caches
+    assert ("!nontemporal" in emit(plan, Vectors(8, DOUBLE, reads_what_it_writes=True)).text) == goes_past_caches
     np.testing.assert_array_equal(geoopt.compile(rows, x, b)(x, b), rows(x, b))
 
 

@@ -1,12 +1,16 @@
-"""`Plan` to LLVM IR with explicit vectors: one function per kernel, one vector lane per member.
+"""`Plan` to LLVM IR with explicit vectors: one function per kernel, or for several that are alike, one vector lane per
+member.
 
-``void k(ptr buffers, ptr task)`` evaluates the members of a task; ``buffers`` are the addresses of the plan's
-buffers. The vector loop runs while whole vectors remain; a masked copy of its body does the rest.
+``void k(ptr buffers, ptr task)`` evaluates the members of a task; ``buffers`` are the addresses of those of the plan's
+buffers that the kernel reads and writes. The vector loop runs while whole vectors remain; a masked copy of its body
+does the rest. What repeats itself, step after step of a program, is compiled once.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from typing import NamedTuple
 
 from ..ops import OPS
 from ..plan import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT, Plan
@@ -21,13 +25,25 @@ from .llvm_stores import NOWHERE
 from .llvm_sums import Sums
 from .llvm_vectors import FLAGS, Vectors
 
+NAME = "kernel"  # of a function, before it is known which it is
 
-def emit(plan: Plan, vectors: Vectors) -> str:
-    """The text of a module with the functions ``k0, k1, ...``."""
+
+class Module(NamedTuple):
+    """text : of the functions k0, k1, ...;  functions : the number of each kernel's
+    buffers : per kernel, those whose addresses its function takes"""
+
+    text: str
+    functions: list[int]
+    buffers: list[list[int]]
+
+
+def emit(plan: Plan, vectors: Vectors) -> Module:
     declarations: dict[str, None] = {}
-    kernels = enumerate(plan.kernels)
-    functions = [_function(plan, kernel, vectors, declarations).text(f"k{i}") for i, kernel in kernels]
-    return "\n".join([*functions, *declarations, ""])
+    numbers: dict[str, int] = {}
+    emitted = [_function(plan, kernel, vectors, declarations) for kernel in plan.kernels]
+    functions = [numbers.setdefault(f.text(NAME), len(numbers)) for f in emitted]
+    named = [re.sub(rf"@{NAME}\b", f"@k{number}", text) for text, number in numbers.items()]
+    return Module("\n".join([*named, *declarations, ""]), functions, [f.kernel.buffers() for f in emitted])
 
 
 def _function(plan: Plan, kernel: PlannedKernel, vectors: Vectors, declarations: dict[str, None]) -> _Function:
@@ -113,25 +129,23 @@ class _Function:
         tables = {a.table for a in self.kernel.accesses() if a.table is not None and a.column_loop is None}
         tables |= {t for a in self.kernel.accesses() for t in (a.bits, a.step) if t is not None}
         tables |= {loop.counts for loop in self.kernel.loops if loop.counts is not None}
-        for b in self._buffers():
+        buffers = self.kernel.buffers()
+        for b in range(len(buffers)):
             lines.append(f"  %b{b}.at = getelementptr ptr, ptr %buffers, i64 {b}")
             lines.append(f"  %b{b} = load ptr, ptr %b{b}.at")
-        for b in sorted(tables):
-            kind = f"i{8 * self.plan.table(b).itemsize}"
-            lines.append(f"  %c{b} = getelementptr {kind}, ptr %b{b}, i64 %column")
-        based = sorted({(a.buffer, a.base) for a in self.kernel.accesses() if a.base is not None})
+        for slot, b in enumerate(buffers):
+            if b in tables:
+                kind = f"i{8 * self.plan.table(b).itemsize}"
+                lines.append(f"  %c{slot} = getelementptr {kind}, ptr %b{slot}, i64 %column")
+        based = sorted({(buffers.index(a.buffer), a.base) for a in self.kernel.accesses() if a.base is not None})
         for base in sorted({base for _, base in based}):
             field(f"base{base}", FIELDS + base)
-        for buffer, base in based:
-            scalar = self.vectors.scalar
-            lines.append(f"  %b{buffer}.{base} = getelementptr {scalar}, ptr %b{buffer}, i64 %base{base}")
+        for b, base in based:
+            lines.append(f"  %b{b}.{base} = getelementptr {self.vectors.scalar}, ptr %b{b}, i64 %base{base}")
         lines.append("  %length = sub i64 %end, %begin")
         lines.append(f"  %most = and i64 %length, -{self.vectors.lanes}")
         lines.append("  %stop = add i64 %begin, %most")
         return lines
-
-    def _buffers(self) -> list[int]:
-        return sorted({a.buffer for a in self.kernel.accesses()} | self.kernel.tables())
 
 
 class _FunctionAcross(_Function):

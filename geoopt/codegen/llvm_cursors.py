@@ -10,7 +10,7 @@ from math import ceil
 from ..integers.segments import STRIP
 from ..plan.planned import Access, Joint, PlannedCursors
 from ..template import Expression
-from .llvm_memory import zeros
+from .llvm_memory import terms_buffer, zeros
 from .llvm_prefetch import LINE, MOST_LINES, Prefetch
 
 CURSORS_AHEAD = 16  # cursors between a prefetch and its use
@@ -29,7 +29,7 @@ class Cursors(Prefetch):
 
     def term_at_position(self, loop: int) -> str:
         """The members' terms, inside the loop."""
-        access = Access(self._buffer(loop), 0, table=self._cursors_of(loop).positions, loop=loop)
+        access = Access(terms_buffer(self.plan, loop), 0, table=self._cursors_of(loop).positions, loop=loop)
         loops = frozenset({loop})
         return self._gathered(access, loops) if self.v.hardware_gathers else self._picked(access, loops)
 
@@ -71,7 +71,7 @@ class Cursors(Prefetch):
     def allocated_terms(self, loop: int) -> str:
         """The statement that makes room for the terms of a task."""
         room = self._cursors_of(loop).room + self.v.lanes  # whole vectors are stored
-        return f"  %b{self._buffer(loop)} = alloca [{room} x {self.v.scalar}], align {self.v.alignment}"
+        return f"  {self._terms(loop)} = alloca [{room} x {self.v.scalar}], align {self.v.alignment}"
 
     def leaf(self, number: int) -> str:
         access = self.kernel.reads[number]
@@ -114,7 +114,7 @@ class Cursors(Prefetch):
             f"  {r}.members = sub i64 %end, %begin",
             f"  {r}.padded = add i64 {r}.members, {STRIP - 1}",
             f"  {r}.strips = lshr i64 {r}.padded, {STRIP.bit_length() - 1}",
-            f"  {r}.first.at = getelementptr {kind}, ptr %b{table}, i64 %strip",
+            f"  {r}.first.at = getelementptr {kind}, ptr %b{self.slots[table]}, i64 %strip",
             f"  {r}.last.at = getelementptr {kind}, ptr {r}.first.at, i64 {r}.strips",
             *(f"  {r}.{end}.listed = load {kind}, ptr {r}.{end}.at" for end in ("first", "last")),
             *(f"  {r}.{end} = {wide.format(f'{r}.{end}.listed')}" for end in ("first", "last")),
@@ -125,10 +125,10 @@ class Cursors(Prefetch):
         r, table = f"%r{loop}", self._cursors_of(loop).lengths
         kind, _ = self.index_types[table]
         return [
-            f"  {r}.length.at = getelementptr {kind}, ptr %b{table}, i64 {r}.c",
+            f"  {r}.length.at = getelementptr {kind}, ptr %b{self.slots[table]}, i64 {r}.c",
             f"  {r}.length.listed = load {kind}, ptr {r}.length.at",
             f"  {r}.length = zext {kind} {r}.length.listed to i64",
-            f"  {r}.begin = getelementptr {self.v.scalar}, ptr %b{self._buffer(loop)}, i64 {r}.at",
+            f"  {r}.begin = getelementptr {self.v.scalar}, ptr {self._terms(loop)}, i64 {r}.at",
         ]
 
     def _mask(self, r: str) -> list[str]:
@@ -144,9 +144,9 @@ class Cursors(Prefetch):
             f"  %{r}.mask = icmp slt <{v.lanes} x {kind}> <{steps}>, %{r}.all",
         ]
 
-    def _buffer(self, loop: int) -> int:
-        """The number of the buffer of a loop's terms."""
-        return self.plan.workspace + 1 + len(self.plan.tables) + loop
+    def _terms(self, loop: int) -> str:
+        """The address of a loop's terms."""
+        return f"%b{self.slots[terms_buffer(self.plan, loop)]}"
 
     def _cursors_of(self, loop: int) -> PlannedCursors:
         cursors = self.kernel.loops[loop].cursors

@@ -39,6 +39,7 @@ class Memory:
         self._fresh = self._loads = 0
         self._rooms: list[str] = []
         self.rows = _rows(kernel.reads, vectors.lanes)
+        self.slots = slots(plan, kernel)
 
     # -- statements -----------------------------------------------------------------------------------
 
@@ -100,7 +101,7 @@ class Memory:
         return self._picked(access, loops)
 
     def _uniform(self, access: Access) -> str:
-        at = self.let(f"getelementptr {self.v.scalar}, ptr %b{access.buffer}, i64 {access.offset}")
+        at = self.let(f"getelementptr {self.v.scalar}, ptr %b{self.slots[access.buffer]}, i64 {access.offset}")
         return self._splat(self.let(f"load {self.v.scalar}, ptr {at}"))
 
     def _splat(self, scalar: str, loops: frozenset[int] = frozenset()) -> str:
@@ -134,7 +135,7 @@ class Memory:
             index = self.let(f"add i64 {index}, %shift", loops)
             if access.lane:
                 index = self.let(f"add i64 {index}, {self.let(f'mul i64 %apart, {access.lane}')}", loops)
-        buffer = f"%b{access.buffer}" + ("" if access.base is None else f".{access.base}")
+        buffer = f"%b{self.slots[access.buffer]}" + ("" if access.base is None else f".{access.base}")
         at = self.let(f"getelementptr {kind}, ptr {buffer}, i64 {index}", loops)
         return self.let(f"getelementptr {kind}, ptr {at}, i64 {offset}", loops) if offset else at
 
@@ -173,7 +174,7 @@ class Memory:
     def _number(self, table: int, loop: int | None, i: str, loops: frozenset[int]) -> str:
         """What a column has for member (or term) ``i``."""
         kind, extend = self.index_types[table]
-        column = f"%b{table}" if loop is not None else f"%c{table}"
+        column = f"%b{self.slots[table]}" if loop is not None else f"%c{self.slots[table]}"
         at = self.let(f"getelementptr {kind}, ptr {column}, i64 {i}", loops)
         entry = self.let(f"load {kind}, ptr {at}", loops)
         return entry if kind == "i64" else self.let(f"{extend} {kind} {entry} to i64", loops)
@@ -218,7 +219,7 @@ class Memory:
         """What a column has for the members, as a vector."""
         lanes = self.v.lanes
         kind, extend = self.index_types[table]
-        at = self.let(f"getelementptr {kind}, ptr %c{table}, i64 {self.member}")
+        at = self.let(f"getelementptr {kind}, ptr %c{self.slots[table]}, i64 {self.member}")
         listed = self.let(f"load <{lanes} x {kind}>, ptr {at}, align 1")
         return listed if kind == "i64" else self.let(f"{extend} <{lanes} x {kind}> {listed} to <{lanes} x i64>")
 
@@ -305,6 +306,18 @@ class Memory:
         v = self.v
         mask = ", ".join(f"i32 {k}" for k in pattern)
         return self.let(f"shufflevector {v.vector} {a}, {v.vector} {b}, <{v.lanes} x i32> <{mask}>", loops)
+
+
+def slots(plan: Plan, kernel: PlannedKernel) -> dict[int, int]:
+    """The places of a kernel's buffers among the pointers that its function takes; then come its own, on the stack.
+    Names have these numbers, so that kernels that are alike have one text."""
+    own = (terms_buffer(plan, loop) for loop in range(len(kernel.loops)))
+    return {buffer: slot for slot, buffer in enumerate([*kernel.buffers(), *own])}
+
+
+def terms_buffer(plan: Plan, loop: int) -> int:
+    """The number of the buffer of a loop's terms, where a task computes them before its members: after all tables."""
+    return plan.workspace + 1 + len(plan.tables) + loop
 
 
 def loop_of(access: Access) -> frozenset[int]:

@@ -116,9 +116,11 @@ class Prefetch(Memory):
             tables |= {t for a in kernel.accesses() for t in (a.bits, a.step) if t is not None}
             tables |= {of.counts for of in kernel.loops if of.counts is not None}
         base = "%c" if loop is None else "%b"
-        columns = [(f"{base}{t}", self.index_types[t][0], self.plan.table(t).itemsize) for t in sorted(tables)]
-        constants = sorted({a.buffer for a in kernel.reads if a.buffer > workspace and a.loop == loop})
-        return [*columns, *((f"%b{b}", self.v.scalar, self.v.dtype.itemsize) for b in constants)]
+        constants = {a.buffer for a in kernel.reads if a.buffer > workspace and a.loop == loop}
+        found = [(t, base, self.index_types[t][0], self.plan.table(t).itemsize) for t in tables]
+        found += [(b, "%b", self.v.scalar, self.v.dtype.itemsize) for b in constants]
+        listed = sorted((self.slots[b], start, kind, size) for b, start, kind, size in found)
+        return [(f"{start}{slot}", kind, size) for slot, start, kind, size in listed]
 
     def _fetch(self, at: str, loops: frozenset[int] = frozenset()) -> None:
         """For writes as for reads: instructions that fetch for writing are slower (measured on Intel)."""

@@ -29,7 +29,7 @@ class Runs(Memory):
     def begin_run(self, masks: int, loops: frozenset[int]) -> str:
         """Read the mask of a run; gives which members have a term in it."""
         kind = self.index_types[masks][0]
-        at = self.let(f"getelementptr {kind}, ptr %b{masks}, i64 {self.start}", loops)
+        at = self.let(f"getelementptr {kind}, ptr %b{self.slots[masks]}, i64 {self.start}", loops)
         mask = self.let(f"load {kind}, ptr {at}", loops)
         if self.v.permutes:
             return self._begin_permuted(self.let(f"zext {kind} {mask} to i64", loops), loops)

@@ -152,7 +152,7 @@ class Across(Sums):
         start, end, within = super()._strip(loop)
         if loop.counts is not None:
             kind, _ = self.index_types[loop.counts]
-            at = self.let(f"getelementptr {kind}, ptr %c{loop.counts}, i64 {self.member}")
+            at = self.let(f"getelementptr {kind}, ptr %c{self.slots[loop.counts]}, i64 {self.member}")
             count = self.let(f"load {kind}, ptr {at}")
             passed = self.let(f"mul i64 {self.let(f'zext {kind} {count} to i64')}, {STRIP}")
             end = self.let(f"add i64 {self.let(f'add i64 {start}, {within}')}, {passed}")

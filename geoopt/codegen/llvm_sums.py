@@ -153,7 +153,7 @@ class Sums(Rows, Cursors, Runs):
             first = self.let(f"mul i64 %strip, {loop.split}")
             number = self.let(f"add i64 {first}, {self.let(f'lshr i64 {done}, {loop.width.bit_length() - 1}')}")
             kind, extend = self.index_types[starts]
-            at = self.let(f"getelementptr {kind}, ptr %b{starts}, i64 {number}")
+            at = self.let(f"getelementptr {kind}, ptr %b{self.slots[starts]}, i64 {number}")
             bounds = [
                 self.let(f"load {kind}, ptr {self.let(f'getelementptr {kind}, ptr {at}, i64 {k}')}") for k in (0, 1)
             ]
@@ -167,6 +167,6 @@ class Sums(Rows, Cursors, Runs):
         """The numbers of terms of the members, as a vector."""
         lanes = self.v.lanes
         kind, _ = self.index_types[table]
-        at = self.let(f"getelementptr {kind}, ptr %c{table}, i64 {self.member}")
+        at = self.let(f"getelementptr {kind}, ptr %c{self.slots[table]}, i64 {self.member}")
         counts = self.let(f"load <{lanes} x {kind}>, ptr {at}, align 1")
         return counts if kind == "i32" else self.let(f"zext <{lanes} x {kind}> {counts} to <{lanes} x i32>")

@@ -129,10 +129,10 @@ class PlannedLoop:
         cursors = None if self.cursors is None else self.cursors.moved(number)
         return replace(self, starts=number(self.starts), counts=counts, masks=masks, cursors=cursors)
 
-    def tables(self) -> set[int]:
+    def tables(self) -> list[int]:
         """The buffers that hold its integer columns, but for what terms read."""
         of_cursors = () if self.cursors is None else self.cursors[:3]
-        return {t for t in (self.starts, self.counts, self.masks, *of_cursors) if t is not None}
+        return [t for t in (self.starts, self.counts, self.masks, *of_cursors) if t is not None]
 
 
 class Joint(NamedTuple):
@@ -169,6 +169,12 @@ class PlannedKernel:
         """The buffers that hold its integer columns."""
         columns = (t for a in self.accesses() for t in (a.table, a.bits, a.step))
         return {t for t in columns if t is not None}.union(*(loop.tables() for loop in self.loops))
+
+    def buffers(self) -> list[int]:
+        """All that it reads and writes, tables too, in the order in which it does: equal for kernels that are alike,
+        but for what is where."""
+        of_accesses = (b for a in self.accesses() for b in (a.buffer, a.table, a.bits, a.step) if b is not None)
+        return list(dict.fromkeys([*of_accesses, *(t for loop in self.loops for t in loop.tables())]))
 
     def joints(self) -> list[Joint]:
         """All sums, and all roots written in loops, each once; first those that need no other sums."""

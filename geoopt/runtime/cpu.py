@@ -75,27 +75,31 @@ class CpuMachine(HostMachine):
 
     def __init__(self, schedule: Schedule, options: Options, dtype: np.dtype):
         v = vectors(options, dtype)
-        text = TARGETS["cpu"](schedule.plan, v)
-        compiled = started(lambda: _compiled(text))
+        module = TARGETS["cpu"](schedule.plan, v)
+        compiled = started(lambda: _compiled(module.text))
         super().__init__(schedule.plan, dtype)  # packs the tables
         code, self.was_cached = compiled.result()
         self.code_bytes = len(code)
         self.traits = {"lanes": v.lanes, "threads": options.worker_count}
-        self.sources = {"llvm": lambda: text, "asm": lambda: assembly(text)}
+        self.sources = {"llvm": lambda: module.text, "asm": lambda: assembly(module.text)}
         self._schedule, self._workers = replace(schedule, plan=self.plan), options.worker_count
-        self._engine, self._addresses = _loaded(code, len(schedule.plan.kernels))
+        self._engine, addresses = _loaded(code, max(module.functions, default=-1) + 1)
+        # the buffers of all kernels, one kernel's after the other; per kernel, its function and where its buffers begin
+        self._buffers = np.array([b for buffers in module.buffers for b in buffers], np.int64)
+        ends = np.cumsum([len(buffers) for buffers in module.buffers], dtype=np.int64)
+        self._kernels = np.stack([addresses[module.functions], np.append(0, ends)[:-1]], axis=1)
 
     def _launch(self, buffers: np.ndarray) -> None:
         """On as many of the workers as the machine has."""
         tasks, shares = self._schedule.tasks, self._schedule.shares
         if self._workers == 1 or _FORKED:
-            _launch_serial(self._addresses, buffers, tasks)
+            _launch_serial(self._kernels, buffers[self._buffers], tasks)
             return
         with _PARALLEL:
             before = numba.get_num_threads()
             numba.set_num_threads(min(self._workers, config.NUMBA_NUM_THREADS))  # pyright: ignore[reportAttributeAccessIssue]
             try:
-                _launch_parallel(self._addresses, buffers, tasks, shares)
+                _launch_parallel(self._kernels, buffers[self._buffers], tasks, shares)
             finally:
                 numba.set_num_threads(before)
 
@@ -117,13 +121,13 @@ def _compiled(text: str) -> tuple[bytes, bool]:
     return code, found is not None
 
 
-def _loaded(code: bytes, kernels: int) -> tuple[object, np.ndarray]:
+def _loaded(code: bytes, functions: int) -> tuple[object, np.ndarray]:
     """The engine that holds some object code, and the addresses of its functions."""
     with _LOCK:
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(*host()))
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
-        addresses = [engine.get_function_address(f"k{i}") for i in range(kernels)]
+        addresses = [engine.get_function_address(f"k{i}") for i in range(functions)]
     return engine, np.array(addresses, np.int64)
 
 
@@ -173,18 +177,19 @@ def _call(typingctx, address, buffers, task):
 
 
 @numba.njit(cache=True, nogil=True)
-def _run_range(addresses, buffers, tasks, begin, end):
+def _run_range(kernels, buffers, tasks, begin, end):
     for t in range(begin, end):
-        _call(addresses[tasks[t, 0]], buffers.ctypes.data, tasks[t].ctypes.data)  # pyright: ignore[reportCallIssue]
+        function, first = kernels[tasks[t, 0]]
+        _call(function, buffers[first:].ctypes.data, tasks[t].ctypes.data)  # pyright: ignore[reportCallIssue]
 
 
 @numba.njit(cache=True, nogil=True)
-def _launch_serial(addresses, buffers, tasks):
-    _run_range(addresses, buffers, tasks, 0, len(tasks))
+def _launch_serial(kernels, buffers, tasks):
+    _run_range(kernels, buffers, tasks, 0, len(tasks))
 
 
 @numba.njit(cache=True, nogil=True, parallel=True)
-def _launch_parallel(addresses, buffers, tasks, shares):
+def _launch_parallel(kernels, buffers, tasks, shares):
     for phase in range(shares.shape[0]):
         for w in numba.prange(shares.shape[1] - 1):
-            _run_range(addresses, buffers, tasks, shares[phase, w], shares[phase, w + 1])
+            _run_range(kernels, buffers, tasks, shares[phase, w], shares[phase, w + 1])
