@@ -85,6 +85,18 @@ _BY_VALUES = {
     "item tolist tobytes tofile dump dumps": "compute with the symbolic array itself, and return it",
 }
 BY_VALUES = {name: remedy for names, remedy in _BY_VALUES.items() for name in names.split()}
+# and instead of others
+_REMEDIES = {
+    "svd svdvals pinv cond matrix_rank": "geoopt.operators.svd3 decomposes stacks of 3x3 matrices, polar_rotation "
+    "gives their rotations",
+    "eigh eigvalsh eig eigvals": "geoopt.operators.svd3 decomposes stacks of 3x3 matrices: of symmetric positive ones "
+    "its values are the eigenvalues; solve larger systems outside of the compiled function",
+    "lstsq": "solve the normal equations, np.linalg.solve(A.mT @ A, A.mT @ b), up to 6x6",
+    "qr": "orthogonalise columns by products and norms",
+    "apply_along_axis apply_over_axes": "call the function on whole arrays, with axis= where it takes one",
+    "put_along_axis place putmask": "assign to an index, x[indices] = values, or choose with np.where",
+}
+REMEDIES = BY_VALUES | {name: remedy for names, remedy in _REMEDIES.items() for name in names.split()}
 _ELSE = "write it with indexing, arithmetic, sums and np.where; README.md says what is supported"
 
 
@@ -92,7 +104,7 @@ def unsupported(called: str, kind: type[UnsupportedError] = UnsupportedError) ->
     """The error for a function or an attribute of NumPy, as the user calls it, that has no answer here."""
     name = called.split(".")[-1].rstrip("()")
     why = ": its result depends on values, which are unknown while tracing" if name in BY_VALUES else ""
-    return kind(f"{called} is not supported on symbolic arrays{why}", BY_VALUES.get(name, _ELSE))
+    return kind(f"{called} is not supported on symbolic arrays{why}", REMEDIES.get(name, _ELSE))
 
 
 class ShapeError(TracingError, ValueError):

@@ -163,6 +163,14 @@ PRODUCTS = {
     ),
     "vdot": lambda v, x, t: (np.vdot(x, X), np.vdot(v, v)),
     "vecdot": lambda v, x, t: (np.vecdot(x, X), np.vecdot(v, v), np.vecdot(t, C), np.vecdot(x, v[:, None], axis=0)),
+    **(
+        {
+            "matvec": lambda v, x, t: (np.matvec(t, C[0]), np.matvec(X, x), np.matvec(x, v[:3])),
+            "vecmat": lambda v, x, t: (np.vecmat(v, x), np.vecmat(C[:, 0], t), np.vecmat(x[:2, :3], t)),
+        }
+        if hasattr(np, "matvec")
+        else {}
+    ),
     "linalg.vecdot": lambda v, x, t: (np.linalg.vecdot(x, x), np.linalg.vecdot(t, t[::-1], axis=1)),
     "inner": lambda v, x, t: (np.inner(v, v), np.inner(t, C), np.inner(x, x), np.inner(2.0, x)),
     "tensordot": lambda v, x, t: (

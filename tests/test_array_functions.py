@@ -16,6 +16,7 @@ from geoopt.symbolic.dispatch import signature_of
 from geoopt.trace import trace
 
 from .cases_moving import CHANGING, CHOICES, ELEMENTWISE, MASK, MOVING, RNG, C, F, S, T, V, X
+from .cases_samples import SAMPLES, STATISTICS
 from .cases_sums import LINEAR_ALGEBRA, PRODUCTS, SUMS
 from .test_stages import arrays
 
@@ -24,6 +25,8 @@ TABLES = {
     "changing": CHANGING,
     "choices": CHOICES,
     "elementwise": ELEMENTWISE,
+    "samples": SAMPLES,
+    "statistics": STATISTICS,
     "sums": SUMS,
     "products": PRODUCTS,
     "linear algebra": LINEAR_ALGEBRA,
@@ -243,6 +246,10 @@ UNSUPPORTED = {
     "det of a rectangle": (lambda x: np.linalg.det(x), r"matrices of shape \(5, 3\)"),
     "det of seven": (lambda x: np.linalg.det(np.tile(x[0, 0], (7, 7))), "at most 6×6"),
     "padding by means": (lambda x: np.pad(x, 1, mode="mean"), "np.pad with mode='mean'"),
+    "distances": (lambda x: np.gradient(x, 1.0, 2.0, 3.0), "no 3 distances for 2 axes"),
+    "svd": (lambda x: np.linalg.svd(x), "np.linalg.svd is not supported .* geoopt.operators.svd3"),
+    "eigenvalues": (lambda x: np.linalg.eigvalsh(x.T @ x), "np.linalg.eigvalsh is not .* geoopt.operators.svd3"),
+    "along an axis": (lambda x: np.apply_along_axis(np.sum, 1, x), "np.apply_along_axis is not .* axis="),
     "comparisons": (lambda x: np.tril(x > 1), "filling the rest of a comparison"),
 }
 REFUSED = {
@@ -274,6 +281,13 @@ REFUSED = {
     "linalg.cross": (lambda x: np.linalg.cross(x[:, :2], x[:, :2]), "3-dimensional vectors"),
     "select": (lambda x: np.select([MASK], [x, x]), "same length"),
     "piecewise": (lambda x: np.piecewise(x, [MASK], [1.0, 2.0, 3.0]), "1 or 2 functions"),
+    "gradient": (lambda x: np.gradient(x[:1], axis=0), "too small to calculate a numerical gradient"),
+    "order of gradient": (lambda x: np.gradient(x, edge_order=3), "'edge_order' greater than 2"),
+    "coordinates": (lambda x: np.gradient(x[:, 0], x[:2, 0]), "distances must match the length"),
+    "convolve": (lambda x: np.convolve(x[:, 0], x[0], "some"), "mode must be"),
+    "nothing to convolve": (lambda x: np.convolve(x[:, 0], []), "v cannot be empty"),
+    "matrices to convolve": (lambda x: np.convolve(x, x[0]), "object too deep"),
+    "cov": (lambda x: np.cov(x[None]), "more than 2 dimensions"),
     "clip": (lambda x: np.clip(x, 0, 1, max=3), "passing `min` or `max`"),
 }
 STRUCTURE = {

@@ -11,8 +11,8 @@ from ..integers.ids import Ids
 from ..ops import BY_UFUNC
 from . import Symbolic
 from .arithmetic import apply, as_symbolic, reject_comparison
-from .array_moving import concatenate, viewed
-from .dispatch import all_symbolic, implements, implements_call, implements_method, is_symbolic, numbers, short
+from .array_moving import viewed
+from .dispatch import all_symbolic, implements, implements_call, implements_method, is_symbolic, numbers
 
 # -- choices ----------------------------------------------------------------------------------------
 
@@ -116,6 +116,31 @@ def fix(x: Any) -> Symbolic:
     return apply("trunc", x)
 
 
+@implements(np.floor_divide)
+def floor_divide(x: Any, y: Any) -> Symbolic:
+    """The whole number that is near what is left without the remainder."""
+    x, y = numbers(x, y)
+    rest = np.fmod(x, y)
+    quotient = (x - rest) / y
+    quotient = where((rest != 0) & ((rest < 0) ^ (y < 0)), quotient - 1.0, quotient)
+    whole = np.floor(quotient)
+    whole = where(quotient - whole > 0.5, whole + 1.0, whole)
+    whole = where(quotient == 0, np.copysign(0.0, x / y), whole)
+    return where(y == 0, x / y, whole)
+
+
+@implements(np.divmod)
+def divmod_(x: Any, y: Any) -> tuple[Symbolic, Symbolic]:
+    return floor_divide(x, y), np.remainder(x, y)
+
+
+@implements(np.modf)
+def modf(x: Any) -> tuple[Symbolic, Symbolic]:
+    whole = apply("trunc", x)
+    rest = where(np.isinf(x), 0.0, x - whole)
+    return np.copysign(rest, x), whole
+
+
 @implements(np.isclose)
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Symbolic:
     a, b = numbers(a, b)
@@ -142,6 +167,42 @@ def logaddexp(x: Any, y: Any) -> Symbolic:
     larger = apply("maximum", x, y)
     apart = apply("where", apply("equal", x, y), 0.0, x - y)
     return larger + apply("log1p", apply("exp", -apply("absolute", apart)))
+
+
+@implements(np.logaddexp2)
+def logaddexp2(x: Any, y: Any) -> Symbolic:
+    [x, y] = numbers(x, y)
+    return logaddexp(x * np.log(2.0), y * np.log(2.0)) / np.log(2.0)
+
+
+@implements(np.heaviside)
+def heaviside(x1: Any, x2: Any) -> Symbolic:
+    x1, x2 = numbers(x1, x2)
+    return where(x1 < 0, 0.0, where(x1 > 0, 1.0, where(np.isnan(x1), x1, x2)))
+
+
+@implements(np.sinc)
+def sinc(x: Any) -> Symbolic:
+    [x] = numbers(x)
+    angle = np.pi * x
+    return where(x == 0, 1.0, np.sin(angle) / where(x == 0, 1.0, angle))
+
+
+@implements(np.signbit)
+def signbit(x: Any) -> Symbolic:
+    return np.copysign(1.0, x) < 0
+
+
+@implements(np.isposinf)
+def isposinf(x: Any) -> Symbolic:
+    [x] = numbers(x)
+    return x == np.inf
+
+
+@implements(np.isneginf)
+def isneginf(x: Any) -> Symbolic:
+    [x] = numbers(x)
+    return x == -np.inf
 
 
 @implements(np.degrees, np.rad2deg)
@@ -193,33 +254,3 @@ def outer_of(ufunc: np.ufunc, a: Any, b: Any) -> Symbolic:
     """Every entry of ``a`` with every entry of ``b``."""
     a, b = all_symbolic(a, b)
     return ufunc(a[(..., *(None,) * b.ndim)], b)
-
-
-# -- sampled lines and polynomials ------------------------------------------------------------------
-
-
-@implements(np.linspace)
-def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, axis: int = 0) -> Any:
-    start, stop = numbers(start, stop)
-    pieces = num - 1 if endpoint else num
-    width = stop - start
-    at = np.arange(num).reshape(-1, *(1,) * width.ndim) / max(pieces, 1)
-    line = at * width + start
-    if endpoint and num > 1:  # the last is exactly the end
-        end = viewed(np.broadcast_to, stop, line.shape[1:])
-        line = concatenate([line[:-1], end[None]])
-    line = viewed(np.moveaxis, line, 0, axis)
-    return (line, width / pieces if pieces > 0 else np.nan) if retstep else line
-
-
-@implements(np.polyval)
-def polyval(p: Any, x: Any) -> Symbolic:
-    """By Horner's scheme, the highest power first."""
-    p, x = numbers(p, x)
-    short(len(p), "np.polyval")
-    if not len(p):
-        return as_symbolic(x.graph, np.zeros(x.shape))
-    result = p[0]
-    for i in range(1, len(p)):
-        result = result * x + p[i]
-    return viewed(np.broadcast_to, result, np.broadcast_shapes(result.shape, x.shape))

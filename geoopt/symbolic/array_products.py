@@ -229,6 +229,21 @@ def vecdot(ufunc: np.ufunc, x1: Any, x2: Any, axis: int = -1) -> Symbolic:
     return linalg_vecdot(x1, x2, axis)
 
 
+def matvec(ufunc: np.ufunc, x1: Any, x2: Any) -> Symbolic:
+    a, x = numbers(x1, x2)
+    return matmul(a, x[..., None])[..., 0]
+
+
+def vecmat(ufunc: np.ufunc, x1: Any, x2: Any) -> Symbolic:
+    x, a = numbers(x1, x2)
+    return matmul(x[..., None, :], a)[..., 0, :]
+
+
+for _ours in (matvec, vecmat):
+    if hasattr(np, _ours.__name__):  # from NumPy 2.2 on
+        implements_method("__call__", getattr(np, _ours.__name__))(_ours)
+
+
 @implements(np.outer)
 def outer(a: Any, b: Any) -> Symbolic:
     a, b = numbers(a, b)

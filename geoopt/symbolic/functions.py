@@ -6,5 +6,7 @@ from . import array_linalg as array_linalg
 from . import array_moving as array_moving
 from . import array_products as array_products
 from . import array_running as array_running
+from . import array_samples as array_samples
+from . import array_statistics as array_statistics
 from . import array_sums as array_sums
 from . import fillable as fillable
