@@ -396,6 +396,44 @@ def test_what_is_not_chosen_leaks_through_no_gather_and_no_second_derivative():
     assert_near(H, geoopt.hessian(safe)(x), 1e-12)
 
 
+@pytest.mark.parametrize("shape", [(5,), (40,), (67,), (5000,), (4100, 3)])
+@pytest.mark.parametrize("extreme", [np.max, np.min])
+def test_the_extreme_of_many_numbers_has_the_derivative_of_the_chosen_one(shape, extreme):
+    x = np.random.default_rng(0).normal(size=shape)
+    weights = np.arange(1.0, 1 + np.ones(shape[1:]).size).reshape(shape[1:])
+    f = lambda x: np.sum(weights * extreme(np.sin(x), axis=0))  # noqa: E731
+    want = np.where(np.sin(x) == extreme(np.sin(x), axis=0), weights * np.cos(x), 0.0)
+    program = geoopt.compile(geoopt.gradient(f), x)
+    for got in (geoopt.gradient(f)(x), program(x)):
+        np.testing.assert_allclose(got, want, rtol=1e-14)
+    # of equal numbers it is one, also where the last row of a tree is filled with others
+    same = program(np.full(shape, 0.3))
+    np.testing.assert_allclose(np.sort(same, axis=0)[-1], weights * np.cos(0.3), rtol=1e-14)
+    assert np.count_nonzero(same) == weights.size
+
+
+def test_extremes_of_more_numbers_need_no_more_kinds_of_kernels():
+    f = lambda x: np.max(np.sum(x * x, axis=1)) - np.min(x)  # noqa: E731
+    kernels = [len(geoopt.compile(geoopt.gradient(f), np.ones((n, 3))).plan.kernels) for n in (2000, 200_000)]
+    assert kernels[0] <= 20 and kernels[1] <= kernels[0] + 12
+
+
+def test_what_an_extreme_has_not_chosen_leaks_nothing():
+    """The derivative of a root at 0 is infinite."""
+    x = np.append(np.zeros(100), 2.0)
+    for f in (lambda x: np.max(np.sqrt(x)), lambda x: np.max(np.sqrt(x[:6])) + np.max(np.sqrt(x))):
+        found = geoopt.compile(geoopt.gradient(f), x)(x)
+        assert found[-1] == 0.5 / np.sqrt(2.0) and np.isfinite(found[6:]).all()
+
+
+def test_running_extremes_are_each_an_extreme_of_the_one_before():
+    x = np.random.default_rng(1).normal(size=300)
+    f = lambda x: np.sum(np.maximum.accumulate(x) * np.arange(300.0))  # noqa: E731
+    want = np.zeros(300)
+    np.add.at(want, [int(np.argmax(x[: i + 1])) for i in range(300)], np.arange(300.0))
+    np.testing.assert_allclose(geoopt.gradient(f)(x), want, rtol=1e-13)
+
+
 # -- counts -----------------------------------------------------------------------------------------------
 
 

@@ -117,8 +117,11 @@ def _chosen(traced: Traced, live: list[Node], refs: dict, options: Options) -> d
 
 def _jumps(traced: Traced, live: list[Node], refs: dict, options: Options) -> dict[int, float]:
     """How often each node's scalars are read elsewhere than in their own elements: by others, or by outputs that have
-    them in many places."""
+    them in many places; or how often comparisons of them are, which are no numbers that memory could hold."""
     jumps = jump_counts(live, refs)
+    for node in (n for n in reversed(live) if n.gives_bool):
+        for target in _targets(traced.graph, node):
+            jumps[target.index] = max(jumps[target.index], jumps[node.index])
     least = dict.fromkeys(often_written(traced), float(MOST_PLACES))
     if not options.blocks:
         least |= _shared(traced, live, refs, options.t_ref)

@@ -58,7 +58,7 @@ def passed_on(op: str, adjoint: Adjoint, result: Any, operands: list) -> list[Ad
     row = OPS[op]
     if row.choice:
         chosen = row.choice(*operands)
-        taken = [_under(adjoint, chosen), _under(adjoint, np.logical_not(chosen))]
+        taken = [under(adjoint, chosen), under(adjoint, np.logical_not(chosen))]
         return [None] * (row.arity - 2) + taken
     if row.derivative is None:
         return [None] * row.arity
@@ -66,7 +66,8 @@ def passed_on(op: str, adjoint: Adjoint, result: Any, operands: list) -> list[Ad
     return [None if v is None else replace(adjoint, value=v) for v in values]
 
 
-def _under(adjoint: Adjoint, condition: Any) -> Adjoint:
+def under(adjoint: Adjoint, condition: Any) -> Adjoint:
+    """An adjoint that counts under another condition, too."""
     return replace(adjoint, where=condition if adjoint.where is None else np.logical_and(adjoint.where, condition))
 
 

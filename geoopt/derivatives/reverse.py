@@ -24,7 +24,8 @@ from ..integers.patterns import sorting
 from ..symbolic import Symbolic
 from ..symbolic.arithmetic import apply, as_symbolic
 from ..symbolic.sums import segment_sum
-from .chain import Adjoint, known, passed_on, total
+from .chain import Adjoint, known, passed_on, total, under
+from .extremes import choice_of, reader_counts
 
 Column = tuple[int, ...]  # the trailing indices of one lane of a node
 
@@ -62,6 +63,7 @@ class _Reverse:
         self.wanted = {n.index for n in wanted}
         self.active = dependent(graph, self.wanted)
         self.waiting: dict[int, _Waiting] = {}
+        self.readers = reader_counts(graph)
 
     def run(self, result: Ids) -> dict[int, Symbolic]:
         found: dict[int, Symbolic] = {}
@@ -151,6 +153,8 @@ class _Reverse:
             self._give(view, adjoint)
         elif node.op == "join":
             self._give(node.operands[0], self._whole(node, waiting))
+        elif not waiting.lanes and (choice := choice_of(self.graph, node, self.readers)):
+            self._to_chosen(*choice, total(waiting.whole))
         elif not waiting.lanes:
             self._through(node.op, total(waiting.whole), node.ids, node.operands)
         else:
@@ -163,6 +167,21 @@ class _Reverse:
         for view, part in zip(operands, parts, strict=True):
             if part is not None:
                 self._give(view, Adjoint(self._as_array(part.value, view.shape), part.where))
+
+    def _to_chosen(self, numbers: list[Ids], chosen: Symbolic, adjoint: Adjoint) -> None:
+        """All numbers at once, so that one node tells what reaches each of them."""
+        count, rows = len(numbers), chosen.ids.reshape(chosen.shape or (1,)).shape
+        every = Ids.stack(numbers, 0).reshape((count * rows[0], *rows[1:]))
+        again = lambda a: a.view(a.ids.broadcast_to((count, *a.shape)).reshape(every.shape))  # noqa: E731
+        place = np.repeat(np.arange(count), rows[0]).reshape(-1, *(1,) * (len(rows) - 1))
+        value = under(_mapped(adjoint, again), again(chosen) == place.astype(float)).chosen()
+        part = Adjoint(value, value != 0.0)  # numbers can be stored, conditions cannot
+        # a number that is there several times, to fill a row, is chosen where it comes first
+        listed = every.to_array().reshape(count, rows[0], -1)
+        kept = np.flatnonzero(np.append(np.ones((1, rows[0]), bool), (listed[1:] != listed[0]).any(axis=2), axis=0))
+        if len(kept) < len(place):
+            every, part = every[kept], _mapped(part, lambda a: a[kept])
+        self._give(every, part)
 
     def _symbolic(self, ids: Ids) -> Symbolic:
         nodes = self.graph.nodes_of(ids)

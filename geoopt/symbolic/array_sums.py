@@ -126,7 +126,8 @@ def _chained(op: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: An
         short(length, f"the {op} of all")
     moved = viewed(np.moveaxis, a, axes, range(-len(axes), 0)) if axes else a[..., None]
     moved = moved.reshape((*moved.shape[: a.ndim - len(axes)], length if axes else 1))
-    while moved.shape[-1] > LONGEST_CHAIN:  # of extremes
+    is_long = moved.shape[-1] > LONGEST_CHAIN  # of extremes
+    while is_long and moved.shape[-1] > 1:
         moved = _extremes_of_lanes(op, moved)
     parts = [moved[..., i] for i in range(moved.shape[-1])]
     if initial is not None or not parts:
@@ -141,7 +142,8 @@ def _chained(op: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: An
 def _extremes_of_lanes(op: str, x: Symbolic) -> Symbolic:
     """Of the last axis in lanes, whose entries are as far apart as there are lanes: the extreme of each, stored."""
     lanes = -(-x.shape[-1] // PER_LANE)
-    at = np.minimum(np.arange(PER_LANE * lanes), x.shape[-1] - 1).reshape(PER_LANE, lanes)
+    at = np.arange(PER_LANE * lanes).reshape(PER_LANE, lanes)
+    at = np.where(at < x.shape[-1], at, at[0])  # whose number is the lane's already
     rows = viewed(np.moveaxis, x, -1, 0)  # lanes are elements, so that reading several is reading from memory
     found = balanced(op, [rows[places] for places in at])
     x.graph.blocks.append((found.ids,))
