@@ -10,6 +10,7 @@ from .llvm_memory import Memory
 
 AHEAD = 96  # members between a prefetch and its use: a memory latency's worth of work
 COLUMNS_AHEAD = 2 * AHEAD  # the same for columns, which tell what to fetch
+ROUGHLY = 128  # terms, by multiples of which these are told, so that kernels that are nearly alike have one text
 RUNS_AHEAD = 64  # runs between a prefetch and its use
 NARROW = 2  # bytes of an entry of a column that `compress` could make narrow
 LARGE = 8 << 20  # bytes that do not stay in a cache
@@ -78,10 +79,11 @@ class Prefetch(Memory):
         terms = self.kernel.loops[loop].terms / self.kernel.size
         passed = self.let(f"mul i64 {self.let(f'sub i64 {end}, {start}')}, {within}")
         first = self.let(f"add i64 {start}, {self.let(f'lshr i64 {passed}, {STRIP.bit_length() - 1}')}")
+        ahead = round(terms * COLUMNS_AHEAD / ROUGHLY) * ROUGHLY
         for column, kind, size in columns:
             lines = ceil(terms * self.v.lanes * size / LINE)
             for line in range(lines if lines <= MOST_LINES else 0):
-                i = self.let(f"add i64 {first}, {int(terms * COLUMNS_AHEAD) + line * LINE // size}")
+                i = self.let(f"add i64 {first}, {ahead + line * LINE // size}")
                 self._fetch(self.let(f"getelementptr {kind}, ptr {column}, i64 {i}"))
 
     def is_large(self, access: Access) -> bool:
