@@ -30,12 +30,14 @@ def user_line(error: BaseException | None = None) -> str:
     return "<unknown line>"
 
 
-def is_of_scipy(error: BaseException) -> bool:
-    """Whether SciPy raised it, or NumPy when SciPy called it."""
+def scipy_remedy(error: BaseException) -> str | None:
+    """What to do instead, if SciPy raised the error, or NumPy when SciPy called it; else None."""
     names = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
     while names and names[-1].startswith(_NUMPY):
         names.pop()
-    return bool(names) and names[-1].startswith(_SCIPY)
+    if not names or not names[-1].startswith(_SCIPY):
+        return None
+    return SOLVE_OUTSIDE if any("linalg" in name for name in names) else SCIPY[1]
 
 
 class GeooptError(Exception):
@@ -67,6 +69,10 @@ class MissingAttributeError(UnsupportedError, AttributeError):
     """An attribute of NumPy's arrays that the symbolic array has not; `hasattr` says so."""
 
 
+SOLVE_OUTSIDE = (
+    "solve outside: compile a function that returns the matrix and the right-hand side, and give SciPy's solver, or "
+    "one of geoopt.solvers, what the program returns"
+)
 SCIPY = (
     "this function of SciPy does not take symbolic values",
     "make matrices of values with rows and columns, sp.csr_array((values, (rows, cols)), shape), or of diagonals, "

@@ -294,6 +294,15 @@ def _summed_at(v, x, t):
     return total
 
 
+def _extremes_at(v, x, t):
+    largest, least = np.full(x.shape, -np.inf), x.copy()
+    np.maximum.at(largest, F, t[0, 0, :3])
+    np.maximum.at(largest, (F[:, 0], F[:, 1] % 3), x[F[:, 2], 0])
+    np.minimum.at(least, MASK, v[0])
+    np.minimum.at(least, [0, 0, 0, 1, 1, 4, 0], np.sin(x[F[:, 0]]))
+    return largest, least
+
+
 def _copied(v, x, t):
     y = x.copy()
     np.copyto(y, v[:, None], where=MASK)
@@ -309,6 +318,7 @@ def _with_diagonal(v, x, t):
 
 CHANGING = {
     "add.at": _summed_at,
+    "maximum.at": _extremes_at,
     "copyto, put": _copied,
     "fill_diagonal": _with_diagonal,
     "like": lambda v, x, t: (np.zeros_like(v) - v, np.ones_like(x, dtype=int) * x, np.zeros_like(x, dtype=bool) * v[0]),

@@ -103,6 +103,14 @@ SUMS = {
         np.add.reduceat(t, [2, 1], 1),
         np.add.reduceat(v, np.zeros(0, int)),
     ),
+    "maximum.reduceat": lambda v, x, t: (
+        np.maximum.reduceat(v, [0, 2, 3]),
+        np.minimum.reduceat(x, [1, 3, 2, 2, 0]),
+        np.maximum.reduceat(t, [0, 2], axis=2),
+        np.minimum.reduceat(t, [2, 1], 1),
+        np.maximum.reduceat(v, np.zeros(0, int)),
+        np.maximum.reduceat(np.sin(np.arange(50.0) * v[0]), [0, 1, 8, 30]),
+    ),
     "accumulate": lambda v, x, t: (
         np.add.accumulate(x),
         np.multiply.accumulate(x, axis=1),

@@ -26,6 +26,17 @@ def random(n, m, density=0.15):
 A, B, C, R = random(20, 20), random(20, 20), random(20, 20), random(20, 13)
 D, X = RNG.normal(size=20), RNG.normal(size=(20, 3))
 
+
+def with_diagonals(A, d):
+    """As Laplacians are completed; on a copy."""
+    A = A.copy()
+    A.setdiag(0.0)
+    A.setdiag(-A.sum(axis=1))
+    A.setdiag(d[:7], k=2)
+    A.setdiag(np.append(d, d), k=-3)
+    return A
+
+
 EXPRESSIONS = {
     "paper 1": lambda A, B, C: (0.5 * A + B).T @ (0.25 * B.T + C),
     "paper 2": lambda A, B, C: A @ B @ C,
@@ -43,6 +54,10 @@ EXPRESSIONS = {
     "rectangular": lambda R: (R.T @ R).power(2) + R.T @ R,
     "blocks": lambda A, B: block_array([[A, None], [B, A @ B]]) @ vstack([A, hstack([B[:, :7], B[:, 7:]])]),
     "negative": lambda A, B: -(A @ B).T,
+    "functions of entries": lambda A: A.sqrt() + A.sin() - A.expm1() @ A.log1p() + (A - 0.5 * A.T).sign(),
+    "roundings of entries": lambda A: (3 * A).floor() + (3 * A).ceil() + (3 * A).trunc() + (3 * A).rint(),
+    "other functions of entries": lambda A: A.arctan() + A.arcsin() + A.deg2rad() + A.rad2deg() + A.tanh() + A.tan(),
+    "diagonals": lambda A, d: with_diagonals(A, d) @ with_diagonals(A @ A, d[::-1] * 1.0),
 }
 DENSE = {
     "known matrix on the left": lambda A, d: (B * A + A * B).sum() + (B * d).sum() + (B @ A @ d).sum(),
@@ -51,6 +66,10 @@ DENSE = {
     "few columns": lambda A, X: A @ X - (X.T @ A).T,
     "diagonals": lambda A, B: (A @ B).diagonal() + A.diagonal(3).sum() + B.diagonal(-2)[0],
     "sums": lambda A: A.sum(axis=0) + A.sum(axis=1) * A.sum(),
+    "sums by NumPy": lambda A: np.sum(A) + np.sum(A, axis=0) + A.sum(1, None) * np.sum(A, axis=-1),
+    "means": lambda A, R: np.mean(A) + A.mean(axis=0) * A.mean(1) + R.mean(),
+    "extremes": lambda A: A.max() + np.max(-A) - 3.0 * np.min(A) + (A.multiply(0.0) - 1.0 * A).max(),
+    "extremes of a full matrix": lambda d: sp.csr_array((d[:4] ** 2 + 1.0, ([0, 0, 1, 1], [0, 1, 0, 1]))).min(),
     "dense form": lambda A: A.toarray() + A[2:3, 4:5].toarray(),
     "trace": lambda A, B: (A @ B).trace() + A.dot(B).sum(),
 }
@@ -309,6 +328,12 @@ REFUSED = {
     "power of an older matrix": (lambda A: A**-1, sp.csr_matrix(A), "give a positive integer"),
     "sums of an older matrix": (lambda A: A.sum(axis=0) * A, sp.csc_matrix(A), r"np.asarray\(A.sum\(axis=1\)\)"),
     "a sum of an older matrix": (lambda A: A.sum(1)[0], sp.csc_matrix(A), r"np.asarray\(A.sum\(axis=1\)\)"),
+    "solving": (lambda A: sp.linalg.spsolve(A.tocsc(), np.ones(20)), A, "solve outside"),
+    "iterating": (lambda A: sp.linalg.cg(A, np.ones(20))[0], A, "solve outside"),
+    "extremes of rows": (lambda A: A.max(axis=1), A, r"np.maximum.reduceat\(A.data"),
+    "sum with out": (lambda A: np.sum(A, axis=0, out=np.zeros(20)), A, "leave it out"),
+    "a diagonal that is not there": (lambda A: A.setdiag(1.0, k=99), A, "no diagonal 99"),
+    "a matrix as diagonal": (lambda A: A.setdiag(np.ones((2, 2))), A, "is none"),
     "flattened sums": (lambda A: A.sum(1).ravel(), sp.csc_matrix(A), r"np.asarray\(A.sum\(axis=1\)\)"),
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import MissingAttributeError, ShapeError, TracingError, UnsupportedError, unsupported
+from ..errors import SOLVE_OUTSIDE, MissingAttributeError, ShapeError, TracingError, UnsupportedError, unsupported
 from ..graph import Graph
 from ..integers.gathers import taken
 from ..integers.ids import Ids, id_dtype
@@ -20,15 +20,15 @@ from ..integers.patterns import Pattern, joint_places, product, restricted, sele
 from ..symbolic import Symbolic
 from ..symbolic.arithmetic import apply, as_symbolic
 from ..symbolic.conversion import asked_by_scipy
-from ..symbolic.np_matrix import NumpyMatrix
 from ..symbolic.sums import joined, segment_sum
 from .association import best_cut
+from .entries import Entries
 from .forms import ORDERS, Forms, form_of_result, kind_of, order_in
 
 MOST_DENSE = 10_000_000  # entries of a dense form
 
 
-class SparseMatrix(Forms):
+class SparseMatrix(Forms, Entries):
     """A matrix in canonical CSR form (sorted, no duplicates) whose values are symbolic.
 
     pattern : where its entries are;  values : (nnz,) Symbolic, in that order
@@ -54,6 +54,9 @@ class SparseMatrix(Forms):
 
     def _assign(self, values: Symbolic) -> None:
         self._values = values
+
+    def _replace(self, pattern: Pattern, values: Symbolic) -> None:
+        self._pattern, self._values = pattern, values
 
     @property
     def graph(self) -> Graph:
@@ -136,17 +139,6 @@ class SparseMatrix(Forms):
         at = self.pattern.rows.astype(np.int64) * m + self.pattern.indices
         return _with_zeros(self.values, np.arange(self.nnz), at, n * m).reshape(n, m)
 
-    def sum(self, axis: int | None = None) -> Any:
-        """Sums over all entries, columns (axis 0) or rows (axis 1)."""
-        if axis is None:
-            return self.values.sum()
-        if axis not in (0, 1, -1, -2):
-            raise UnsupportedError(f"the sum of a sparse matrix over axis {axis!r}", "use axis 0, 1 or None")
-        if axis in (0, -2):
-            return self.transpose().sum(axis=1).T
-        sums = segment_sum(self.values, self.pattern.indptr)
-        return NumpyMatrix(sums[:, None]) if self.kind is sp.spmatrix else sums
-
     def multiply(self, other: Any) -> SparseMatrix:
         """Entry by entry: with a number, a sparse matrix, or a dense array that broadcasts to the shape."""
         if isinstance(other, SparseMatrix) or sp.issparse(other):
@@ -225,6 +217,9 @@ class SparseMatrix(Forms):
         raise TracingError(what, "A.toarray() is the dense form of a small one")
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") and hasattr(sp.csr_array, name):
+            what = f"SciPy asks for A.{name}, the values of a symbolic matrix, which are unknown while tracing"
+            raise MissingAttributeError(what, SOLVE_OUTSIDE)
         if name.startswith("_") or not hasattr(sp.csr_array, name):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         called = f"A.{name}()" if callable(getattr(sp.csr_array, name)) else f"A.{name}"
@@ -281,6 +276,9 @@ class SparseProduct(SparseMatrix):
 
     def _assign(self, values: Symbolic) -> None:
         self._evaluated()._assign(values)
+
+    def _replace(self, pattern: Pattern, values: Symbolic) -> None:
+        self._evaluated()._replace(pattern, values)
 
     @property
     def graph(self) -> Graph:

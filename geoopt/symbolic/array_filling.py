@@ -13,7 +13,7 @@ from ..integers.patterns import sorting
 from . import CREATED, Symbolic
 from .arithmetic import as_symbolic
 from .array_moving import concatenate, viewed
-from .array_sums import segments_summed
+from .array_sums import extremes_of_segments, segments_summed
 from .dispatch import all_symbolic, implements, implements_method
 
 MOST_CALLS = 64  # of np.add.at in a row that become one sum: each sorts what all before it have added
@@ -93,6 +93,18 @@ def add_at(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
     sums, touched = _summed_by_place(values.reshape(-1, lanes), at[::lanes] // lanes, target.size // lanes)
     target.assign(Ids.explicit(touched.ravel()), ufunc(before[touched], sums).ravel())
     target.added = Added(ufunc, before, at, values, calls)
+
+
+@implements_method("at", np.maximum, np.minimum)
+def extreme_at(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
+    target = _changeable(a, f"np.{ufunc.__name__}.at")
+    places = Ids.contiguous(0, target.shape)[indices]
+    _, values = all_symbolic(target, b)
+    values, at = viewed(np.broadcast_to, values, places.shape).flatten(), places.to_array().ravel()
+    order, offsets = sorting(at.astype(id_dtype(target.size)), target.size)
+    touched = np.flatnonzero(np.diff(offsets))
+    found = extremes_of_segments(ufunc.__name__, values[order], offsets[touched], np.diff(offsets)[touched])
+    target.assign(Ids.explicit(touched), ufunc(target.flatten()[touched], found))
 
 
 def _are_rows(places: np.ndarray, lanes: int) -> bool:

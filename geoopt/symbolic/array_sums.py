@@ -12,7 +12,7 @@ from ..errors import ShapeError
 from . import Symbolic
 from .arithmetic import apply, as_number, as_symbolic
 from .array_elementwise import where_fixed
-from .array_moving import stack, viewed
+from .array_moving import concatenate, stack, viewed
 from .dispatch import (
     LONGEST_CHAIN,
     all_axes,
@@ -213,18 +213,48 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Symbolic:
 
 @implements_method("reduceat", np.add)
 def add_reduceat(ufunc: np.ufunc, a: Any, indices: Any, axis: int = 0) -> Symbolic:
+    a, axis, starts, lengths = _segments(a, indices, axis)
+    n, offsets = a.shape[axis], np.concatenate([[0], np.cumsum(lengths)])
+    order = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
+    last = viewed(np.moveaxis, a, axis, -1)
+    line = last if len(order) == n and (order == np.arange(n)).all() else last[..., order]
+    return viewed(np.moveaxis, segments_summed(line, offsets), -1, axis)
+
+
+@implements_method("reduceat", np.maximum, np.minimum)
+def extreme_reduceat(ufunc: np.ufunc, a: Any, indices: Any, axis: int = 0) -> Symbolic:
+    a, axis, starts, lengths = _segments(a, indices, axis)
+    rows = viewed(np.moveaxis, a, axis, 0)
+    return viewed(np.moveaxis, extremes_of_segments(ufunc.__name__, rows, starts, lengths), 0, axis)
+
+
+def _segments(a: Any, indices: Any, axis: int) -> tuple[Symbolic, int, np.ndarray, np.ndarray]:
+    """The array and the axis of a ``reduceat``, where segments start, and how long they are."""
     starts = np.asarray(fixed("indices", indices), np.int64)
     [a] = numbers(a)
     axis = one_axis(axis, a.ndim)
     n = a.shape[axis]
     if starts.size and (starts.min() < 0 or starts.max() >= n):
         raise IndexError(f"an index is out of bounds for axis {axis} with size {n}")
-    lengths = np.maximum(np.append(starts[1:], n) - starts, 1)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    order = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
-    last = viewed(np.moveaxis, a, axis, -1)
-    line = last if len(order) == n and (order == np.arange(n)).all() else last[..., order]
-    return viewed(np.moveaxis, segments_summed(line, offsets), -1, axis)
+    return a, axis, starts, np.maximum(np.append(starts[1:], n) - starts, 1)
+
+
+def extremes_of_segments(op: str, rows: Symbolic, starts: np.ndarray, lengths: np.ndarray) -> Symbolic:
+    """Of some rows each, at least one: of pairs, of pairs of these, and so on. What is left over is in two pairs."""
+    while (lengths > 1).any():
+        halves = (lengths + 1) // 2
+        ends = np.cumsum(halves)
+        first = np.arange(ends[-1]) + np.repeat(starts - ends + halves, halves)
+        is_pair = np.repeat(lengths > 1, halves)
+        second = first + np.repeat(lengths - halves, halves)
+        pairs = apply(op, rows[first[is_pair]], rows[second[is_pair]])
+        if is_pair.all():
+            rows = pairs
+        else:
+            first[is_pair] = len(rows) + np.arange(len(pairs))
+            rows = concatenate([rows, pairs])[first]
+        starts, lengths = ends - halves, halves
+    return rows[starts]
 
 
 def segments_summed(x: Symbolic, offsets: np.ndarray) -> Symbolic:

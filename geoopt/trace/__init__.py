@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import SCIPY, ArgumentError, TracingError, is_of_scipy
+from ..errors import ArgumentError, TracingError, scipy_remedy
 from ..graph import Graph, Node, Traced
 from ..integers.cores import load_in_background
 from ..signature import Argument, Signature
@@ -67,9 +67,9 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
     except (ValueError, TypeError, NotImplementedError) as error:
         if isinstance(error.__cause__, TracingError) and "setting an array element" in str(error):
             raise error.__cause__ from None  # NumPy's words do not say why
-        if is_of_scipy(error):
-            remedy = f"if a value is symbolic: {SCIPY[1]}"
-            raise TracingError(f"SciPy refuses this call: {error}", remedy, error) from error
+        if remedy := scipy_remedy(error):
+            what = f"SciPy refuses this call: {error}"
+            raise TracingError(what, f"if a value is symbolic: {remedy}", error) from error
         raise
     arrays: list[Symbolic] = []
     rebuild, collect, has_numbers = flatten(result, arrays)
