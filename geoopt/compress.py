@@ -34,8 +34,8 @@ class _Column:
     """A table, as one loop reads it, that is worth compressing.
 
     scale, residue : all entries are a multiple of the scale, and the residue
-    shift : what all accesses add goes to the bases instead, so that kernels that do the same elsewhere in the workspace
-        have one text; the rows of outputs stay aligned as they are
+    common : what all accesses add, if they are to the workspace: it goes to the bases instead, so that kernels that do
+        the same with other intermediates have one text. How rows of outputs are aligned must be seen from the accesses
     low : per task its least entry, without the residue;  fits : which tasks fit;  lengths : how many entries each reads
     """
 
@@ -43,7 +43,7 @@ class _Column:
     loop: int | None
     scale: int
     residue: int
-    shift: int
+    common: int
     low: np.ndarray
     fits: np.ndarray
     lengths: np.ndarray
@@ -57,7 +57,7 @@ def compress(schedule: Schedule) -> Schedule:
     for kernel, rows, mine in zip(plan.kernels, rows_of, columns, strict=True):
         fits = np.all([c.fits for c in mine], axis=0) if mine else np.ones(len(rows), bool)
         for i, column in enumerate(mine):
-            split.tasks[rows, FIELDS + i] = column.low + column.shift
+            split.tasks[rows, FIELDS + i] = column.low + column.common
         for version, chosen in ((mine, fits), ([], ~fits)):
             if chosen.any() or (version is mine and fits.all()):
                 part = Part(plan, kernel, rows, chosen, whole=version is mine)
@@ -72,22 +72,22 @@ def _columns(plan: Plan, kernel: PlannedKernel, rows: np.ndarray) -> list[_Colum
         if a.table is not None and (a.column_loop is None or kernel.loops[a.column_loop].cursors is None):
             through.setdefault((a.table, a.column_loop), []).append(a)
     columns = (
-        _column(plan.table(t), t, loop, _shift(plan, accesses), plan.entries_of_tasks(rows, loop))
+        _column(plan.table(t), t, loop, _common_offset(plan, accesses), plan.entries_of_tasks(rows, loop))
         for (t, loop), accesses in through.items()
     )
     return [c for c in columns if c.fits.mean() >= 1 - FEW] if len(rows) else []
 
 
-def _shift(plan: Plan, accesses: list[Access]) -> int:
+def _common_offset(plan: Plan, accesses: list[Access]) -> int:
     return min(a.offset for a in accesses) if all(a.buffer == plan.workspace for a in accesses) else 0
 
 
-def _column(entries: np.ndarray, table: int, loop: int | None, shift: int, lengths: np.ndarray) -> _Column:
+def _column(entries: np.ndarray, table: int, loop: int | None, common: int, lengths: np.ndarray) -> _Column:
     busy = np.flatnonzero(lengths)
     low = np.zeros(len(lengths), np.int64)
     fits = np.ones(len(lengths), bool)
     if not len(busy):
-        return _Column(table, loop, 1, 0, shift, low, fits, lengths)
+        return _Column(table, loop, 1, 0, common, low, fits, lengths)
     starts = (np.cumsum(lengths) - lengths)[busy]
     least, most = (f.reduceat(entries, starts).astype(np.int64) for f in (np.minimum, np.maximum))
     scale = _common_factor(entries) if (most - _rounded(least) >= SPAN).mean() > FEW else 1
@@ -95,7 +95,7 @@ def _column(entries: np.ndarray, table: int, loop: int | None, shift: int, lengt
     # few different bases, so that most tasks can look ahead into the columns of the next
     low[busy] = _rounded((least - residue) // scale) * scale
     fits[busy] = (most - residue - low[busy]) // scale < SPAN
-    return _Column(table, loop, scale, residue, shift, low, fits, lengths)
+    return _Column(table, loop, scale, residue, common, low, fits, lengths)
 
 
 def _rounded(entries: np.ndarray) -> np.ndarray:
@@ -133,7 +133,7 @@ def _narrow(plan: Plan, columns: list[_Column], tables: Tables) -> Callable[[Acc
         if access.table is None or (key := (access.table, access.column_loop)) not in base_of:
             return None
         column = columns[base_of[key]]
-        offset = access.offset + column.residue - column.shift
+        offset = access.offset + column.residue - column.common
         return replace(access, offset=offset, table=table(key), base=base_of[key], scale=column.scale)
 
     return narrowed

@@ -21,7 +21,8 @@ class Options:
 
     threads : threads per call; 0 means all cores. The results do not depend on it, to the last bit. Preparing uses all
         cores that Numba may (NUMBA_NUM_THREADS)
-    t_ref : a scalar read at least so often by other elements may become an intermediate (paper, t_ref).
+    t_ref : a scalar read at least so often by other elements may become an intermediate (paper, t_ref); one that takes
+        much work, or that lies many elements deep, if they and its own element read it nearly as often.
     t_complexity : ... if computing it costs at least so much (paper, t_complexity).
     unrolled_terms : sums with at most so many terms are unrolled, longer ones loop.
     blocks : evaluate intermediates and outputs of one mesh element in one kernel.

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba.core.event import TimingListener, install_listener
+from numba.core.event import install_listener
 
 from .allocate import allocate
 from .compress import compress
@@ -55,6 +55,7 @@ from .share import share
 from .simplify import simplify
 from .spread import spread
 from .steps import steps
+from .timing import OwnCompilation
 from .trace import trace
 
 FRONT = ("trace", "lift", "decompose", "group", "harvest", "simplify", "share", "place")
@@ -209,9 +210,9 @@ class _Clock:
 
     def run(self, stage: str, work: Callable[[], Any]) -> Any:
         start = time.perf_counter()
-        with install_listener("numba:compile", TimingListener()) as numba:
+        with install_listener("numba:compile", OwnCompilation()) as numba:
             result = work()
-        self.numba_seconds += numba.duration if numba.done else 0.0
+        self.numba_seconds += numba.seconds
         record = result[0] if stage == "trace" else result
         if hasattr(record, "check"):
             record.check()

@@ -415,7 +415,7 @@ def test_the_extreme_of_many_numbers_has_the_derivative_of_the_chosen_one(shape,
 def test_extremes_of_more_numbers_need_no_more_kinds_of_kernels():
     f = lambda x: np.max(np.sum(x * x, axis=1)) - np.min(x)  # noqa: E731
     kernels = [len(geoopt.compile(geoopt.gradient(f), np.ones((n, 3))).plan.kernels) for n in (2000, 200_000)]
-    assert kernels[0] <= 20 and kernels[1] <= kernels[0] + 12
+    assert kernels[0] <= 20 and kernels[1] <= kernels[0] + 15
 
 
 def test_what_an_extreme_has_not_chosen_leaks_nothing():

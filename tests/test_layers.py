@@ -20,8 +20,8 @@ LAYERS = (
     ("__main__",),
     ("__init__", "cli"),
     ("minimization", "view"),
-    ("pipeline", "solvers", "timing"),
-    ("derivatives", "program"),
+    ("pipeline", "solvers"),
+    ("derivatives", "program", "timing"),
     (*STAGES[:-1], "runtime", "evaluate", "display"),
     # what devices run, and what traced code computes with
     ("codegen", "sparse"),

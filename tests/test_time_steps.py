@@ -44,6 +44,55 @@ def curve(steps, n=60):
     return smoothed, np.random.default_rng(0).random((n, 2))
 
 
+def wave(steps, n=500):
+    """A velocity that only its own element reads."""
+
+    def moved(u, v):
+        for _ in range(steps):
+            v = v + 0.1 * (np.roll(u, 1) - 2 * u + np.roll(u, -1))
+            u = u + 0.1 * v
+        return u, v
+
+    return moved, *np.random.default_rng(0).random((2, n))
+
+
+def upwind(steps, n=60):
+    """Each entry reads one other entry and itself."""
+
+    def transported(x):
+        for _ in range(steps):
+            y = x.copy()
+            y[1:] = x[1:] - 0.3 * (x[1:] - x[:-1])
+            x = y
+        return x
+
+    return transported, np.random.default_rng(0).random(n)
+
+
+def centred(steps, n=500):
+    """All entries read a number that all have made."""
+
+    def moved(x):
+        for _ in range(steps):
+            x = x + 0.1 * np.sin(x)
+            x = x - x.mean()
+        return x
+
+    return moved, np.random.default_rng(0).random(n)
+
+
+def swept(steps):
+    """Along one axis of a grid, then along the other."""
+
+    def sums(u):
+        found = [u[0]]
+        for row in u[1:]:
+            found.append(row + 0.5 * found[-1])
+        return np.stack(found)
+
+    return lambda u: sums(sums(u).T).T, np.random.default_rng(0).random((steps, steps))
+
+
 def diffusion(steps, n=40):
     def diffused(u):
         for _ in range(steps):
@@ -54,16 +103,16 @@ def diffusion(steps, n=40):
     return diffused, np.random.default_rng(0).random((n, n))
 
 
-@pytest.mark.parametrize("make", [smoothing, curve, diffusion])
+@pytest.mark.parametrize("make", [smoothing, curve, wave, upwind, centred, swept, diffusion])
 @pytest.mark.parametrize("options", [Options(), Options(threads=2), Options(lanes=1)], ids=["", "threads", "lanes"])
 def test_steps_mean_the_same_as_numpy(make, options):
-    function, x = make(11)
-    program = geoopt.compile(function, x, options=options)
-    for given in (x, x[::-1].copy()):
-        np.testing.assert_allclose(program(given), function(given), rtol=1e-13, atol=1e-15)
+    function, *inputs = make(11)
+    program = geoopt.compile(function, *inputs, options=options)
+    for given in (inputs, [x[::-1].copy() for x in inputs]):
+        np.testing.assert_allclose(program(*given), function(*given), rtol=1e-13, atol=1e-15)
 
 
-@pytest.mark.parametrize("make", [smoothing, diffusion])
+@pytest.mark.parametrize("make", [smoothing, wave, centred, diffusion])
 def test_more_steps_need_no_more_code(make):
     """Kernels of one step differ in where they read and write only."""
     programs = [geoopt.compile(*make(steps)) for steps in (15, 30)]
@@ -73,12 +122,25 @@ def test_more_steps_need_no_more_code(make):
     assert functions[1] <= functions[0] + 2 and functions[1] < 0.35 * kernels[1]
 
 
-def test_steps_on_a_curve_are_stored_every_few_steps():
-    """Each kernel near an end would read as many entries as there are steps, and grow with their square."""
-    operations = [
-        max(k["operations"] for k in geoopt.compile(*curve(steps)).report()["kernels"]) for steps in (10, 20, 40)
+@pytest.mark.parametrize(("make", "most"), [(curve, 30), (wave, 30), (upwind, 10), (centred, 20), (diffusion, 10)])
+def test_steps_are_stored_every_few_steps(make, most):
+    """A kernel that evaluated all steps before would grow with their number, near boundaries with its square."""
+    operations = [max(k["operations"] for k in geoopt.compile(*make(n)).report()["kernels"]) for n in (10, 20, 40)]
+    assert operations[1] == operations[2] and max(operations) <= most
+
+
+def test_sweeps_along_both_axes_meet_in_memory():
+    """Each entry of the second sweep would evaluate the first one down to the first row."""
+    work = [
+        sum(k["operations"] * k["members"] for k in geoopt.compile(*swept(n)).report()["kernels"]) for n in (20, 40)
     ]
-    assert operations[0] == operations[1] == operations[2] <= 30
+    assert work[1] < 10 * work[0]
+
+
+@pytest.mark.parametrize("n", [20, 66])
+def test_the_rows_of_a_grid_are_no_elements(n):
+    program = geoopt.compile(*diffusion(3, n))
+    assert max(k["operations"] for k in program.report()["kernels"]) <= 10
 
 
 def test_functions_take_the_buffers_of_their_kernels():

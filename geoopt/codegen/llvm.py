@@ -8,7 +8,6 @@ does the rest. What repeats itself, step after step of a program, is compiled on
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from ..plan.planned import PlannedKernel
 from ..template import Expression, bottom_up
 from .llvm_fission import AT_ONCE, Piece, pieces_of, rooms_of
 from .llvm_math import Functions
+from .llvm_memory import slots
 from .llvm_projection import ROUTINES
 from .llvm_scatter import Additions, Room
 from .llvm_side_by_side import Across, SideBySide, side_by_side
@@ -25,7 +25,7 @@ from .llvm_stores import NOWHERE
 from .llvm_sums import Sums
 from .llvm_vectors import FLAGS, Vectors
 
-NAME = "kernel"  # of a function, before it is known which it is
+NAME = "<kernel>"  # of a function, before it is known which it is; no name in LLVM's text
 
 
 class Module(NamedTuple):
@@ -42,7 +42,7 @@ def emit(plan: Plan, vectors: Vectors) -> Module:
     numbers: dict[str, int] = {}
     emitted = [_function(plan, kernel, vectors, declarations) for kernel in plan.kernels]
     functions = [numbers.setdefault(f.text(NAME), len(numbers)) for f in emitted]
-    named = [re.sub(rf"@{NAME}\b", f"@k{number}", text) for text, number in numbers.items()]
+    named = [text.replace(f"@{NAME}", f"@k{number}") for text, number in numbers.items()]
     return Module("\n".join([*named, *declarations, ""]), functions, [f.kernel.buffers() for f in emitted])
 
 
@@ -129,15 +129,14 @@ class _Function:
         tables = {a.table for a in self.kernel.accesses() if a.table is not None and a.column_loop is None}
         tables |= {t for a in self.kernel.accesses() for t in (a.bits, a.step) if t is not None}
         tables |= {loop.counts for loop in self.kernel.loops if loop.counts is not None}
-        buffers = self.kernel.buffers()
-        for b in range(len(buffers)):
-            lines.append(f"  %b{b}.at = getelementptr ptr, ptr %buffers, i64 {b}")
-            lines.append(f"  %b{b} = load ptr, ptr %b{b}.at")
-        for slot, b in enumerate(buffers):
-            if b in tables:
-                kind = f"i{8 * self.plan.table(b).itemsize}"
-                lines.append(f"  %c{slot} = getelementptr {kind}, ptr %b{slot}, i64 %column")
-        based = sorted({(buffers.index(a.buffer), a.base) for a in self.kernel.accesses() if a.base is not None})
+        slot_of = slots(self.plan, self.kernel)
+        for b in self.kernel.buffers():
+            lines.append(f"  %b{slot_of[b]}.at = getelementptr ptr, ptr %buffers, i64 {slot_of[b]}")
+            lines.append(f"  %b{slot_of[b]} = load ptr, ptr %b{slot_of[b]}.at")
+        for b in (b for b in self.kernel.buffers() if b in tables):
+            kind = f"i{8 * self.plan.table(b).itemsize}"
+            lines.append(f"  %c{slot_of[b]} = getelementptr {kind}, ptr %b{slot_of[b]}, i64 %column")
+        based = sorted({(slot_of[a.buffer], a.base) for a in self.kernel.accesses() if a.base is not None})
         for base in sorted({base for _, base in based}):
             field(f"base{base}", FIELDS + base)
         for b, base in based:

@@ -309,9 +309,9 @@ class Memory:
 
 
 def slots(plan: Plan, kernel: PlannedKernel) -> dict[int, int]:
-    """The places of a kernel's buffers among the pointers that its function takes; then come its own, on the stack.
+    """The places of a kernel's buffers among the pointers that its function takes; then come the terms by cursors.
     Names have these numbers, so that kernels that are alike have one text."""
-    own = (terms_buffer(plan, loop) for loop in range(len(kernel.loops)))
+    own = (terms_buffer(plan, i) for i, loop in enumerate(kernel.loops) if loop.cursors is not None)
     return {buffer: slot for slot, buffer in enumerate([*kernel.buffers(), *own])}
 
 

@@ -13,6 +13,7 @@ Deviation: references are counted per node, on average over its scalars, not per
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -38,7 +39,10 @@ from .stream import streams, with_terms_in_order
 
 REWRITES = (with_values_by_element, with_combined_sums, with_flat_sums, with_local_sums)
 LOAD_COST = 1
-MOST_JUMPS = 3  # from element to element, after which values that are read half as often are stored, whatever they cost
+# what others and its own element read is stored if it is far from what is in memory, by jumps or by its cost
+MOST_JUMPS, MUCH = 3, 16
+SEVERAL = 0.75  # of t_ref: how often they do so, both together; near boundaries it is less
+COSTLY = 128  # what evaluating a value again at other levels costs, from which on it is stored
 BLOCK_MARGIN = 1.5  # how much cheaper a stored block must be than evaluating each of its values where it is read
 
 
@@ -105,11 +109,11 @@ def _chosen(traced: Traced, live: list[Node], refs: dict, options: Options) -> d
     jumps = _jumps(traced, live, refs, options)
     also: set[int] = set()
     while True:
-        stored, loops = _choose(traced, live, refs, jumps, options, also)
+        stored, costs = _choose(traced, live, refs, jumps, options, also)
         if not finds_blocks(options):
             return stored
         levels, _ = _schedule(live, refs, stored, options.blocks, {})
-        more = _looped_at_several_levels(traced, live, refs, stored, loops, levels)
+        more = _costly_at_several_levels(traced, live, refs, stored, costs, levels)
         if more <= also:
             return stored
         also |= more
@@ -128,11 +132,11 @@ def _jumps(traced: Traced, live: list[Node], refs: dict, options: Options) -> di
     return jumps | {index: max(jumps[index], count) for index, count in least.items()}
 
 
-def _looped_at_several_levels(
-    traced: Traced, live: list[Node], refs: dict, stored: Collection[int], loops: dict[int, bool], levels: dict
+def _costly_at_several_levels(
+    traced: Traced, live: list[Node], refs: dict, stored: Collection[int], costs: dict[int, float], levels: dict
 ) -> set[int]:
-    """The nodes that take a loop and that kernels of several levels would evaluate, such as a product A x in
-    A x / |A x|; of those that others of them read at the same levels, the others."""
+    """The nodes that take a loop or much work and that kernels of several levels would evaluate, such as a product A x
+    in A x / |A x|, or velocities step after step; of those that others of them read at the same levels, the others."""
     outputs = set(output_counts(traced))
     where: dict[int, set[int]] = {n.index: {levels[n.index]} if n.index in outputs else set() for n in live}
     of_readers: dict[int, list[set[int]]] = {n.index: [] for n in live}
@@ -141,7 +145,7 @@ def _looped_at_several_levels(
         i = node.index
         if i in stored:
             where[i] = {levels[i]}
-        elif loops.get(i) and len(where[i]) > 1 and where[i] not in of_readers[i]:
+        elif costs[i] * max(len(where[i]) - 1, 0) >= COSTLY and where[i] not in of_readers[i] and not node.gives_bool:
             found.add(i)
         for ref in refs[i]:
             where[ref.target.index] |= where[i]
@@ -151,8 +155,8 @@ def _looped_at_several_levels(
 
 def _choose(
     traced: Traced, live: list[Node], refs: dict, jumps: dict[int, float], options: Options, also: Collection[int]
-) -> tuple[dict[int, float], dict[int, bool]]:
-    """The same, and which nodes take a loop where they are evaluated.
+) -> tuple[dict[int, float], dict[int, float]]:
+    """The same, and what evaluating one scalar of each node costs.
 
     jumps : see `_jumps`;  also : nodes that are to be stored besides
     """
@@ -164,31 +168,32 @@ def _choose(
     stored: dict[int, float] = {}
     costs: dict[int, float] = {}
     loops: dict[int, bool] = {}  # whether evaluating a node in place needs a sum that loops
+    beside = Counter(r.target.index for n in live for r in refs[n.index] if r.is_regular)  # reads by its own element
     depths: dict[int, int] = {}  # how many jumps from element to element lie between a node and what is in memory
     for node in live:
         depths[node.index] = _depth(refs[node.index], depths, stored)
         if node.is_leaf or not node.size:
             costs[node.index] = LOAD_COST if node.op == "variable" else 0
             continue
-        cost = _cost(node, [LOAD_COST if t.index in stored else costs[t.index] for t in _targets(graph, node)])
-        costs[node.index] = cost
+        inside = [LOAD_COST if t.index in stored else costs[t.index] for t in _targets(graph, node)]
+        costs[node.index] = cost = _cost(node, inside)
         jump = jumps[node.index]
         as_output = min(written.get(node.index, 0) / node.size, 1.0)
         threshold = 2 * LOAD_COST if as_output == 1 else options.t_complexity
-        often = jump > 0 and jump + as_output >= options.t_ref and cost >= threshold
+        is_far = depths[node.index] >= MOST_JUMPS or cost >= MUCH
+        often = jump + as_output >= options.t_ref or (is_far and jump + beside[node.index] >= SEVERAL * options.t_ref)
+        often = often and jump > 0 and cost >= threshold
         inner = {t.index for operand in node.operands for t in graph.nodes_of(operand)}.difference(stored)
         loops[node.index] = _longest(node) > options.unrolled_terms or any(map(loops.get, inner))
         nested = node.index in in_sums and loops[node.index]
         is_block = node.op in BLOCK_OPS  # evaluated once per element, and never inside of another's loop
         loops[node.index] |= is_block
-        if node.index in in_sums:
-            often = _is_read_back(options, often, jump, cost)
+        often = _is_read_back(options, often, jump, cost) if node.index in in_sums else often
         often = often or (node.op == "join" and jump >= options.t_ref) or (node.index in tagged and jump > 0)
-        often = often or (jump > options.t_ref / 2 and depths[node.index] >= MOST_JUMPS)
         often = often or (blocks is not None and jump > 0 and blocks.pays(node, stored, jump, cost))
         if (often or nested or is_block or node.index in also) and not node.gives_bool:  # memory holds floats
             stored[node.index] = math.inf if loops[node.index] else cost
-    return stored, loops
+    return stored, {i: math.inf if loops.get(i) else cost for i, cost in costs.items()}
 
 
 def _is_read_back(options: Options, often: bool, jump: float, cost: float) -> bool:

@@ -14,6 +14,7 @@ from ..integers.owners import divided_by_lanes
 from . import Graph, Node, Traced
 
 LANES = {64: 0, 256: 2, 1024: 8}  # of at most so many lanes an array has so many times as many elements
+LONGEST_AXIS = 8  # of few elements; longer ones are rows of a grid unless there are twice as many elements as lanes
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ def has_lanes(shape: tuple[int, ...]) -> bool:
     """Whether trailing axes are values of an element, each of which is a column: they are few, or there are many more
     elements. The rows of a grid are not."""
     count, elements = math.prod(shape[1:]), math.prod(shape[:1])
+    if max(shape[1:], default=0) > LONGEST_AXIS and elements < 2 * count:
+        return False
     return any(count <= most and times * count <= elements for most, times in LANES.items())
 
 

@@ -171,8 +171,8 @@ class PlannedKernel:
         return {t for t in columns if t is not None}.union(*(loop.tables() for loop in self.loops))
 
     def buffers(self) -> list[int]:
-        """All that it reads and writes, tables too, in the order in which it does: equal for kernels that are alike,
-        but for what is where."""
+        """All that it reads and writes, tables too, in the order in which it does: kernels that do the same with others
+        have these in the same places."""
         of_accesses = (b for a in self.accesses() for b in (a.buffer, a.table, a.bits, a.step) if b is not None)
         return list(dict.fromkeys([*of_accesses, *(t for loop in self.loops for t in loop.tables())]))
 
