@@ -174,6 +174,20 @@ def test_long_rows_in_no_order(first, goes_past_caches):
     np.testing.assert_array_equal(geoopt.compile(rows, x, b)(x, b), rows(x, b))
 
 
+def test_what_all_accesses_to_intermediates_add_goes_to_the_bases():
+    """Of those through one column, to the workspace only: where rows of outputs begin must be seen."""
+    order = np.random.default_rng(2).permutation(500)
+    function = lambda x: [np.sin(y[order]) + np.sin(y[order[::-1]]) for y in (np.sqrt(x), np.cbrt(x))]  # noqa: E731
+    plan = records(function, np.ones(500))["compress"].plan
+    through: dict[tuple, list] = {}
+    for number, kernel in enumerate(plan.kernels):
+        for a in kernel.accesses():
+            if a.base is not None:
+                through.setdefault((number, a.table, a.column_loop), []).append(a)
+    of_intermediates = [found for found in through.values() if all(a.buffer == plan.workspace for a in found)]
+    assert of_intermediates and all(min(a.offset for a in found) == 0 for found in of_intermediates)
+
+
 def test_small_tasks_on_several_threads(monkeypatch):
     """Tasks of a few members and spans of a few entries: seams, wide kernels and recycled blocks on a small mesh."""
     monkeypatch.setattr("geoopt.place.TASK_MEMBERS", 8)
