@@ -20,6 +20,9 @@ from .cases_samples import SAMPLES, STATISTICS
 from .cases_sums import LINEAR_ALGEBRA, PRODUCTS, SUMS
 from .test_stages import arrays
 
+# NumPy warns where the cases divide by zero and the like
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
 TABLES = {
     "moving": MOVING,
     "changing": CHANGING,

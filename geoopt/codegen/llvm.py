@@ -3,7 +3,7 @@ member.
 
 ``void k(ptr buffers, ptr task)`` evaluates the members of a task; ``buffers`` are the addresses of those of the plan's
 buffers that the kernel reads and writes. The vector loop runs while whole vectors remain; a masked copy of its body
-does the rest. What repeats itself, step after step of a program, is compiled once.
+does the rest. Kernels that differ in what they read and write only, as those of the steps of a loop, have one function.
 """
 
 from __future__ import annotations
