@@ -37,7 +37,8 @@ def scipy_remedy(error: BaseException) -> str | None:
         names.pop()
     if not names or not names[-1].startswith(_SCIPY):
         return None
-    return SOLVE_OUTSIDE if any("linalg" in name for name in names) else SCIPY[1]
+    solves = any(name.startswith(_SCIPY) and "linalg" in name for name in names)
+    return SOLVE_OUTSIDE if solves else SCIPY[1]
 
 
 class GeooptError(Exception):

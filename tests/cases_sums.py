@@ -6,6 +6,18 @@ import numpy as np
 
 from .cases_moving import MASK, C, F, H, S, V, X
 
+
+def _reduced_at(ufunc):
+    return lambda v, x, t: (
+        ufunc.reduceat(v, [0, 2, 3]),
+        ufunc.reduceat(x, [1, 3, 2, 2, 0]),
+        ufunc.reduceat(t, [0, 2], axis=2),
+        ufunc.reduceat(t, [2, 1], 1),
+        ufunc.reduceat(v, np.zeros(0, int)),
+        ufunc.reduceat(np.sin(np.arange(50.0) * v[0]), [0, 1, 8, 30]),
+    )
+
+
 SUMS = {
     "sum": lambda v, x, t: (
         np.sum(t),
@@ -96,21 +108,7 @@ SUMS = {
         np.minimum.reduce(np.stack([v, v[::-1], x[:, 0]])),
         np.minimum.reduce(t, axis=(0, 1)),
     ),
-    "add.reduceat": lambda v, x, t: (
-        np.add.reduceat(v, [0, 2, 3]),
-        np.add.reduceat(x, [1, 3, 2, 2, 0]),
-        np.add.reduceat(t, [0, 2], axis=2),
-        np.add.reduceat(t, [2, 1], 1),
-        np.add.reduceat(v, np.zeros(0, int)),
-    ),
-    "maximum.reduceat": lambda v, x, t: (
-        np.maximum.reduceat(v, [0, 2, 3]),
-        np.minimum.reduceat(x, [1, 3, 2, 2, 0]),
-        np.maximum.reduceat(t, [0, 2], axis=2),
-        np.minimum.reduceat(t, [2, 1], 1),
-        np.maximum.reduceat(v, np.zeros(0, int)),
-        np.maximum.reduceat(np.sin(np.arange(50.0) * v[0]), [0, 1, 8, 30]),
-    ),
+    **{f"{ufunc.__name__}.reduceat": _reduced_at(ufunc) for ufunc in (np.add, np.maximum, np.minimum)},
     "accumulate": lambda v, x, t: (
         np.add.accumulate(x),
         np.multiply.accumulate(x, axis=1),

@@ -130,12 +130,14 @@ class _Function:
         tables |= {t for a in self.kernel.accesses() for t in (a.bits, a.step) if t is not None}
         tables |= {loop.counts for loop in self.kernel.loops if loop.counts is not None}
         slot_of = slots(self.plan, self.kernel)
-        for b in self.kernel.buffers():
-            lines.append(f"  %b{slot_of[b]}.at = getelementptr ptr, ptr %buffers, i64 {slot_of[b]}")
-            lines.append(f"  %b{slot_of[b]} = load ptr, ptr %b{slot_of[b]}.at")
-        for b in (b for b in self.kernel.buffers() if b in tables):
-            kind = f"i{8 * self.plan.table(b).itemsize}"
-            lines.append(f"  %c{slot_of[b]} = getelementptr {kind}, ptr %b{slot_of[b]}, i64 %column")
+        taken = [(buffer, slot_of[buffer]) for buffer in self.kernel.buffers()]
+        for _, b in taken:
+            lines.append(f"  %b{b}.at = getelementptr ptr, ptr %buffers, i64 {b}")
+            lines.append(f"  %b{b} = load ptr, ptr %b{b}.at")
+        for buffer, b in taken:
+            if buffer in tables:
+                kind = f"i{8 * self.plan.table(buffer).itemsize}"
+                lines.append(f"  %c{b} = getelementptr {kind}, ptr %b{b}, i64 %column")
         based = sorted({(slot_of[a.buffer], a.base) for a in self.kernel.accesses() if a.base is not None})
         for base in sorted({base for _, base in based}):
             field(f"base{base}", FIELDS + base)

@@ -145,8 +145,9 @@ def _costly_at_several_levels(
         i = node.index
         if i in stored:
             where[i] = {levels[i]}
-        elif costs[i] * max(len(where[i]) - 1, 0) >= COSTLY and where[i] not in of_readers[i] and not node.gives_bool:
-            found.add(i)
+        elif not (node.is_leaf or node.gives_bool) and where[i] not in of_readers[i]:
+            if costs[i] * max(len(where[i]) - 1, 0) >= COSTLY:
+                found.add(i)
         for ref in refs[i]:
             where[ref.target.index] |= where[i]
             of_readers[ref.target.index].append(where[i])

@@ -17,8 +17,8 @@ from ..graph import Graph, Node
 from ..integers.ids import Ids
 from ..ops import OPS
 from ..symbolic import Symbolic
+from ..symbolic.array_sums import EXTREMES
 
-EXTREMES = ("minimum", "maximum")
 FEW = 4  # numbers, up to which comparisons one by one are as short
 DEEPEST = 16  # of long chains, the rest is an extreme of its own
 

@@ -95,7 +95,9 @@ class Entries:
         self._replace(pattern, self.values.view(Ids.spaced(ids)))
 
 
-def _entry_by_entry(function: Callable) -> Callable:
+def entry_by_entry(function: Callable) -> Callable:
+    """A method that gives the matrix of a function of each entry, for functions that keep zeros."""
+
     def applied(self: Entries) -> Entries:
         self.sum_duplicates()
         return self.with_data(function(self.values))
@@ -109,7 +111,7 @@ for _function in (
     *(np.sqrt, np.sign, np.floor, np.ceil, np.trunc, np.rint, np.sin, np.tan, np.sinh, np.tanh, np.expm1, np.log1p),
     *(np.arcsin, np.arctan, np.arcsinh, np.arctanh, np.deg2rad, np.rad2deg),
 ):
-    setattr(Entries, _function.__name__, _entry_by_entry(_function))
+    setattr(Entries, _function.__name__, entry_by_entry(_function))
 
 
 def _require_none(dtype: Any, out: Any, name: str) -> None:

@@ -22,7 +22,7 @@ from ..symbolic.arithmetic import apply, as_symbolic
 from ..symbolic.conversion import asked_by_scipy
 from ..symbolic.sums import joined, segment_sum
 from .association import best_cut
-from .entries import Entries
+from .entries import Entries, entry_by_entry
 from .forms import ORDERS, Forms, form_of_result, kind_of, order_in
 
 MOST_DENSE = 10_000_000  # entries of a dense form
@@ -165,9 +165,7 @@ class SparseMatrix(Forms, Entries):
     def __neg__(self) -> SparseMatrix:
         return self.with_data(-self.values)
 
-    def __abs__(self) -> SparseMatrix:
-        self.sum_duplicates()
-        return self.with_data(abs(self.values))
+    __abs__ = entry_by_entry(np.absolute)
 
     def __add__(self, other: Any) -> Any:
         return _combined("add", self, other)

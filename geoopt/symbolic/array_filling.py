@@ -79,12 +79,8 @@ CREATED.update({np.zeros: _like(0.0), np.ones: _like(1.0), np.empty: _like(np.na
 def add_at(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
     """Adds up what goes to one place, unlike ``a[indices] += b``; what calls in a row add, one for each corner of a
     triangle for instance, is one sum, if nobody reads the array in between."""
-    target = _changeable(a, f"np.{ufunc.__name__}.at")
-    last = target.added
-    places = Ids.contiguous(0, target.shape)[indices]
-    _, values = all_symbolic(target, b)
-    values = viewed(np.broadcast_to, values, places.shape).flatten()
-    at, before, calls = places.to_array().ravel(), target.flatten(), 1
+    target, at, values = _placed(ufunc, a, indices, b)
+    last, before, calls = target.added, target.flatten(), 1
     if last is not None and last.ufunc is ufunc and last.calls < MOST_CALLS:
         at, values = np.concatenate([last.at, at]), concatenate([last.values, values])
         before, calls = last.before, last.calls + 1
@@ -97,14 +93,19 @@ def add_at(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
 
 @implements_method("at", np.maximum, np.minimum)
 def extreme_at(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
-    target = _changeable(a, f"np.{ufunc.__name__}.at")
-    places = Ids.contiguous(0, target.shape)[indices]
-    _, values = all_symbolic(target, b)
-    values, at = viewed(np.broadcast_to, values, places.shape).flatten(), places.to_array().ravel()
+    target, at, values = _placed(ufunc, a, indices, b)
     order, offsets = sorting(at.astype(id_dtype(target.size)), target.size)
     touched = np.flatnonzero(np.diff(offsets))
     found = extremes_of_segments(ufunc.__name__, values[order], offsets[touched], np.diff(offsets)[touched])
     target.assign(Ids.explicit(touched), ufunc(target.flatten()[touched], found))
+
+
+def _placed(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> tuple[Symbolic, np.ndarray, Symbolic]:
+    """The array that ``ufunc.at`` changes, the places in it, in C order, and the value for each of them."""
+    target = _changeable(a, f"np.{ufunc.__name__}.at")
+    places = Ids.contiguous(0, target.shape)[indices]
+    _, values = all_symbolic(target, b)
+    return target, places.to_array().ravel(), viewed(np.broadcast_to, values, places.shape).flatten()
 
 
 def _are_rows(places: np.ndarray, lanes: int) -> bool:
