@@ -1,180 +1,208 @@
-"""The paper's operators on a GPU: time by events, bytes moved, and the share of the bandwidth of a copy.
+"""The paper's operators on a GPU: time by events, bytes moved, the share of the bandwidth of a copy, and others' times.
 
 ``python -m benchmarks.gpu [--vertices 1000000] [--out benchmarks/results/gpu.json]``
 
-``--device cuda-on-host`` runs the same measurement without a GPU, by the clock, to check this file at small sizes.
+On a GPU each case is prepared in a process of its own, and one after the other they have the GPU for themselves while
+they are timed. ``--device cuda-on-host`` runs the same without a GPU, by the clock, to check this at small sizes.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import scipy.sparse as sp
 import typer
-from rich.console import Console
-from rich.table import Table
 
 import geoopt
 from geoopt.grid import Grid
 from geoopt.pipeline import chosen
 
-from . import method, run
-from .catalogue import benchmark_of
-from .records import Setting
-from .works import chosen_works, mesh_of
+from . import gpu_peers, method, run
+from .gpu_cases import CASES, Case
+from .gpu_report import moved_bytes, report, versions
+from .gpu_timing import Row, alone, copy_bandwidth, in_processes, on, python_seconds, timed
+from .records import Work
 
 RESULTS = Path(__file__).parent / "results"
-BATCH = 10  # calls between two events: the GPU does not wait for Python, unless a call takes it longer
 TOLERANCE = 1e-12
+# what depends on roundings strongly may differ by so many times what the CPU's own does when inputs are rounded
+ROUNDINGS = 10
+MEMORY = 6 << 30  # bytes that preparing a case takes, about
+DTYPES = (np.float64, np.float32)
+SIZES = "Cloths and maps have half as many, L² and L³ a fifth, tetrahedra and random matrices a tenth and less."
+Exclusive = Callable[[], AbstractContextManager]
 
-# by name: benchmark, its work, and its share of the vertices
-CASES = {
-    "cotan": ("cotan", "L and M", 1.0),
-    "dual Laplacian": ("dual_laplacian", "L and M", 0.1),
-    "ARAP": ("arap", "b", 1.0),
-    "cloth": ("cloth_system", "A and b", 0.5),
-    "L²": ("sparse_powers", "A²", 0.2),
-    "L³": ("sparse_powers", "A³", 0.2),
-}
-PRODUCTS = ("L²", "L³")  # which CuPy multiplies by cuSPARSE
+
+Vertices = Annotated[int, typer.Option(min=100, help=f"Of the largest surfaces. {SIZES}")]
+DeviceName = Annotated[str, typer.Option(help="cuda, or cuda-on-host to check the benchmark itself.")]
+Only = Annotated[list[str] | None, typer.Option(help=f"Of {', '.join(CASES)}; repeat for several.")]
+Rounds = Annotated[int, typer.Option(min=1, help="Rounds of timing; medians are shown.")]
+Processes = Annotated[int, typer.Option(min=0, help="At a time; 0: as many as cores, and memory for 6 GB each.")]
+Limit = Annotated[float, typer.Option(help="Seconds for all cases; what is not done then is left out.")]
+Peers = Annotated[bool, typer.Option(help="Time CuPy, cuSPARSE and JAX too, where they are installed.")]
+Out = Annotated[Path, typer.Option(help="Where the numbers go.")]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the user asked of all cases."""
+
+    vertices: int
+    device: str
+    rounds: int
+    peers: bool
 
 
 def main(
-    vertices: Annotated[int, typer.Option(help="Of the surfaces; tetrahedra: a tenth, products: a fifth.")] = 1_000_000,
-    device: Annotated[str, typer.Option(help="cuda or cuda-on-host.")] = "cuda",
-    only: Annotated[list[str] | None, typer.Option(help=f"Of {', '.join(CASES)}; repeat for several.")] = None,
-    rounds: Annotated[int, typer.Option(help="Rounds of timing; medians are shown.")] = 20,
-    out: Annotated[Path, typer.Option(help="Where the numbers go.")] = RESULTS / "gpu.json",
+    vertices: Vertices = 1_000_000,
+    device: DeviceName = "cuda",
+    only: Only = None,
+    rounds: Rounds = 20,
+    processes: Processes = 0,
+    limit: Limit = 300.0,
+    peers: Peers = True,
+    out: Out = RESULTS / "gpu.json",
 ) -> None:
-    """Measure the copy bandwidth, then every operator in double and single precision."""
+    """Measure the copy bandwidth, then every operator in double and single precision, and others beside it.
+
+    On a GPU, cases are prepared in parallel and timed one after the other; small programs come first, while the
+    processor is idle. Exit code 1 where a result is wrong or a case fails."""
+    for name in only or ():
+        if name not in CASES:
+            raise typer.BadParameter(f"--only {name!r}: choose from {', '.join(CASES)}")
     try:
-        what = chosen(device).describe()
+        result: dict[str, Any] = {"device": chosen(device).describe()}
     except geoopt.GeooptError as missing:
         raise SystemExit(str(missing)) from None
     bandwidth = copy_bandwidth(device, rounds)
-    rows = [
-        {"case": name, "dtype": dtype.__name__, **measured(name, vertices, device, dtype, rounds)}
-        for name in only or CASES
-        for dtype in (np.float64, np.float32)
-    ]
-    for row in rows:
-        row["share_of_copy"] = row["bytes"] / row["seconds"] / bandwidth
-    result = {"device": what, "machine": method.machine(), "copy_bytes_per_second": bandwidth, "cases": rows}
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
-    Console().print(table(result))
+    result |= {"versions": versions(device), "machine": method.machine(), "copy_bytes_per_second": bandwidth}
+    names, rows = [name for name in CASES if not only or name in only], {}
+    for row in _rows(names, Asked(vertices, device, rounds, peers), processes, limit):
+        if "seconds" in row:
+            row["share_of_copy"] = row["bytes"] / row["seconds"] / bandwidth
+        rows[row["case"], row["dtype"]] = row
+        result["cases"] = [rows[key] for key in ((n, t.__name__) for n in CASES for t in DTYPES) if key in rows]
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")  # whatever happens to the others
+    report(result)
+    if any("failed" in row for row in rows.values()):
+        raise typer.Exit(1)
 
 
-def measured(name: str, vertices: int, device: str, dtype: Any, rounds: int) -> dict[str, Any]:
-    """Prepare, check against the CPU, and time one operator. Seconds of one call."""
-    benchmark, title, share = CASES[name]
-    setting = Setting(vertices=int(share * vertices), works=(title,), dtype=dtype)
-    theirs = benchmark_of(benchmark)
-    [make] = chosen_works(theirs, mesh_of(theirs, setting), setting).values()
-    work = make()
-    function, arguments, inputs = work.function, work.arguments, work.inputs
-    found: dict[str, Any] = {}
-    program = geoopt.compile(function, *arguments, device=device, dtype=dtype, watch=found.__setitem__)
-    want = geoopt.compile(function, *arguments, dtype=dtype)(*inputs)
-    here, _ = run.on_device(inputs, device)
-    difference = run.difference(run.parts(program(*here)), run.parts(want))
-    if not difference < TOLERANCE * np.finfo(dtype).eps / np.finfo(float).eps:
-        raise SystemExit(f"{name}, {dtype.__name__}: differs from the CPU by {difference:.1e}; nothing was timed")
-    row = {
-        "seconds": seconds(lambda: program(*here), device, rounds),
-        "python_seconds_per_call": python_seconds(lambda: program(*here)),
-        "bytes": moved_bytes(found["spread"], np.dtype(dtype)),
+def _rows(names: list[str], asked: Asked, processes: int, limit: float) -> Iterator[Row]:
+    """What was found of every case, in any order."""
+    if asked.device != "cuda":
+        for name in names:
+            for dtype in DTYPES:
+                *_, row = _guarded(name, dtype, asked)
+                yield row
+        return
+    machine = method.machine()
+    count = processes or max(1, min(machine["cores"], (machine["memory_bytes"] or 0) // MEMORY))
+    # they share the processor, and JAX would take most of the GPU's memory for itself
+    os.environ |= {"NUMBA_NUM_THREADS": "2", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    ends = time.monotonic() + limit
+    with tempfile.TemporaryDirectory() as folder:
+        for small in (True, False):
+            tasks = [
+                ({"case": name, "dtype": dtype.__name__}, (Path(folder) / "lock", name, dtype, asked))
+                for name in names
+                for dtype in DTYPES
+                if bool(CASES[name].most) == small
+            ]
+            yield from in_processes(_send, tasks, count, ends - time.monotonic())
+
+
+def _send(send: Callable[[Row], None], lock: Path, name: str, dtype: Any, asked: Asked) -> None:
+    """In a process of its own."""
+    for row in _guarded(name, dtype, asked, lambda: alone(lock)):
+        send(row)
+
+
+def _guarded(name: str, dtype: Any, asked: Asked, exclusive: Exclusive = nullcontext) -> Iterator[Row]:
+    """The row of a case, whenever more is known; where it fails, the last one says why."""
+    row: Row = {"case": name, "dtype": dtype.__name__}
+    try:
+        for _ in measured(row, CASES[name], dtype, asked, exclusive):
+            yield row
+    except Exception as error:  # the other cases are worth something without it
+        traceback.print_exc()
+        yield row | {"failed": gpu_peers.said(error)}
+
+
+def measured(row: Row, case: Case, dtype: Any, asked: Asked, exclusive: Exclusive) -> Iterator[None]:
+    """Prepare, check against the CPU, and time one operator and its peers. Fills its row, and yields whenever it knows
+    more. Seconds are of one call.
+
+    exclusive : what all timing is within
+    """
+    work, row["vertices"] = case.work_of(asked.vertices, dtype)
+    want, roundings = on_the_cpu(work, dtype)
+    program = compiled(row, work, asked.device, dtype)
+    here, _ = run.on_device(work.inputs, asked.device)
+    got = run.parts(program(*here))
+    off = gpu_peers.differences(got, want)
+    row |= {"difference": max(off), "differences": off, "roundings": roundings}
+    least, allowed = TOLERANCE * np.finfo(dtype).eps / np.finfo(float).eps, [ROUNDINGS * r for r in roundings]
+    if wrong := gpu_peers.beyond(off, allowed, least):
+        row["failed"] = f"differs from the CPU {wrong}: nothing was timed"
+        yield
+        return
+    call = partial(program, *here)
+    with exclusive():
+        timing = timed(call, on(asked.device), asked.rounds)
+        row |= {"seconds": timing.seconds, "python_seconds_per_call": python_seconds(call, asked.device, timing)}
+    row["peers"] = {}
+    yield
+    for name, prepare in gpu_peers.peers(work, case.peers, asked.device).items() if asked.peers else ():
+        row["peers"][name] = gpu_peers.TOO_LONG  # what stays if the process does not come back
+        yield
+        try:
+            peer = gpu_peers.prepared(prepare, name, got, work, dtype, allowed)
+            with exclusive():
+                row["peers"][name] = timed(peer.call, peer.elapsed, asked.rounds).seconds
+        except gpu_peers.LeftOut as reason:
+            row["peers"][name] = str(reason)
+        yield
+
+
+def compiled(row: Row, work: Work, device: str, dtype: Any) -> geoopt.Program:
+    """The program; its row tells what it consists of."""
+    grids: list[Grid] = []
+    watch = lambda stage, record: grids.append(record) if isinstance(record, Grid) else None  # noqa: E731
+    program = geoopt.compile(work.function, *work.arguments, device=device, dtype=dtype, watch=watch)
+    row |= {
         "kernels": len(program.plan.kernels),
+        "launches": sum(map(len, grids[-1].launches())),
+        "bytes": moved_bytes(grids[-1], np.dtype(dtype)),
         "prepared_seconds": program.preparation.total,
-        "difference": difference,
     }
-    if name in PRODUCTS and device == "cuda":
-        peer = lambda: function(here[0])  # noqa: E731
-        row["cusparse_seconds"] = seconds(peer, device, rounds)
-    return row
+    return program
 
 
-def moved_bytes(grid: Grid, dtype: np.dtype) -> int:
-    """What all kernels must read and write at least: each entry of a buffer that a kernel reads, once."""
-    plan = grid.plan
-    sizes = [*plan.buffer_sizes, *map(len, plan.tables)]
-    widths = [dtype.itemsize] * (plan.workspace + 1) + [t.itemsize for t in plan.typed_tables(dtype)]
-    total = 0
-    for number, kernel in enumerate(plan.kernels):
-        values = dict.fromkeys(grid.buffers(number), 0)
-        for access in kernel.accesses():
-            values[access.buffer] += kernel.size if access.loop is None else kernel.loops[access.loop].terms
-        columns = {b: sizes[b] for b in values if b > plan.workspace}
-        total += sum(min(n, sizes[b]) * widths[b] for b, n in (values | columns).items())
-    return total
+def on_the_cpu(work: Work, dtype: Any) -> tuple[list, list[float]]:
+    """What the CPU computes, and how much each part of it changes when the inputs do in their last digit."""
+    program = geoopt.compile(work.function, *work.arguments, dtype=dtype)
+    want = run.parts(program(*work.inputs))
+    generator = np.random.default_rng(0)
 
+    def moved(x: Any) -> Any:
+        if sp.issparse(x):
+            return type(x)((moved(x.data), x.indices, x.indptr), shape=x.shape)
+        return x * (1 + np.finfo(dtype).eps * generator.choice([-1, 1], np.shape(x))).astype(dtype)
 
-# -- timing ---------------------------------------------------------------------------------------------
-
-
-def seconds(call: Callable[[], object], device: str, rounds: int) -> float:
-    """The median time of a call on the device, results dropped."""
-    elapsed = _by_events if device == "cuda" else _by_clock
-    for _ in range(3):
-        call()
-    return float(np.median([elapsed(call) for _ in range(rounds)])) / BATCH
-
-
-def _by_events(call: Callable[[], object]) -> float:
-    import cupy
-
-    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
-    begin.record()
-    for _ in range(BATCH):
-        call()
-    end.record()
-    end.synchronize()
-    return cupy.cuda.get_elapsed_time(begin, end) / 1e3
-
-
-def _by_clock(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    for _ in range(BATCH):
-        call()
-    return time.perf_counter() - start
-
-
-def python_seconds(call: Callable[[], object]) -> float:
-    """How long Python is busy with a call; the GPU may still be working."""
-    return min(_by_clock(call) for _ in range(3)) / BATCH
-
-
-def copy_bandwidth(device: str, rounds: int, size: int = 1 << 27) -> float:
-    """Bytes read and written per second by a copy of doubles."""
-    if device == "cuda":
-        import cupy as xp
-    else:
-        import numpy as xp
-
-        size = 1 << 22
-    source, target = xp.zeros(size), xp.zeros(size)
-    return 2 * source.nbytes / seconds(lambda: xp.copyto(target, source), device, rounds)
-
-
-# -- reporting ------------------------------------------------------------------------------------------
-
-
-def table(result: dict[str, Any]) -> Table:
-    shown = Table(title=f"{result['device']}, copy {result['copy_bytes_per_second'] / 1e9:.0f} GB/s")
-    for heading in ("", "type", "ms", "MB", "share of copy", "Python µs", "times cuSPARSE", "prepared s"):
-        shown.add_column(heading, justify="right" if heading else "left")
-    for row in result["cases"]:
-        peer = row.get("cusparse_seconds")
-        shown.add_row(
-            row["case"], row["dtype"], f"{1e3 * row['seconds']:.3f}", f"{row['bytes'] / 1e6:.1f}",
-            f"{row['share_of_copy']:.0%}", f"{1e6 * row['python_seconds_per_call']:.0f}",
-            f"{peer / row['seconds']:.2f}" if peer else "", f"{row['prepared_seconds']:.1f}",
-        )  # fmt: skip
-    return shown
+    return want, gpu_peers.differences(run.parts(program(*map(moved, work.inputs))), want)
 
 
 if __name__ == "__main__":

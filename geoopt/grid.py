@@ -1,4 +1,5 @@
-"""What a GPU runs: a plan, and where each member of a kernel finds its terms. One launch runs a whole kernel."""
+"""What a GPU runs: a plan, and where each member of a kernel finds its terms. One launch runs a whole kernel, or all
+kernels that write one output."""
 
 from __future__ import annotations
 
@@ -10,13 +11,27 @@ import numpy as np
 from .errors import InternalError
 from .integers.segments import STRIP
 from .plan import Plan
+from .plan.planned import PlannedChunks, PlannedKernel, PlannedLoop
 
 BLOCK = 128  # threads per block: few enough that a kernel may use as many registers as there are
+CHUNK = 1024  # the most entries of an output that a block collects: as many blocks as a multiprocessor runs find room
+WARP = 32  # threads that run in step
+MANY = 32  # terms of a sum from which on a warp adds them up
+
+
+def by_warps(kernel: PlannedKernel) -> bool:
+    """Whether a warp adds up the terms of a member."""
+    return any(loop.is_by_member for loop in kernel.loops)
+
+
+def step(loop: PlannedLoop) -> int:
+    """How far the terms of a member are apart in the loop's columns."""
+    return 1 if loop.is_by_member else STRIP
 
 
 class Terms(NamedTuple):
     """The terms of one loop: the numbers of the buffers that hold, per member, the entry of its first term in the
-    loop's columns, and how many it has. The entries of its other terms follow in steps of `STRIP`."""
+    loop's columns, and how many it has. The entries of its other terms follow in steps; see `step`."""
 
     begin: int
     count: int
@@ -24,15 +39,13 @@ class Terms(NamedTuple):
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel for all its members: function ``name(members, *buffers)``, a thread for each."""
+    """A function ``name(count, *buffers)`` of the text, and how many blocks of threads run it: one of a kernel has a
+    thread, or a warp, for each of its ``count`` members, one of an output a block for each of its ``count`` chunks."""
 
     name: str
-    members: int
+    count: int
+    blocks: int
     buffers: tuple[int, ...]
-
-    @property
-    def blocks(self) -> int:
-        return -(-self.members // BLOCK)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,17 +61,31 @@ class Grid:
         tables = {a.table for a in accesses if a.table is not None}
         return tuple(sorted({a.buffer for a in accesses} | tables | {b for terms in self.terms[kernel] for b in terms}))
 
-    def launches(self) -> list[Launch]:
-        """All kernels that have members, in an order in which each finds what it reads."""
-        kernels = sorted(enumerate(self.plan.kernels), key=lambda numbered: numbered[1].level)
-        return [Launch(f"k{i}", k.size, self.buffers(i)) for i, k in kernels if k.size]
+    def buffers_of_chunks(self, chunks: PlannedChunks) -> tuple[int, ...]:
+        """Those of all kernels that write one output together."""
+        own = {chunks.starts, *chunks.firsts}
+        return tuple(sorted(own.union(*(self.buffers(k) for k in chunks.kernels))))
+
+    def launches(self) -> list[list[Launch]]:
+        """Per level what runs it, in any order: each finds what it reads when the levels before have run."""
+        levels: list[list[Launch]] = [[] for _ in range(len(self.plan.levels))]
+        together = {k for chunks in self.plan.chunks for k in chunks.kernels}
+        for number, chunks in enumerate(self.plan.chunks):
+            count = len(self.plan.table(chunks.starts)) - 1
+            launch = Launch(f"c{number}", count, count, self.buffers_of_chunks(chunks))
+            levels[self.plan.kernels[chunks.kernels[0]].level].append(launch)
+        for i, k in enumerate(self.plan.kernels):
+            if k.size and i not in together:
+                threads = k.size * (WARP if by_warps(k) else 1)
+                levels[k.level].append(Launch(f"k{i}", k.size, -(-threads // BLOCK), self.buffers(i)))
+        return [launches for launches in levels if launches]
 
     def check(self) -> None:
         """Every kernel's members find their terms inside its columns."""
         for kernel, loops in zip(self.plan.kernels, self.terms, strict=True):
             for loop, (begin, count) in enumerate(loops):
                 first, number = (self.plan.table(b).astype(np.int64) for b in (begin, count))
-                end = int((first + STRIP * (number - 1)).max(initial=-1)) + 1
+                end = int((first + step(kernel.loops[loop]) * (number - 1)).max(initial=-1)) + 1
                 columns = {a.table for a in kernel.accesses() if a.loop == loop and a.table is not None}
                 if len(first) != kernel.size or any(end > len(self.plan.table(c)) for c in columns):
                     raise InternalError("spread", "a member's terms lie outside of their columns")
@@ -66,6 +93,13 @@ class Grid:
     def __str__(self) -> str:
         parts = []
         for i, (kernel, loops) in enumerate(zip(self.plan.kernels, self.terms, strict=True)):
-            bounds = [f"\nt{n} = b{begin}[i] + {STRIP}*(0..b{count}[i]-1)" for n, (begin, count) in enumerate(loops)]
+            steps = [f"{step(loop)}*" for loop in kernel.loops]
+            bounds = [f"\nt{n} = b{b}[i] + {steps[n]}(0..b{count}[i]-1)" for n, (b, count) in enumerate(loops)]
             parts.append(f"kernel {i}: {kernel}" + "".join(bounds))
+        for number, chunks in enumerate(self.plan.chunks):
+            ranges = [
+                f"b{first}[c]..b{first}[c+1] of {k}" for k, first in zip(chunks.kernels, chunks.firsts, strict=True)
+            ]
+            entries = f"b{chunks.buffer}[b{chunks.starts}[c]..b{chunks.starts}[c+1]]"
+            parts.append(f"chunks {number}: {entries} by members {', '.join(ranges)}")
         return "\n\n".join(parts)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import bisect
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -94,6 +95,19 @@ class Layout:
     @property
     def output_sizes(self) -> tuple[int, ...]:
         return tuple(map(math.prod, self.outputs))
+
+    @property
+    def output_buffers(self) -> range:
+        return range(len(self.variables), self.workspace)
+
+    def size_of(self, output: int) -> int:
+        """The entries of an output, by the number of its buffer."""
+        return self.output_sizes[output - len(self.variables)]
+
+    @cached_property
+    def read_buffers(self) -> set[int]:
+        """Outputs and the workspace, where kernels read them."""
+        return {home.place.buffer for home in self.homes if home.place.buffer >= len(self.variables)}
 
     def home_of(self, scalar: int) -> Home:
         return self.homes[self._number_of(scalar)]

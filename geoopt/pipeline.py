@@ -17,6 +17,8 @@ stage          takes -> gives           what it does
 `rows`         Schedule -> Schedule     loops that write neighbouring entries write whole rows
 `steps`        Schedule -> Schedule     rows of a block that are one column and a step
 `compress`     Schedule -> Schedule     columns in 16 bits where tasks read within a short span
+`align`        Plan -> Plan             intermediates of neighbouring members fill whole lines of memory
+`warps`        Plan -> Plan             long sums list their terms for a warp to add up
 `spread`       Plan -> Grid             tasks become tables, so that all members of a kernel run at once
 `assemble`     .. -> Machine            LLVM IR and machine code, or CUDA C
 =============  =======================  ==========================================================
@@ -36,6 +38,7 @@ from typing import Any
 import numpy as np
 from numba.core.event import install_listener
 
+from .align import align
 from .allocate import allocate
 from .compress import compress
 from .decompose import decompose
@@ -57,7 +60,9 @@ from .spread import spread
 from .steps import steps
 from .timing import OwnCompilation
 from .trace import trace
+from .warps import warps
 
+FOR_GPUS = ("align", "warps", "spread")
 FRONT = ("trace", "lift", "decompose", "group", "harvest", "simplify", "share", "place")
 
 
@@ -66,7 +71,7 @@ class Device:
     """How programs are made for one kind of machine.
 
     back : the stages between `place` and `assemble`;  machine : made of the last one's result
-    adds : whether its kernels can add to what others wrote
+    adds : whether its kernels can add to what others wrote;  by_chunks : whether those of one output run together
     expanded_lanes : with some options and type, the lanes of a vector that runs are expanded to; 0: they cannot be
     describe : what there is, in a line; raises DeviceError where something is missing
     """
@@ -75,6 +80,7 @@ class Device:
     machine: Callable[[Any, Options, np.dtype], Machine]
     describe: Callable[[], str]
     adds: bool = False
+    by_chunks: bool = False
     expanded_lanes: Callable[[Options, np.dtype], int] = lambda options, dtype: 0
 
     @property
@@ -90,8 +96,10 @@ DEVICES = {
         adds=True,
         expanded_lanes=cpu.expanded_lanes,
     ),
-    "cuda": Device(("spread",), cuda.CudaMachine, cuda.describe),
-    "cuda-on-host": Device(("spread",), cuda_on_host.HostedCudaMachine, cuda_on_host.describe),
+    "cuda": Device(("align", "warps", "spread"), cuda.CudaMachine, cuda.describe, by_chunks=True),
+    "cuda-on-host": Device(
+        ("align", "warps", "spread"), cuda_on_host.HostedCudaMachine, cuda_on_host.describe, by_chunks=True
+    ),
 }
 STAGES = tuple(dict.fromkeys([*FRONT, *(s for d in DEVICES.values() for s in d.back), "assemble"]))
 
@@ -185,13 +193,15 @@ def _work(stage: str, device: Device, options: Options, dtype: np.dtype) -> Call
         "harvest": harvest,
         "simplify": simplify,
         "share": share,
-        "place": place,
+        "place": lambda ir: place(ir, device.by_chunks and options.has("memory")),
         "schedule": lambda ir: schedule(ir, options.worker_count),
         "allocate": allocate if options.has("memory") else _unchanged,
         "runs": lambda ir: runs(ir, device.expanded_lanes(options, dtype)),
         "rows": rows if options.has("memory") and cpu.vectors(options, dtype).is_avx512 else _unchanged,
         "steps": steps if options.has("memory") else _unchanged,
         "compress": compress if options.has("memory") else _unchanged,
+        "align": align,
+        "warps": warps,
         "spread": spread,
     }[stage]
 

@@ -60,7 +60,8 @@ class Program:
         self.machine.run(inputs, outputs)
         if out is not None and not self.signature.has_numbers:
             return out
-        arrays = [a.reshape(s) for a, s in zip(outputs, self.plan.output_shapes, strict=True)]
+        shapes = zip(outputs, self.plan.output_shapes, strict=True)
+        arrays = [a if a.shape == shape else a.reshape(shape) for a, shape in shapes]
         return self.signature.rebuild(arrays, self.machine.matrix)
 
     def _fresh(self, inputs: list[Array]) -> list[Array]:

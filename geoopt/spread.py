@@ -15,16 +15,13 @@ from dataclasses import replace
 import numpy as np
 
 from .grid import Grid, Terms
-from .integers.segments import STRIP
-from .plan import BEGIN, END, FIRST_STRIP, Plan
+from .plan import Plan
 from .plan.planned import PlannedLoop
 from .plan.tables import Tables
 
 
 def spread(plan: Plan) -> Grid:
-    tables = Tables(plan.workspace + 1)
-    for table in plan.tables:
-        tables.number(table)
+    tables = Tables(plan.workspace + 1, plan.tables)
     terms = tuple(
         tuple(_terms(plan, loop, plan.tasks[rows], tables) for loop in kernel.loops)
         for kernel, rows in zip(plan.kernels, plan.rows_of_kernels(), strict=True)
@@ -34,13 +31,7 @@ def spread(plan: Plan) -> Grid:
 
 def _terms(plan: Plan, loop: PlannedLoop, tasks: np.ndarray, tables: Tables) -> Terms:
     """Where a kernel's members find their terms. tasks : the kernel's, in the order of members"""
-    length = tasks[:, END] - tasks[:, BEGIN]
-    strip, lane = np.divmod(np.arange(length.sum()) - np.repeat(tasks[:, BEGIN], length), STRIP)
-    strip += np.repeat(tasks[:, FIRST_STRIP], length)
-    starts = plan.table(loop.starts).astype(np.int64)
-    begin = starts[strip] + lane
-    count = np.diff(starts)[strip] // STRIP if loop.counts is None else plan.table(loop.counts)
-    return Terms(*(tables.number(column.astype(_smallest(column))) for column in (begin, count)))
+    return Terms(*(tables.number(column.astype(_smallest(column))) for column in plan.first_terms(loop, tasks)))
 
 
 def _smallest(column: np.ndarray) -> np.dtype:

@@ -13,10 +13,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from geoopt.align import align
 from geoopt.errors import DeviceError
+from geoopt.kernels import Kernels
 from geoopt.meshes import bumpy, cloth, icosphere, load, torus
 from geoopt.pipeline import chosen
+from geoopt.place import place
 from geoopt.runtime import cpu
+from geoopt.spread import spread
+from geoopt.warps import warps
 
 # --hypothesis-profile=thorough runs many more random programs than every run of the tests does
 settings.register_profile("default", max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
@@ -131,3 +136,14 @@ def differences(function, x, step=1e-5):
         d = d.reshape(x.shape)
         columns.append((np.asarray(function(x + d)) - np.asarray(function(x - d))) / (2 * step))
     return np.stack(columns, axis=-1)
+
+
+def stages_for_gpus(kernels: Kernels) -> dict:
+    """What the stages from `place` on make of kernels for a GPU, which need not be there."""
+    placed = place(kernels, by_chunks=True)
+    aligned = align(placed)
+    by_warps = warps(aligned)
+    found = {"place": placed, "align": aligned, "warps": by_warps, "spread": spread(by_warps)}
+    for record in found.values():
+        record.check()
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,16 +12,15 @@ import pytest
 
 import geoopt
 from geoopt.codegen import TARGETS
-from geoopt.grid import Grid
+from geoopt.grid import BLOCK, Grid
 from geoopt.integers.segments import STRIP
 from geoopt.meshes import bumpy, torus
 from geoopt.operators import cotan_laplacian
 from geoopt.ops import ROWS
 from geoopt.runtime import cuda_on_host, nvrtc
-from geoopt.spread import spread
 
 from .cases_operators import CASES, case, variables
-from .conftest import needs, needs_cuda_on_host
+from .conftest import needs, needs_cuda_on_host, stages_for_gpus
 from .test_ops import SPECIAL, as_floats, operands
 from .test_stages import ALL, arrays
 
@@ -34,7 +34,7 @@ def grid_of(function, *arguments, **options) -> Grid:
     found = {}
     narrow = geoopt.Options(**{"lanes": 2} | options)  # as on GPUs, nothing is read by runs
     geoopt.compile(function, *arguments, options=narrow, watch=found.__setitem__)
-    return spread(found["place"])
+    return stages_for_gpus(found["share"])["spread"]
 
 
 def assert_same(function, arguments, dtype=np.float64, **options):
@@ -154,7 +154,7 @@ def test_a_program_shows_its_text_and_its_counts():
     assert (
         program.source() == program.source("cuda") == geoopt.view(cotan_laplacian, V, F, stage="assemble", device=HOST)
     )
-    assert program.source("cuda").count("__global__") == len(program.plan.kernels)
+    assert program.source("cuda").count("__global__") == len(program.plan.kernels)  # none of them run together
     assert "t0 = b" in geoopt.view(cotan_laplacian, V, F, stage="spread", device=HOST)
     with pytest.raises(geoopt.ArgumentError, match="choose from 'cuda', 'ptx', 'expression'"):
         program.source("llvm")
@@ -165,10 +165,44 @@ def test_the_benchmark_of_gpus_measures_here_too(tmp_path):
     from benchmarks import gpu
 
     out = tmp_path / "results" / "gpu.json"
-    gpu.main(vertices=300, device=HOST, only=["cotan", "L²"], rounds=1, out=out)
-    cases = json.loads(out.read_text())["cases"]
-    assert [c["case"] for c in cases] == ["cotan", "cotan", "L²", "L²"]
+    gpu.main(vertices=300, device=HOST, only=["cotan", "L²", "elementwise"], rounds=1, out=out)
+    result = json.loads(out.read_text())
+    assert {"device", "versions", "copy_bytes_per_second"} < result.keys()
+    cases = result["cases"]
+    assert [c["case"] for c in cases] == [name for name in ("cotan", "L²", "elementwise") for _ in range(2)]
     assert all(c["bytes"] > 1000 and c["seconds"] > 0 and c["share_of_copy"] > 0 for c in cases)
+    assert all(c["kernels"] and c["launches"] and c["python_seconds_per_call"] > 0 for c in cases)
+    assert [sorted(c["peers"]) for c in cases[::2]] == [["JAX", "NumPy"], ["SciPy"], ["NumPy"]]
+    assert all(peer > 0 for c in cases for name, peer in c["peers"].items() if name != "JAX")
+
+
+@needs_cuda_on_host
+def test_the_benchmark_of_gpus_times_nothing_wrong(tmp_path, monkeypatch):
+    from benchmarks import gpu
+
+    monkeypatch.setattr(gpu, "on_the_cpu", lambda work, dtype: ([2.0 * x for x in work.inputs], [0.0]))
+    with pytest.raises(gpu.typer.Exit):
+        gpu.main(vertices=300, device=HOST, only=["elementwise"], rounds=1, out=tmp_path / "gpu.json")
+    for row in json.loads((tmp_path / "gpu.json").read_text())["cases"]:
+        assert row["failed"].startswith("differs from the CPU by") and "seconds" not in row
+
+
+def _ends_early(send, name, is_cut_off):
+    """What a case's process does, for the next test."""
+    send({"case": name, "seconds": 1.0})
+    if is_cut_off:
+        os.abort()  # as the system ends one that takes too long, or too much memory
+    send({"case": name, "seconds": 1.0, "peers": {}})
+
+
+def test_a_case_whose_process_ends_keeps_what_is_known():
+    from benchmarks import gpu_timing
+
+    tasks = [({"case": name}, (name, name == "cut off")) for name in ("whole", "cut off")]
+    rows = {row["case"]: row for row in gpu_timing.in_processes(_ends_early, tasks, 2, 60.0)}
+    assert rows["whole"] == {"case": "whole", "seconds": 1.0, "peers": {}}
+    assert rows["cut off"] == {"case": "cut off", "seconds": 1.0}
+    assert all("not begun" in row["failed"] for row in gpu_timing.in_processes(_ends_early, tasks, 2, 0.0))
 
 
 def test_moved_bytes_are_those_of_a_small_program():
@@ -178,6 +212,31 @@ def test_moved_bytes_are_those_of_a_small_program():
     order = np.random.default_rng(0).permutation(64)
     grid = grid_of(lambda x: 2 * x[order], np.ones(64))
     assert moved_bytes(grid, np.dtype(float)) == 64 * 8 + 64 * 8 + 64 * 4
+
+
+def test_moved_bytes_hold_an_entry_once_that_two_accesses_read():
+    """32 of 64 doubles, each read by two members at different places, 32 out."""
+    from benchmarks.gpu import moved_bytes
+
+    first, second = (np.random.default_rng(seed).permutation(32) + 16 for seed in range(2))
+    grid = grid_of(lambda x: x[first] - 2 * x[second], np.ones(64))
+    columns = sum(grid.plan.table(b).nbytes for b in grid.buffers(0) if b > grid.plan.workspace)
+    assert moved_bytes(grid, np.dtype(float)) == 32 * 8 + 32 * 8 + columns
+
+
+@pytest.mark.parametrize("name", ["cotan_laplacian", "L²", "cloth_system", "dual_laplacian"])
+def test_moved_bytes_are_those_of_the_entries_that_tasks_address(name):
+    from benchmarks.gpu import moved_bytes
+
+    grid = grid_of(case(name)[0], *case(name)[1])
+    plan = grid.plan
+    entries = {(number, b): set() for number, k in enumerate(plan.kernels) if k.size for b in grid.buffers(number)}
+    for row in plan.tasks:
+        for access in plan.kernels[row[0]].accesses():
+            entries[row[0], access.buffer].update(plan.entries(access, row).tolist())
+    tables = {b: plan.table(b) for _, b in entries if b > plan.workspace}
+    want = sum(8 * len(found) if found else tables[b].nbytes for (_, b), found in entries.items())
+    assert moved_bytes(grid, np.dtype(float)) == want
 
 
 # -- the grid -------------------------------------------------------------------------------------------
@@ -196,11 +255,17 @@ def test_members_find_the_terms_that_their_task_gives_them():
             np.testing.assert_array_equal(np.bincount(member, minlength=len(many)), many)
 
 
-def test_one_launch_runs_a_whole_kernel():
+def test_launches_run_every_kernel_once():
+    """Those that write one output together by one launch, a block for each chunk; others by one each."""
     grid = grid_of(cotan_laplacian, *torus(5000))
-    launches = grid.launches()
-    assert [launch.members for launch in launches] == [k.size for k in grid.plan.kernels]
-    assert all(launch.blocks * 128 >= launch.members > (launch.blocks - 1) * 128 for launch in launches)
+    plan, launches = grid.plan, {launch.name: launch for level in grid.launches() for launch in level}
+    together = {f"c{n}": chunks for n, chunks in enumerate(plan.chunks)}
+    apart = {f"k{n}": k.size for n, k in enumerate(plan.kernels) if not any(n in c.kernels for c in plan.chunks)}
+    assert launches.keys() == together.keys() | apart.keys() and together and apart
+    for name, size in apart.items():
+        assert launches[name].count == size and launches[name].blocks * BLOCK >= size
+    for name, chunks in together.items():
+        assert launches[name].count == launches[name].blocks == len(plan.table(chunks.starts)) - 1
 
 
 # -- the text -------------------------------------------------------------------------------------------
@@ -215,7 +280,7 @@ def test_the_text_of_an_operator_compiles_for_gpus(name, architecture):
     for dtype in (np.dtype(np.float64), np.dtype(np.float32)):
         compiled = nvrtc.compiled(TARGETS["cuda"](grid, dtype), architecture)
         assert compiled.ptx.count(";") < 2000, "thousands of instructions take NVRTC seconds"
-        assert len(compiled.registers) == len(grid.plan.kernels) and len(compiled.code) > 500
+        assert len(compiled.registers) == sum(map(len, grid.launches())) and len(compiled.code) > 500
         assert not compiled.spilled_bytes
         if dtype == np.float32:
             assert ".f64" not in compiled.ptx, "float arithmetic in double precision"

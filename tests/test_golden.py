@@ -16,9 +16,8 @@ from geoopt.codegen import TARGETS
 from geoopt.codegen.llvm_vectors import Vectors
 from geoopt.meshes import bumpy, cloth, torus
 from geoopt.operators import cotan_laplacian
-from geoopt.spread import spread
 
-from .conftest import two_triangles
+from .conftest import stages_for_gpus, two_triangles
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -33,7 +32,7 @@ DOUBLE = np.dtype(np.float64)
 TEXTS = {
     "expression": lambda found: str(found["compress"].plan),
     "llvm": lambda found: TARGETS["cpu"](found["compress"].plan, Vectors(4, DOUBLE)).text,
-    "cuda": lambda found: TARGETS["cuda"](spread(found["place"]), DOUBLE),
+    "cuda": lambda found: TARGETS["cuda"](stages_for_gpus(found["share"])["spread"], DOUBLE),
 }
 
 

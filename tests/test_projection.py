@@ -16,9 +16,8 @@ from geoopt.evaluate import evaluate
 from geoopt.meshes import cloth, tetrahedral_ball
 from geoopt.operators import bending_energy, neo_hookean_energy, symmetric_dirichlet_energy
 from geoopt.runtime import nvrtc
-from geoopt.spread import spread
 
-from .conftest import differences, needs, needs_cuda_on_host
+from .conftest import differences, needs, needs_cuda_on_host, stages_for_gpus
 
 LIFT = {"psd": lambda w: np.maximum(w, 0), "abs": np.abs}
 DEVICES = ["cpu", pytest.param("cuda-on-host", marks=needs_cuda_on_host)]
@@ -223,7 +222,7 @@ def test_the_text_compiles_for_a_gpu(dtype):
     energy, x = ENERGIES["hinges"]
     hessian = geoopt.hessian(energy, project="abs")
     geoopt.compile(hessian, x, device="cpu", watch=found.__setitem__)
-    text = TARGETS["cuda"](spread(found["place"]), np.dtype(dtype))
+    text = TARGETS["cuda"](stages_for_gpus(found["share"])["spread"], np.dtype(dtype))
     ptx = nvrtc.compiled(text).ptx
     assert "abs78(w" in text and (".f64" in ptx) == (dtype == np.float64)
 

@@ -16,17 +16,18 @@ from geoopt.pipeline import DEVICES
 from geoopt.sparse import from_diagonal, from_triplets
 from geoopt.trace import trace
 
-from .conftest import with_unreferenced, without_faces
+from .conftest import stages_for_gpus, with_unreferenced, without_faces
 
 RNG = np.random.default_rng(3)
 DOUBLE = np.dtype(np.float64)
 
 
 def records(function, *arguments, **options):
-    """The result of every stage that has an evaluator."""
+    """The result of every stage that has an evaluator, also of those for GPUs."""
     found = {}
     geoopt.compile(function, *arguments, options=geoopt.Options(**options), watch=found.__setitem__)
-    return {name: record for name, record in found.items() if name != "assemble"}
+    for_gpus = {f"{name} for GPUs": record for name, record in stages_for_gpus(found["share"]).items()}
+    return {name: record for name, record in (found | for_gpus).items() if name != "assemble"}
 
 
 def arrays(result) -> list[np.ndarray]:

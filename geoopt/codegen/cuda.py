@@ -1,7 +1,9 @@
-"""`Grid` to CUDA C: one function per kernel, one thread per member, one statement per operation.
+"""`Grid` to CUDA C: one function per kernel, one thread per member, one statement per operation; or one function per
+output whose kernels run together, one block of threads per chunk.
 
-``k(members, b0, b1, ...)`` takes the number of members and the buffers that the kernel uses. The text includes
-nothing and uses nothing that HIP lacks; functions of the C library are overloaded for float in both.
+``k(members, b0, b1, ...)`` takes the number of members and the buffers that the kernel uses, ``c(chunks, b0, b1, ...)``
+the number of chunks and those of all its kernels. The text includes nothing and uses nothing that HIP lacks; functions
+of the C library are overloaded for float in both.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
-from ..grid import BLOCK, Grid
+from ..grid import BLOCK, CHUNK, WARP, Grid, by_warps, step
 from ..integers.segments import STRIP
 from ..ops import OPS
 from ..plan.planned import Access, Joint
@@ -19,52 +21,140 @@ from ..template import Expression, bottom_up
 from .cuda_numbers import TYPES, literal
 from .cuda_projection import ROUTINES
 
+# by how many expressions a kernel has at most: how many blocks must find registers on one multiprocessor. Kernels of
+# few need few, and all threads that it runs should have them; the compiler would spill some of the longest
+BLOCKS = {8: ", 16", 256: "", np.inf: ", 4"}
+
+TOTAL = """\
+__device__ {scalar} total({scalar}* part, {scalar} x) {{
+  part[threadIdx.x] = x;
+  for (unsigned width = {warp} / 2; width; width /= 2) {{
+    __syncthreads();
+    if (threadIdx.x % {warp} < width) part[threadIdx.x] += part[threadIdx.x + width];
+  }}
+  __syncthreads();
+  const {scalar} sum = part[threadIdx.x / {warp} * {warp}];
+  __syncthreads();
+  return sum;
+}}
+"""
+
 
 def emit(grid: Grid, dtype: np.dtype) -> str:
-    """The text of a module with the functions ``k0, k1, ...`` of numbers of one type."""
+    """The text of a module with the functions ``k0, k1, ..., c0, c1, ...`` of numbers of one type."""
     routines: dict[str, None] = {}
-    kernels = [_Function(grid, number, np.dtype(dtype), routines).text() for number in range(len(grid.plan.kernels))]
-    return "\n".join([*routines, *kernels])
+    together = {k for chunks in grid.plan.chunks for k in chunks.kernels}
+    apart = [k for k in range(len(grid.plan.kernels)) if k not in together]
+    kernels = [_of_members(grid, number, dtype, routines) for number in apart]
+    outputs = [_of_chunks(grid, number, dtype, routines) for number in range(len(grid.plan.chunks))]
+    return "\n".join([*routines, *kernels, *outputs])
 
 
-class _Function:
-    """One kernel's text. names : what has a name, innermost loop first;  routines : what kernels call"""
+def _of_members(grid: Grid, number: int, dtype: np.dtype, routines: dict[str, None]) -> str:
+    """One kernel, one thread per member; or a warp, all of whose threads know the sums, and the first writes."""
+    kind, body = _index_type(grid), _Body(grid, number, np.dtype(dtype), routines)
+    if by_warps(grid.plan.kernels[number]):
+        scalar = TYPES[dtype.name]
+        routines[TOTAL.format(scalar=scalar, block=BLOCK, warp=WARP)] = None
+        lines = [
+            f"  __shared__ {scalar} part[{BLOCK}];",
+            f"  const {kind} member = (blockIdx.x * {BLOCK} + threadIdx.x) / {WARP};",
+            f"  const int lane = threadIdx.x % {WARP};",
+            f"  const {kind} i = member < members ? member : members - 1;  // no thread leaves before the others",
+            *body.lines("  "),
+        ]
+    else:
+        index = f"  const {kind} i = blockIdx.x * blockDim.x + threadIdx.x;"
+        lines = [index, "  if (i >= members) return;", *body.lines("  ")]
+    return _function(f"k{number}", "members", _parameters(grid, [number], grid.buffers(number), dtype), lines)
 
-    def __init__(self, grid: Grid, number: int, dtype: np.dtype, routines: dict[str, None]):
+
+def _of_chunks(grid: Grid, number: int, dtype: np.dtype, routines: dict[str, None]) -> str:
+    """Kernels that write one output, one block per chunk: warps that are done with a kernel go on with the next, and
+    when all are, the block writes the chunk."""
+    chunks, scalar, kind = grid.plan.chunks[number], TYPES[dtype.name], _index_type(grid)
+    lines = [
+        f"  __shared__ {scalar} chunk[{CHUNK}];",
+        f"  const {kind} first = b{chunks.starts}[blockIdx.x], size = b{chunks.starts}[blockIdx.x + 1] - first;",
+        "  int thread = threadIdx.x;",
+    ]
+    for k, table in zip(chunks.kernels, chunks.firsts, strict=True):
+        lines += [
+            "  {",
+            f"    const {kind} begin = b{table}[blockIdx.x], end = b{table}[blockIdx.x + 1];",
+            f"    for ({kind} i = begin + thread; i < end; i += {BLOCK}) {{",
+            *_Body(grid, k, np.dtype(dtype), routines, chunks.buffer).lines("      "),
+            "    }",
+            f"    thread = (thread - (end - begin + {WARP - 1}) / {WARP} * {WARP}) & {BLOCK - 1};",
+            "  }",
+        ]
+    del lines[-2]  # nobody goes on after the last
+    lines += [
+        "  __syncthreads();",
+        f"  for (int k = threadIdx.x; k < size; k += {BLOCK}) b{chunks.buffer}[first + k] = chunk[k];",
+    ]
+    parameters = _parameters(grid, chunks.kernels, grid.buffers_of_chunks(chunks), dtype)
+    expressions = max(sum(1 for _ in bottom_up(list(grid.plan.kernels[k].roots))) for k in chunks.kernels)
+    blocks = next(blocks for most, blocks in BLOCKS.items() if expressions <= most)
+    return _function(f"c{number}", "chunks", parameters, lines, blocks)
+
+
+def _function(name: str, count: str, parameters: list[str], lines: list[str], blocks: str = "") -> str:
+    """blocks : of `BLOCKS`"""
+    takes = ", ".join([f"int {count}", *parameters])
+    head = f'extern "C" __global__ void __launch_bounds__({BLOCK}{blocks}) {name}({takes}) {{'
+    return "\n".join([head, *lines, "}", ""])
+
+
+def _parameters(grid: Grid, kernels: Iterable[int], buffers: Iterable[int], dtype: np.dtype) -> list[str]:
+    """The buffers, those only read as such."""
+    plan, scalar = grid.plan, TYPES[dtype.name]
+    written = {a.buffer for k in kernels for places in plan.kernels[k].writes for a in places}
+    found = []
+    for buffer in buffers:
+        kind = TYPES[plan.table(buffer).dtype.name] if buffer > plan.workspace else scalar
+        kind = scalar if kind == TYPES["float64"] else kind  # varying constants have the program's type
+        found.append(f"{'' if buffer in written else 'const '}{kind}* __restrict__ b{buffer}")
+    return found
+
+
+class _Body:
+    """What one member of a kernel does, member ``i``.
+
+    names : what has a name, innermost loop first;  routines : what kernels call;  collected : the output whose entries
+    are collected in ``chunk``, from entry ``first`` on
+    """
+
+    def __init__(
+        self, grid: Grid, number: int, dtype: np.dtype, routines: dict[str, None], collected: int | None = None
+    ):
         self.plan, self.kernel, self.terms = grid.plan, grid.plan.kernels[number], grid.terms[number]
-        self.number, self.buffers, self.dtype, self.routines = number, grid.buffers(number), dtype, routines
+        self.dtype, self.routines, self.collected = dtype, routines, collected
         self.scalar, self.index = TYPES[dtype.name], _index_type(grid)
         self.loops_of = self.kernel.loops_of()
+        self.by_warps = by_warps(self.kernel)
         self.joints = self.kernel.joints()
         self.joint_of = {id(e): joint for joint in self.joints for e in joint.sums}
         self.names: ChainMap[Hashable, str] = ChainMap()
-        self.lines: list[str] = []
+        self._lines: list[str] = []
         self._fresh = 0
 
-    def text(self) -> str:
-        self._line(f"const {self.index} i = blockIdx.x * blockDim.x + threadIdx.x;")
-        self._line("if (i >= members) return;")
+    def lines(self, indent: str) -> list[str]:
         for e in bottom_up(list(self.kernel.roots)):
             if not self.loops_of[id(e)] and id(e) not in self.names:
                 self._define(e)
         for joint in self.joints:
             if not joint.sums:
                 self._loop(joint)
+        if self.by_warps:
+            self._line("if (lane || member >= members) return;")
         self._write([i for i, loop in enumerate(self.kernel.root_loops) if loop is None])
-        parameters = ", ".join(["int members", *map(self._parameter, self.buffers)])
-        head = f'extern "C" __global__ void __launch_bounds__({BLOCK}) k{self.number}({parameters}) {{'
-        return "\n".join([head, *self.lines, "}", ""])
-
-    def _parameter(self, buffer: int) -> str:
-        is_written = any(a.buffer == buffer for places in self.kernel.writes for a in places)
-        kind = TYPES[self.plan.table(buffer).dtype.name] if buffer > self.plan.workspace else self.scalar
-        kind = self.scalar if kind == TYPES["float64"] else kind  # varying constants have the program's type
-        return f"{'' if is_written else 'const '}{kind}* __restrict__ b{buffer}"
+        return [indent + line for line in self._lines]
 
     # -- statements -----------------------------------------------------------------------------------
 
     def _line(self, text: str) -> None:
-        self.lines.append("  " * len(self.names.maps) + text)
+        self._lines.append("  " * (len(self.names.maps) - 1) + text)
 
     def _let(self, key: Hashable, name: str, value: str, kind: str) -> str:
         self.names[key] = name
@@ -106,7 +196,7 @@ class _Function:
         """Sums of some expressions, and what their loop writes."""
         loop, (begin, count) = joint.loop, self.terms[joint.loop]
         if ("bounds", loop) not in self.names:
-            ends = f"end{loop} = begin{loop} + {STRIP} * b{count}[i]"
+            ends = f"end{loop} = begin{loop} + {_times(step(self.kernel.loops[loop]), f'b{count}[i]')}"
             self._let(("bounds", loop), f"begin{loop}", f"b{begin}[i], {ends}", self.index)
         roots = [self.kernel.roots[i] for i in joint.roots]
         terms = [total.args[0] for total in joint.sums]
@@ -116,7 +206,9 @@ class _Function:
         for total in joint.sums:
             self.names[id(total)] = self._new("s")
             self._line(f"{self.scalar} {self.names[id(total)]} = 0;")
-        self._line(f"for ({self.index} t{loop} = begin{loop}; t{loop} < end{loop}; t{loop} += {STRIP}) {{")
+        first = f"begin{loop} + lane" if self.by_warps else f"begin{loop}"
+        apart = WARP if self.by_warps else STRIP
+        self._line(f"for ({self.index} t{loop} = {first}; t{loop} < end{loop}; t{loop} += {apart}) {{")
         self.names = self.names.new_child()
         for e in bottom_up([*terms, *roots]):
             if loop in self.loops_of[id(e)]:
@@ -126,6 +218,8 @@ class _Function:
             self._line(f"{self.names[id(total)]} += {self.names[id(term)]};")
         self.names = self.names.parents
         self._line("}")
+        for total in joint.sums if self.by_warps else ():
+            self._line(f"{self.names[id(total)]} = total(part, {self.names[id(total)]});")
 
     # -- memory ---------------------------------------------------------------------------------------
 
@@ -133,18 +227,26 @@ class _Function:
         """Some roots, once per member or once per term of the loop around."""
         for i in roots:
             for access in self.kernel.writes[i]:
-                self._line(f"{self._place(access)} = {self.names[id(self.kernel.roots[i])]};")
+                is_collected = access.buffer == self.collected
+                place = f"chunk[{self._entry(access)} - first]" if is_collected else self._place(access)
+                self._line(f"{place} = {self.names[id(self.kernel.roots[i])]};")
 
     def _place(self, access: Access) -> str:
-        """The entry of a buffer that the current member, or term, reads or writes."""
+        """What the current member, or term, reads or writes."""
+        return f"b{access.buffer}[{self._entry(access)}]"
+
+    def _entry(self, access: Access) -> str:
         i = "i" if access.loop is None else f"t{access.loop}"
         if access.table is None:
-            factor = {0: "", 1: i}.get(access.stride, f"{access.stride} * {i}")
-            return f"b{access.buffer}[{_plus(factor, access.offset)}]"
+            return _plus(_times(access.stride, i), access.offset)
         key = "entry", access.table, access.loop
         name = f"p{access.table}" if access.loop is None else f"p{access.table}_{access.loop}"
         entry = self.names.get(key) or self._let(key, name, f"b{access.table}[{i}]", self.index)
-        return f"b{access.buffer}[{_plus(entry, access.offset)}]"
+        return _plus(entry, access.offset)
+
+
+def _times(number: int, factor: str) -> str:
+    return {0: "", 1: factor}.get(number, f"{number} * {factor}")
 
 
 def _plus(factor: str, offset: int) -> str:

@@ -16,23 +16,26 @@ import numpy as np
 
 from ..integers.gathers import taken
 from ..integers.hashing import content
-from ..integers.ids import Ids
+from ..integers.ids import Ids, id_dtype
 from ..integers.segments import whole_strips
 from ..kernels import Kernel, Kernels, Leaf
 from ..layout import Address, Place
 from ..plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, TASK_MEMBERS, Plan
-from ..plan.planned import Access, PlannedKernel, PlannedLoop
+from ..plan.planned import Access, PlannedChunks, PlannedKernel, PlannedLoop
 from ..plan.tables import Tables
-from .order import Order, additions, member_order
+from .chunks import Chunks, chunked
+from .order import Order, additions, chunk_order, member_order
 from .strips import Strips
 from .times import AddressOf, Times
 
 LEAST_MEMBERS = 64  # of tasks that are shorter than others
 
 
-def place(kernels: Kernels) -> Plan:
+def place(kernels: Kernels, by_chunks: bool = False) -> Plan:
+    """by_chunks : kernels that write one output run together, as GPUs need it; see `chunks`"""
+    kernels, chunks = chunked(kernels) if by_chunks else (kernels, [])
     layout, tables = kernels.layout, Tables(kernels.layout.workspace + 1)
-    ordered = _ordered(kernels)
+    ordered = _ordered(kernels, chunks)
     planned, tasks = [], []
     for number, kernel in enumerate(kernels.kernels):
         placed = _PlacedKernel(kernel, tables, *ordered.pop(0))
@@ -41,6 +44,7 @@ def place(kernels: Kernels) -> Plan:
         del placed  # what is listed for one kernel is given back before the next one's
     all_tasks = np.concatenate([np.zeros((0, FIELDS), np.int64), *tasks])
     level_of = np.array([planned[k].level for k in all_tasks[:, 0]], np.int64)
+    planned_chunks = tuple(_planned_chunks(c, tables) for c in chunks)
     depth = max((p.level for p in planned), default=0)
     levels = np.searchsorted(level_of, np.arange(1, depth + 2))
     return Plan(
@@ -51,10 +55,19 @@ def place(kernels: Kernels) -> Plan:
         tuple(planned),
         np.ascontiguousarray(all_tasks),
         levels,
+        planned_chunks,
     )
 
 
-def _ordered(kernels: Kernels) -> list[tuple[AddressOf, Order]]:
+def _planned_chunks(chunks: Chunks, tables: Tables) -> PlannedChunks:
+    firsts = []
+    for of_members in chunks.of_members.values():
+        counts = np.bincount(of_members, minlength=len(chunks))
+        firsts.append(tables.number(np.append(0, np.cumsum(counts)).astype(id_dtype(len(of_members)))))
+    return PlannedChunks(chunks.buffer, tables.number(chunks.starts), tuple(chunks.of_members), tuple(firsts))
+
+
+def _ordered(kernels: Kernels, chunks: list[Chunks]) -> list[tuple[AddressOf, Order]]:
     """Per kernel the order of its members, and where its columns are as far as that was looked for."""
     times, by_time = Times(kernels.layout), kernels.options.has("memory")
     known: dict[tuple[int, int], Order] = {}  # by the constants that sums read
@@ -63,7 +76,11 @@ def _ordered(kernels: Kernels) -> list[tuple[AddressOf, Order]]:
     if by_time:
         times.await_additions(itertools.chain(*(additions(kernel, times, address) for kernel, address in addressed)))
     adding = [kernel for kernel in kernels.kernels if _added(kernel)]
-    for kernel, address in addressed:
+    chunks_of = {n: (of, len(c)) for c in chunks for n, of in c.of_members.items()}
+    for number, (kernel, address) in enumerate(addressed):
+        if number in chunks_of:
+            found.append((address, chunk_order(kernel, *chunks_of[number])))
+            continue
         order = member_order(kernel, times, address, _longest(kernel, adding), by_time)
         constants = _constants_of_sums(kernel)
         # two sums that read the same constants read one table where their members have one order

@@ -77,6 +77,18 @@ def member_order(kernel: Kernel, times: Times, address: AddressOf, longest: int,
     return Order(members if moved else None, begin, end)
 
 
+def chunk_order(kernel: Kernel, of_members: np.ndarray, chunks: int) -> Order:
+    """Chunk by chunk, in each by the numbers of terms. of_members : the chunk of each member"""
+    counts = _count_classes(kernel)
+    classes = int(counts.max(initial=0)) + 1
+    key, members = of_members.astype(np.int32) * classes + counts, np.empty(kernel.size, id_dtype(kernel.size))
+    _sort_by_key(key, np.zeros(chunks * classes + 1, np.int64), members)
+    begin, end = _runs(taken(key, members) // classes, kernel.size)
+    if classes > 1:
+        _sort_strips(members, begin, end)
+    return Order(members if _farthest(members) else None, begin, end)
+
+
 def _timed(kernel: Kernel, times: Times, address: AddressOf) -> tuple[np.ndarray, np.ndarray]:
     """What `_reads` gives, where anybody needs it; what members write gets their times."""
     read_later = [w for places in kernel.writes for w in places if w.buffer in times.read and not w.adds]

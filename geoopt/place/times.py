@@ -40,7 +40,7 @@ class Times:
 
     def __init__(self, layout: Layout):
         self.variables = layout.variables
-        self.read = {home.place.buffer for home in layout.homes}  # the buffers that kernels may read
+        self.read = layout.read_buffers
         self.stored = [np.zeros(n, np.uint16) for n in (*layout.output_sizes, layout.workspace_size)]
         self.reordered: set[int] = set()  # inputs in poor order, whose rows have got a better one
         self._inputs: dict[int, np.ndarray] = {}

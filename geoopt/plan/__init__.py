@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import InternalError
 from ..integers.segments import STRIP, whole_strips
 from ..template import evaluate_template
-from .planned import Access, PlannedKernel, PlannedLoop
+from .planned import Access, PlannedChunks, PlannedKernel, PlannedLoop
 
 KERNEL, BEGIN, END, COLUMN, FIRST_STRIP, SHIFT, APART, FIELDS = range(8)  # columns of the table of tasks
 TASK_MEMBERS = 1024  # the most members of one task: what they read and write fits the cache
@@ -27,6 +27,7 @@ class Plan:
     tasks : (k, 7 + bases) int64 rows: kernel, first member, end member, column (the entry of member i in a table is
         i + column), first strip (of 16 members each, counted from the first member), shift, apart, and the bases
     levels : (number of levels + 1,) first task of each level
+    chunks : where kernels that write one output run together
     """
 
     variable_sizes: tuple[int, ...]
@@ -36,6 +37,7 @@ class Plan:
     kernels: tuple[PlannedKernel, ...]
     tasks: np.ndarray
     levels: np.ndarray
+    chunks: tuple[PlannedChunks, ...] = ()
 
     @property
     def workspace(self) -> int:
@@ -62,6 +64,21 @@ class Plan:
         """Per kernel, its tasks in the order of their members."""
         rows = [np.flatnonzero(self.tasks[:, KERNEL] == k) for k in range(len(self.kernels))]
         return [r[np.argsort(self.tasks[r, BEGIN])] for r in rows]
+
+    def first_terms(self, loop: PlannedLoop, tasks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Per member of a kernel the entry of its first term in a loop's columns, and how many it has; its other terms
+        follow in steps of `STRIP`, or of 1 if they are listed by member. tasks : the kernel's, in the order of members
+        """
+        if loop.is_by_member:
+            assert loop.counts is not None
+            counts = self.table(loop.counts)
+            return np.cumsum(counts, dtype=np.int64) - counts, counts
+        length = tasks[:, END] - tasks[:, BEGIN]
+        strip, lane = np.divmod(np.arange(length.sum()) - np.repeat(tasks[:, BEGIN], length), STRIP)
+        strip += np.repeat(tasks[:, FIRST_STRIP], length)
+        starts = self.table(loop.starts).astype(np.int64)
+        counts = np.diff(starts)[strip] // STRIP if loop.counts is None else self.table(loop.counts)
+        return starts[strip] + lane, counts
 
     def entries_of_tasks(self, rows: np.ndarray, loop: int | None) -> np.ndarray:
         """How many entries of a column the tasks ``rows`` of one kernel read: one per member, or those of a loop."""

@@ -79,7 +79,7 @@ class Part:
                 new = replace(new, bits=number(access.bits, None))
             if access.step is not None:
                 new = replace(new, step=number(access.step, None))
-            if access.buffer > self.plan.workspace:  # constants
+            if new is access and access.buffer > self.plan.workspace:  # constants
                 constants = self.plan.table(access.buffer)
                 inside = constants if access.loop is None else self.of(constants, access.loop)
                 new = replace(new, buffer=tables.number(inside))

@@ -103,7 +103,8 @@ class PlannedLoop:
     counts : the table of the numbers of terms of the members; None where all members of each strip have equally many
     terms : of all members, without copies
     width : the members of a strip
-    is_by_member : whether the terms are left member by member, without copies, for `runs` to find what they share
+    is_by_member : whether the terms are left member by member, without copies, for `runs` to find what they share, or
+        for a warp of a GPU to add them up
     masks : the table with a mask per run, a bit for each member of the strip that has a term in it; then columns have
         one entry per run, and empty runs fill strips up to multiples of those read ``at_once``
     cursors : where the terms are computed before members add them up
@@ -142,6 +143,24 @@ class Joint(NamedTuple):
     loop: int
     sums: tuple[Expression, ...]
     roots: tuple[int, ...]
+
+
+class PlannedChunks(NamedTuple):
+    """Which members write which chunk of an output: see `place.chunks`.
+
+    starts : the table of the first entry of each chunk, and of the size of the output
+    kernels : the numbers of those that write it, the members of each chunk one after the other
+    firsts : for each of them the table of the first member of each chunk, and of the number of all
+    """
+
+    buffer: int
+    starts: int
+    kernels: tuple[int, ...]
+    firsts: tuple[int, ...]
+
+    def moved(self, number: Callable[[int], int]) -> PlannedChunks:
+        """With its tables among others."""
+        return self._replace(starts=number(self.starts), firsts=tuple(map(number, self.firsts)))
 
 
 @dataclass(frozen=True, eq=False)

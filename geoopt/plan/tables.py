@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from .planned import Access
@@ -10,13 +12,18 @@ SAMPLE = 64  # entries that are looked at before whole arrays are compared
 
 
 class Tables:
-    """Collects arrays; the first gets the buffer number ``first``. Arrays are kept, and not to be written to."""
+    """Collects arrays; the first gets the buffer number ``first``. Arrays are kept, and not to be written to.
 
-    def __init__(self, first: int):
+    arrays : those that there are, which keep their numbers
+    """
+
+    def __init__(self, first: int, arrays: Iterable[np.ndarray] = ()):
         self.first = first
         self.arrays: list[np.ndarray] = []
         self._known: dict[tuple, list[int]] = {}
         self._columns: dict[tuple, list[int]] = {}
+        for array in arrays:
+            self._alike(array).append(self._added(array))
 
     def column(self, buffer: int, entries: np.ndarray, loop: int | None) -> Access:
         """The access to listed entries; columns that differ by a constant share a table (address coherence)."""
@@ -37,14 +44,18 @@ class Tables:
     def number(self, array: np.ndarray) -> int:
         """The buffer number of an array's content."""
         array = np.ascontiguousarray(array)
-        some = array[:: max(len(array) // SAMPLE, 1)]
-        alike = self._known.setdefault((array.dtype.str, array.shape, some.tobytes()), [])
+        alike = self._alike(array)
         for number in alike:
             known = self.arrays[number - self.first]
             if known is array or np.array_equal(_bits(known), _bits(array)):
                 return number
         alike.append(self._added(array))
         return alike[-1]
+
+    def _alike(self, array: np.ndarray) -> list[int]:
+        """The numbers of those that may be equal."""
+        some = array[:: max(len(array) // SAMPLE, 1)]
+        return self._known.setdefault((array.dtype.str, array.shape, some.tobytes()), [])
 
     def _added(self, array: np.ndarray) -> int:
         self.arrays.append(array)

@@ -1,7 +1,7 @@
 """The text for CUDA, run by the host's processor, to check it and to debug it where there is no GPU.
 
 A C++ compiler compiles the identical text behind a few lines that stand for what CUDA adds to the language; the
-threads of a launch run one after the other.
+blocks of a launch run one after the other, and the threads of a block until each waits for the others.
 """
 
 from __future__ import annotations
@@ -24,25 +24,62 @@ from . import cache, nvrtc
 from .host import HostMachine
 
 COMPILERS = ("g++", "clang++")
-FLAGS = ("-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-x", "c++", "-w")
+STACK = 1 << 16  # bytes for a thread: long kernels have as many variables as operations
+SIZES = (f"-DBLOCK={BLOCK}", f"-DSTACK={STACK}")
+FLAGS = ("-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-x", "c++", "-w", *SIZES)
 SHIM = """\
 #include <math.h>
+#include <ucontext.h>
 #include <utility>
 #define __global__
 #define __device__ static
-#define __launch_bounds__(threads)
+#define __shared__ static thread_local
+#define __launch_bounds__(...)
 struct Index { unsigned x; };
 static thread_local Index blockIdx, threadIdx, blockDim;
-// from the last thread to the first: kernels must not rely on an order
-template <class... P, size_t... I>
-void launch(void (*kernel)(P...), unsigned blocks, unsigned threads, void** arguments, std::index_sequence<I...>) {
-  blockDim.x = threads;
-  for (blockIdx.x = blocks; blockIdx.x-- > 0;)
-    for (threadIdx.x = threads; threadIdx.x-- > 0;) kernel(*static_cast<P*>(arguments[I])...);
-}
+// the threads of a block take turns: each runs until it waits for the others, or to its end
+static thread_local ucontext_t others, thread[BLOCK];
+static thread_local bool is_over[BLOCK];
+static thread_local char stack[BLOCK][STACK] __attribute__((aligned(16)));
+static void __syncthreads() { swapcontext(&thread[threadIdx.x], &others); }
+template <class... P>
+struct Call {
+  static thread_local void (*kernel)(P...);
+  static thread_local void** arguments;
+  template <size_t... I>
+  static void run(std::index_sequence<I...>) { kernel(*static_cast<P*>(arguments[I])...); }
+  static void enter() {
+    run(std::index_sequence_for<P...>());
+    is_over[threadIdx.x] = true;
+  }
+};
+template <class... P> thread_local void (*Call<P...>::kernel)(P...);
+template <class... P> thread_local void** Call<P...>::arguments;
 template <class... P>
 void launch(void (*kernel)(P...), unsigned blocks, unsigned threads, void** arguments) {
-  launch(kernel, blocks, threads, arguments, std::index_sequence_for<P...>());
+  Call<P...>::kernel = kernel;
+  Call<P...>::arguments = arguments;
+  blockDim.x = threads;
+  // from the last to the first: kernels must not rely on an order
+  for (blockIdx.x = blocks; blockIdx.x-- > 0;) {
+    for (unsigned t = 0; t < threads; ++t) {
+      getcontext(&thread[t]);
+      thread[t].uc_stack.ss_sp = stack[t];
+      thread[t].uc_stack.ss_size = sizeof stack[t];
+      thread[t].uc_link = &others;
+      makecontext(&thread[t], Call<P...>::enter, 0);
+      is_over[t] = false;
+    }
+    for (bool is_waiting = true; is_waiting;) {
+      is_waiting = false;
+      for (unsigned t = threads; t-- > 0;) {
+        if (is_over[t]) continue;
+        threadIdx.x = t;
+        swapcontext(&others, &thread[t]);
+        is_waiting |= !is_over[t];
+      }
+    }
+  }
 }
 """
 LAUNCHER = """\
@@ -58,7 +95,7 @@ class HostedCudaMachine(HostMachine):
     def __init__(self, grid: Grid, options: Options, dtype: np.dtype):
         super().__init__(grid.plan, dtype)
         text = TARGETS["cuda"](grid, dtype)
-        self._launches = grid.launches()
+        self._launches = [launch for level in grid.launches() for launch in level]
         shimmed = "\n".join([SHIM, text, *(LAUNCHER.format(launch.name) for launch in self._launches)])
         code, self.was_cached = _compiled(shimmed)
         self.code_bytes = len(code)
@@ -68,9 +105,9 @@ class HostedCudaMachine(HostMachine):
 
     def _launch(self, buffers: np.ndarray) -> None:
         for launch in self._launches:
-            members = ctypes.c_int(launch.members)
+            count = ctypes.c_int(launch.count)
             places = [buffers.ctypes.data + buffers.itemsize * b for b in launch.buffers]
-            arguments = (ctypes.c_void_p * (1 + len(places)))(ctypes.addressof(members), *places)
+            arguments = (ctypes.c_void_p * (1 + len(places)))(ctypes.addressof(count), *places)
             self._library[f"launch_{launch.name}"](launch.blocks, BLOCK, arguments)
 
 

@@ -1,0 +1,77 @@
+"""Stage `warps`: a warp adds up each sum of many terms.
+
+Takes: `Plan`.
+Gives: `Plan` in which kernels with long sums list their terms member by member.
+Ensures: the terms of every member are unchanged.
+
+A GPU needs many threads, which should read neighbours at the same time: one thread would add up thousands of terms one
+after the other, and members of a strip read each other's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .grid import MANY
+from .integers.gathers import taken
+from .integers.ids import id_dtype
+from .integers.segments import STRIP, ranges, whole_strips
+from .plan import BEGIN, END, Plan
+from .plan.parts import Part, Split
+from .plan.planned import Access, PlannedKernel, PlannedLoop
+from .plan.tables import Tables
+
+
+def warps(plan: Plan) -> Plan:
+    split = Split(plan)
+    for kernel, mine in zip(plan.kernels, plan.rows_of_kernels(), strict=True):
+        part = Part(plan, kernel, mine, np.ones(len(mine), bool))
+        listed = _Listed(plan, kernel, mine, split.tables) if _has_long_sums(kernel) else None
+        split.add(part, listed.access, listed.loops) if listed else split.add(part, lambda access: None)
+    chunks = tuple(c.moved(lambda table: split.tables.number(plan.table(table))) for c in plan.chunks)
+    return replace(split.result(), chunks=chunks)
+
+
+def _has_long_sums(kernel: PlannedKernel) -> bool:
+    """Whether all its sums are long, and no value is written term by term."""
+    is_long = all(loop.terms >= MANY * kernel.size for loop in kernel.loops)
+    return bool(kernel.loops) and is_long and all(loop is None for loop in kernel.root_loops)
+
+
+class _Listed:
+    """The columns of a kernel's loops, member by member."""
+
+    def __init__(self, plan: Plan, kernel: PlannedKernel, rows: np.ndarray, tables: Tables):
+        self.plan, self.tables = plan, tables
+        self.entries: list[np.ndarray] = []
+        self.loops: dict[int, PlannedLoop] = {}
+        for number, loop in enumerate(kernel.loops):
+            first, counts = plan.first_terms(loop, plan.tasks[rows])
+            of_first = np.cumsum(counts, dtype=np.int64) - counts
+            dtype = id_dtype(int(plan.table(loop.starts)[-1]))
+            steps = STRIP * np.arange(counts.sum(), dtype=dtype)
+            self.entries.append(np.repeat((first - STRIP * of_first).astype(dtype), counts) + steps)
+            self.loops[number] = self._loop(loop, counts, plan.tasks[rows])
+
+    def access(self, access: Access) -> Access | None:
+        if access.loop is None:
+            return None
+        entries = self.entries[access.loop]
+        if access.table is None:
+            constants = taken(self.plan.table(access.buffer), entries)
+            return replace(access, buffer=self.tables.number(constants)) if access.stride else None
+        column = taken(self.plan.table(access.table), entries)
+        if len(column) > 1 and int(column[-1]) - int(column[0]) == len(column) - 1 and (np.diff(column) == 1).all():
+            return Access(access.buffer, access.offset + int(column[0]), 1, None, access.loop)
+        found = self.tables.column(access.buffer, column, access.loop)
+        return replace(found, offset=access.offset + found.offset)
+
+    def _loop(self, loop: PlannedLoop, counts: np.ndarray, tasks: np.ndarray) -> PlannedLoop:
+        ends = np.append(0, np.cumsum(counts, dtype=np.int64))
+        strips = whole_strips(tasks[:, END] - tasks[:, BEGIN])
+        first_members = np.repeat(tasks[:, BEGIN], strips) + STRIP * ranges(np.zeros_like(strips), strips)
+        starts = np.append(ends[first_members], ends[-1]).astype(id_dtype(int(ends[-1])))
+        numbers = self.tables.number(starts), self.tables.number(counts)
+        return PlannedLoop(*numbers, loop.terms, is_by_member=True)
