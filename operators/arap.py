@@ -21,6 +21,8 @@ from .topology import triangles
 class ArapMesh:
     """The rest state of a deformation. Each edge is there twice, once from either end, sorted by ``center``.
 
+    For positions that are CuPy's arrays, a record of CuPy's arrays (``dataclasses.replace``).
+
     V : (n, 3) rest positions [m]
     center, neighbour : (e,) the vertices at the two ends of an edge
     weight : (e,) cotan weights of the rest mesh, dimensionless, positive on Delaunay meshes
@@ -139,6 +141,6 @@ def _one_ring_sums(values: Any, mesh: ArapMesh) -> Any:
     sums = np.add.reduceat(values, mesh.offsets[:-1][has_edges], axis=0)
     if has_edges.all():
         return sums
-    none = np.zeros((1, *values.shape[1:]))
+    none = np.zeros((1, *values.shape[1:]), like=mesh.offsets)
     place = np.where(has_edges, np.cumsum(has_edges) - 1, len(sums))
     return np.concatenate([sums, none])[place]

@@ -17,6 +17,8 @@ from .topology import interior_edges, triangles
 class Cloth:
     """A cloth of n vertices and m triangles, in the units m, kg and s; made by `cloth`.
 
+    For positions that are CuPy's arrays, a record of CuPy's arrays and matrix (``dataclasses.replace``).
+
     F : (m, 3) triangles;  area : (m,) rest areas [m²]
     B : (m, 3, 2) derivatives of the deformation by the corners [1/m]: column c of the deformation J (3, 2) of a
         triangle is Σ_i B[:, i, c] x_i, the image of the unit vector c of the rest plane

@@ -9,6 +9,7 @@ import numpy as np
 from geoopt.sparse import from_triplets, triplets
 
 from .cloth import Cloth
+from .topology import beside
 
 
 def cloth_forces(x: Any, v: Any, cloth: Cloth) -> Any:
@@ -53,7 +54,8 @@ def cloth_system(x: Any, v: Any, h: Any, cloth: Cloth, definite: bool = False, l
     # the blocks h (D + h K) of a triangle, first by the columns of J, then by its corners
     H = _stiffness(J, along, across, h, cloth, definite)
     blocks = np.einsum("mjd,midpq->mijpq", cloth.B, np.einsum("mic,mcdpq->midpq", cloth.B, H))
-    M = cloth.mass * _on_axes(from_triplets(np.arange(n), np.arange(n), np.ones(n), (n, n)))
+    diagonal = beside(cloth.F, np.arange(n))
+    M = cloth.mass * _on_axes(from_triplets(diagonal, diagonal, np.ones(n), (n, n)))
     bend = _on_axes(h * (cloth.bend_damping + h * cloth.bending) * cloth.bend, lower)
     A = M - _assembled(blocks, cloth, n, lower) - bend
     # D v are the forces of damping, so that F − D v are the forces without it
@@ -109,20 +111,20 @@ def _stiffness(J: Any, along: Any, across: Any, h: Any, cloth: Cloth, definite: 
     shear = h * (cloth.shear_damping + h * cloth.shear) * cloth.area**2
     bent = h**2 * cloth.area[:, None] * (np.maximum(along, 0.0) if definite else along) / np.linalg.norm(J, axis=2)
     twisted = h**2 * cloth.area * across
-    unit = _unit(J)
+    unit, identity = _unit(J), beside(cloth.F, np.eye(3))
     own = (stretch[:, None] - bent)[..., None, None] * unit[:, :, :, None] * unit[:, :, None, :]
     both = shear[:, None, None, None, None] * J[:, ::-1, None, :, None] * J[:, None, ::-1, None, :]
     if definite:  # the positive semidefinite half of (0 t; t 0)
         bent, twisted = bent + 0.5 * np.abs(twisted)[:, None], 0.5 * twisted
-    own = own + bent[..., None, None] * np.eye(3)
-    between = twisted[:, None, None] * np.eye(3)
+    own = own + bent[..., None, None] * identity
+    between = twisted[:, None, None] * identity
     rows = [[own[:, 0], between], [between, own[:, 1]]]
     return -both - np.stack([np.stack(row, axis=1) for row in rows], axis=1)
 
 
 def _assembled(blocks: Any, cloth: Cloth, n: int, lower: bool) -> Any:
     """The (3n, 3n) matrix of the blocks (m, 3, 3, 3, 3) of triangles, by corners and their axes."""
-    place = 3 * cloth.F[:, :, None] + np.arange(3)
+    place = 3 * cloth.F[:, :, None] + beside(cloth.F, np.arange(3))
     rows = np.broadcast_to(place[:, :, None, :, None], blocks.shape)
     cols = np.broadcast_to(place[:, None, :, None, :], blocks.shape)
     return _from_triplets(rows, cols, blocks, 3 * n, lower)

@@ -20,10 +20,11 @@ def cotan_laplacian_intrinsic(lengths: Numeric, F: np.ndarray, n: int | None = N
     Returns ``(L, M)``, sparse (n, n), as `cotan_laplacian` does: L dimensionless and negative semidefinite, the sign
     of ``igl.cotmatrix_intrinsic``; M diagonal [m²]. By the law of cosines; areas as in `face_areas_intrinsic`.
     """
-    size = int(np.max(F, initial=-1)) + 1 if n is None else n
+    if n is None:
+        n = int(np.max(F)) + 1 if len(F) else 0
     area = face_areas_intrinsic(lengths)
     squares = lengths**2
     double_dots = np.sum(squares, axis=1)[:, None] - 2 * squares  # b² + c² - a² is 2 b c cos α
     half_cot = double_dots / (8 * area[:, None])
-    W = matrix_of_edges(F[:, [1, 2, 0]], F[:, [2, 0, 1]], half_cot, size)
-    return laplacian_of_edges(W), mass_of_thirds(area / 3, F, size)
+    W = matrix_of_edges(F[:, [1, 2, 0]], F[:, [2, 0, 1]], half_cot, n)
+    return laplacian_of_edges(W), mass_of_thirds(area / 3, F, n)

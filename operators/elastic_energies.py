@@ -8,6 +8,8 @@ import numpy as np
 
 from geoopt.numeric import Numeric
 
+from .topology import beside
+
 
 def neo_hookean_energy(x: Numeric, X: Numeric, T: np.ndarray, mu: Any, lam: Any) -> Any:
     """The energy Σ volume (μ/2 (|F|² − 3) − μ log det F + λ/2 (log det F)²) of compressible neo-Hookean solids.
@@ -29,7 +31,7 @@ def st_venant_kirchhoff_energy(x: Numeric, X: Numeric, T: np.ndarray, mu: Any, l
     Bonet & Wood 1997, section 5.4.1.
     """
     G, volume = _deformation_gradients(x, X, T)
-    strain = 0.5 * (np.einsum("mki,mkj->mij", G, G) - np.eye(3))
+    strain = 0.5 * (np.einsum("mki,mkj->mij", G, G) - beside(T, np.eye(3)))
     trace = np.trace(strain, axis1=1, axis2=2)
     return np.sum(volume * (mu * np.sum(strain * strain, axis=(1, 2)) + 0.5 * lam * trace * trace))
 

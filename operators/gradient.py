@@ -26,6 +26,5 @@ def gradient(V: Numeric, F: np.ndarray) -> Any:
     # the hat function of a corner rises at right angles to the opposite edge, by one over the height
     rises = np.cross(normal[:, None], opposite) / np.sum(normal**2, axis=1)[:, None, None]
     rows = np.arange(m)[:, None, None] + m * np.arange(3)
-    cols = F[:, :, None]
-    rows, cols = np.broadcast_arrays(rows, cols)
+    rows, cols = np.broadcast_to(rows, rises.shape), np.broadcast_to(F[:, :, None], rises.shape)
     return from_triplets(rows, cols, rises, (3 * m, n))

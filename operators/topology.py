@@ -1,18 +1,25 @@
-"""Edges of a triangle mesh and the faces beside them: integer work only."""
+"""Edges of a triangle mesh and the faces beside them: integer work only, by NumPy, wherever the triangles are."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from geoopt.errors import MeshError
 
 
-def triangles(F: np.ndarray) -> np.ndarray:
-    """Triangles as an array (m, 3) of int64; MeshError for another shape, and for numbers that are no integers."""
-    F = np.asarray(F)
+def triangles(F: Any) -> np.ndarray:
+    """Triangles as NumPy's array (m, 3) of int64; MeshError for another shape, and for numbers that are no integers."""
+    F = F.get() if hasattr(F, "get") else np.asarray(F)  # CuPy's arrays come to the CPU only if asked to
     if F.ndim != 2 or F.shape[1] != 3 or not np.issubdtype(F.dtype, np.integer):
         raise MeshError(f"triangles must be integers of shape (m, 3), not {F.dtype} of shape {F.shape}")
     return F.astype(np.int64)
+
+
+def beside(F: Any, array: np.ndarray) -> Any:
+    """An array of NumPy's where the elements F of a mesh are: on the GPU, if they are an array of CuPy's."""
+    return np.asarray(array, like=F) if hasattr(F, "get") else array
 
 
 def edges(F: np.ndarray) -> np.ndarray:
@@ -22,7 +29,7 @@ def edges(F: np.ndarray) -> np.ndarray:
     Raises MeshError for what is no triangle, or repeats a vertex.
     """
     _, _, pairs, first = _sides(F)
-    return pairs[first]
+    return beside(F, pairs[first])
 
 
 def interior_edges(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -33,7 +40,7 @@ def interior_edges(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     j as in the first of its faces, k is opposite in the first and l in the second. faces : (h, 2), the smaller first.
     Raises MeshError where three or more faces meet at an edge, and as `edges` does.
     """
-    F = triangles(F)
+    given, F = F, triangles(F)
     face, corner, pairs, first = _sides(F)
     start = np.flatnonzero(first)
     count = np.diff(np.append(start, len(face)))
@@ -45,7 +52,7 @@ def interior_edges(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     one, other = face[a], face[a + 1]
     at, opposite = corner[a], corner[a + 1]
     hinges = np.stack([F[one, (at + 1) % 3], F[one, (at + 2) % 3], F[one, at], F[other, opposite]], axis=1)
-    return hinges, np.stack([one, other], axis=1)
+    return beside(given, hinges), beside(given, np.stack([one, other], axis=1))
 
 
 def _sides(F: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import geoopt
-from geoopt.meshes import bumpy
+from geoopt import operators
+from geoopt.meshes import bumpy, tetrahedral_ball
 from geoopt.operators import cotan_laplacian
 from geoopt.runtime import cuda
+from geoopt.sparse import from_triplets
 
 from .cases_operators import CASES, case, variables
 from .conftest import needs
@@ -18,6 +23,15 @@ from .test_stages import arrays
 pytestmark = [pytest.mark.gpu, needs(cuda.describe)]
 
 V, F = bumpy(2000)
+X = V * [1, 1.2, 0.9] + 0.05 * np.sin(3 * V[:, ::-1])
+P, T = tetrahedral_ball(60)
+ENERGIES = {
+    "bending_energy": (X, V, F),
+    "dirichlet_energy": (X, V, F),
+    "squared_mean_curvature": (X, F),
+    "neo_hookean_energy": (P * [1, 1.2, 0.9], P, T, 1.0, 2.0),
+    "st_venant_kirchhoff_energy": (P * [1, 1.2, 0.9], P, T, 1.0, 2.0),
+}
 TOLERANCE = {np.float64: 1e-12, np.float32: 2e-4}
 
 
@@ -32,10 +46,15 @@ def program():
 
 
 def on_gpu(value):
-    """NumPy's arrays and SciPy's matrices as CuPy's."""
+    """NumPy's arrays and SciPy's matrices as CuPy's, those in tuples and records as well."""
     import cupy
     from cupyx.scipy.sparse import csr_array
 
+    if isinstance(value, tuple):
+        return tuple(map(on_gpu, value))
+    if dataclasses.is_dataclass(value):
+        parts = {f.name: on_gpu(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return dataclasses.replace(value, **parts)
     return csr_array(value) if sp.issparse(value) else cupy.asarray(value) if np.ndim(value) else value
 
 
@@ -51,6 +70,30 @@ def test_an_operator_runs_unchanged_on_cupy(name, cupy):
     function, arguments = case(name)
     for got, want in zip(on_host(function(*map(on_gpu, arguments))), arrays(function(*arguments)), strict=True):
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 * abs(want).max(initial=1e-300))
+
+
+@pytest.mark.parametrize("name", ENERGIES)
+def test_an_energy_runs_unchanged_on_cupy(name, cupy):
+    function, arguments = getattr(operators, name), ENERGIES[name]
+    np.testing.assert_allclose(float(function(*map(on_gpu, arguments))), function(*arguments), rtol=1e-11)
+
+
+def test_edges_of_cupy_triangles_are_on_the_gpu(cupy):
+    edges, inner = operators.edges, operators.interior_edges
+    for got, want in zip((edges(on_gpu(F)), *inner(on_gpu(F))), (edges(F), *inner(F)), strict=True):
+        assert isinstance(got, cupy.ndarray)
+        np.testing.assert_array_equal(got.get(), want)
+
+
+def test_triplets_with_an_array_of_cupy_make_its_matrix(cupy):
+    from cupyx.scipy.sparse import csr_array
+
+    parts = F, F[:, [1, 2, 0]], np.ones(F.shape)
+    want = from_triplets(*parts, (len(V), len(V)))
+    for where in list(itertools.product([np.asarray, on_gpu], repeat=3))[1:]:
+        found = from_triplets(*(move(p) for move, p in zip(where, parts, strict=True)), (len(V), len(V)))
+        assert isinstance(found, csr_array) and found.has_canonical_format
+        assert abs(found.get() - want).max() == 0
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=["double", "float"])

@@ -1,7 +1,8 @@
 """Sparse matrices with a fixed pattern: the pattern is plain integers, the values may be symbolic.
 
 `from_triplets`, its inverse `triplets` and `from_diagonal` are what operators call. On NumPy values they give
-``scipy.sparse.csr_array``; on symbolic values a `SparseMatrix`, which answers the same operators.
+``scipy.sparse.csr_array``, on CuPy's that of ``cupyx``; on symbolic values a `SparseMatrix`, which answers the same
+operators.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ def from_triplets(rows: Any, cols: Any, values: Any, shape: tuple[int, int]) -> 
     """The matrix with ``values`` at ``(rows, cols)``; entries at the same place are summed.
 
     rows, cols : integers, values : numbers; three arrays of one shape, or three lists of such arrays or of numbers.
-    Returns ``scipy.sparse.csr_array`` (or CuPy's ``csr_matrix`` for CuPy values), canonical, or a
-    `SparseMatrix` for symbolic values.
+    Returns ``scipy.sparse.csr_array``, canonical, or a `SparseMatrix` for symbolic values; if one of the arrays is
+    CuPy's, and others may be NumPy's, ``cupyx.scipy.sparse.csr_array``.
     Raises ArgumentError where the arrays differ in length or an index lies outside ``shape``.
     """
     parts = [_listed(rows), _listed(cols), _listed(resolved(values))]
@@ -38,21 +39,23 @@ def from_triplets(rows: Any, cols: Any, values: Any, shape: tuple[int, int]) -> 
         if not np.shape(r) == np.shape(c) == np.shape(v):
             sizes = f"{np.shape(r)}, {np.shape(c)}, {np.shape(v)}"
             raise ArgumentError(f"from_triplets: rows, cols and values have different shapes: {sizes}")
-    flat_rows, flat_cols = (_joined([np.asarray(a).ravel() for a in p]) for p in parts[:2])
+    is_symbolic = any(isinstance(v, Symbolic) for v in parts[2])
+    on_gpu = None if is_symbolic else next((a for p in parts for a in p if _is_cupy(a)), None)
+    flat_rows, flat_cols = (_joined([np.asarray(a, like=on_gpu).ravel() for a in p]) for p in parts[:2])
     _check_range("row", flat_rows, shape[0])
     _check_range("column", flat_cols, shape[1])
     first = parts[2][0]
-    if any(isinstance(v, Symbolic) for v in parts[2]):
+    if is_symbolic:
         values = first if len(parts[2]) == 1 else concatenate([v.ravel() for v in parts[2]])
         return _symbolic_from_triplets(flat_rows, flat_cols, values, shape)
-    if type(first).__module__.startswith("cupy"):
-        import cupy
-        import cupyx.scipy.sparse as cusparse
+    data = np.concatenate([np.asarray(v, dtype=None, like=on_gpu).ravel() for v in parts[2]])
+    if on_gpu is None:
+        return sp.coo_array((data, (flat_rows, flat_cols)), shape=shape).tocsr()
+    import cupyx.scipy.sparse as cusparse
 
-        data = cupy.concatenate([v.ravel() for v in parts[2]])
-        return cusparse.coo_matrix((data, (cupy.asarray(flat_rows), cupy.asarray(flat_cols))), shape).tocsr()
-    data = np.concatenate([np.asarray(v, dtype=None).ravel() for v in parts[2]])
-    return sp.coo_array((data, (flat_rows, flat_cols)), shape=shape).tocsr()
+    if max(*shape, len(data)) < 2**31:  # much of cuSPARSE knows no other indices
+        flat_rows, flat_cols = flat_rows.astype(np.int32), flat_cols.astype(np.int32)
+    return cusparse.coo_array((data, (flat_rows, flat_cols)), shape=shape).tocsr()
 
 
 def triplets(matrix: Any) -> tuple[np.ndarray, np.ndarray, Any]:
@@ -65,7 +68,7 @@ def triplets(matrix: Any) -> tuple[np.ndarray, np.ndarray, Any]:
         return matrix.pattern.rows, matrix.pattern.indices, matrix.values
     entries = matrix.tocoo()
     rows, cols = entries.row, entries.col
-    if type(rows).__module__.startswith("cupy"):
+    if _is_cupy(rows):
         rows, cols = rows.get(), cols.get()
     return rows, cols, entries.data
 
@@ -129,6 +132,11 @@ def as_matrices(value: Any) -> Any:
 
 def _as_matrix(graph: Graph, matrix: Any) -> SparseMatrix:
     return matrix if isinstance(matrix, SparseMatrix) else constant(graph, matrix)
+
+
+def _is_cupy(value: Any) -> bool:
+    """Told by the name: CuPy takes a second to import, and need not be there."""
+    return type(value).__module__.partition(".")[0] == "cupy"
 
 
 def _listed(value: Any) -> list:
