@@ -19,6 +19,7 @@ from geoopt.operators import arap_mesh, arap_rhs
 from geoopt.operators.arap import covariances, rhs_of_quaternions
 from geoopt.pipeline import Watch
 from geoopt.solvers import Solver, choose
+from geoopt.solvers.arrays import Array, on_host
 from geoopt.timing import Stopwatch
 
 ENERGIES = ("spokes", "spokes-and-rims")
@@ -28,10 +29,10 @@ LOCAL_STEPS = ("geoopt", "NumPy", "libigl")  # who fits the rotations and sums t
 
 @dataclass(frozen=True)
 class ArapOptions:
-    """How to deform. iterations : local and global steps of a frame;  solver : of `solvers.SOLVERS`, or "auto"
+    """How to deform. iterations : local and global steps of a frame;  solver : see `solvers.choose`
 
     energy : of `ENERGIES`: which edges the rotation of a vertex fits, see `arap_rhs`
-    threads, device : of the compiled local step, see `geoopt.compile`
+    threads, device : of the compiled local step, see `geoopt.compile`; on "cuda" the global step is solved there, too
     precision : of `PRECISIONS`: of the compiled local step, whose rotations libigl fits in single precision, too: the
         surface comes to rest within 1e-5 of its size of where it does in double precision. The global step is in double
     background : factor new constraints in another thread; until that is done, frames hold what was held before
@@ -61,15 +62,18 @@ def build(mesh: Mesh, options: ArapOptions | None = None, watch: Watch | None = 
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """The global step with some vertices held: L_ff P_f = b_f − L_fh P_h, of free and held rows and columns of L."""
+    """The global step with some vertices held: L_ff P_f = b_f − L_fh P_h, of free and held rows and columns of L.
+
+    All but the handles is where the program's arrays are.
+    """
 
     handles: list[Handle]
-    free: np.ndarray
-    held: np.ndarray
+    free: Array
+    held: Array
     coupling: Any
     solver: Solver
 
-    def solve(self, b: np.ndarray, P: np.ndarray) -> None:
+    def solve(self, b: Array, P: Array) -> None:
         """Write the solution to the free vertices of P, whose held vertices are where they are to be."""
         if not len(self.free):
             return  # solvers do not take systems without unknowns
@@ -82,8 +86,8 @@ class Arap(Simulation):
     compiled = "local step and right-hand side"
 
     def __init__(self, mesh: Mesh, options: ArapOptions, watch: Watch | None):
-        super().__init__(mesh)
-        self.solver_note = note(*choose("solves", options.solver))
+        super().__init__(mesh, options.device)
+        self.solver_note = note(*choose("solves", options.solver, self.device))
         if options.precision not in PRECISIONS:
             raise ArgumentError(f"precision {options.precision!r} is unknown; choose from {', '.join(PRECISIONS)}")
         self.options, self.iterations = options, options.iterations
@@ -94,6 +98,7 @@ class Arap(Simulation):
         self._component = connected_components(self._laplacian, directed=False)[1]
         self._programs: dict[str, geoopt.Program] = {}
         self.use_energy(options.energy, watch)
+        self._P = self.on_device(self.positions)  # for the program
         self._worker = ThreadPoolExecutor(1)
         self._pending: Future[Constraints] | None = None
         self._constraints: Constraints | None = None
@@ -110,19 +115,26 @@ class Arap(Simulation):
             self._programs[energy] = program
         self.program = self._programs[energy]
 
+    def reset(self) -> None:
+        super().reset()
+        self._P = self.on_device(self.positions)
+
     def by_program(self) -> None:
-        self.program(self.positions)
+        self.program(self._P)
+        self.wait()
 
     def by_numpy(self) -> None:
         arap_rhs(self.positions, self.rest, rims=self._rims)
 
-    def right_hand_side(self, P: np.ndarray) -> np.ndarray:
+    def right_hand_side(self, P: Array) -> Array:
         """The right-hand side (n, 3) of the global step at positions P (n, 3), by `local_step`."""
         if self.local_step == "geoopt":
             return self.program(P)
+        P = on_host(P)
         if self.local_step == "NumPy":
-            return arap_rhs(P, self.rest, rims=self._rims)
-        return rhs_of_quaternions(_fitted_by_libigl(covariances(P, self.rest, self._rims)), self.rest, self._rims)
+            return self.on_device(arap_rhs(P, self.rest, rims=self._rims))
+        rotations = _fitted_by_libigl(covariances(P, self.rest, self._rims))
+        return self.on_device(rhs_of_quaternions(rotations, self.rest, self._rims))
 
     def constrain(self) -> None:
         """Factor the global step for the handles. Raises MeshError where a component of the mesh has none."""
@@ -154,18 +166,19 @@ class Arap(Simulation):
         P = self.positions.copy()
         for handle in constraints.handles:
             P[handle.vertices] = handle.targets
+        P = self.on_device(P)
         for _ in range(self.iterations - 1):
             self._iterate(P, constraints, watch)
         before = P.copy()
         self._iterate(P, constraints, watch)
-        self.positions = P
+        self._P, self.positions = P, on_host(P)
         return Frame(watch.seconds, {"change": float(np.abs(P - before).max())})
 
-    def _iterate(self, P: np.ndarray, constraints: Constraints, watch: Stopwatch) -> None:
+    def _iterate(self, P: Array, constraints: Constraints, watch: Stopwatch) -> None:
         """A local and a global step, in place."""
-        with watch.part(self.compiled):
+        with self.part(watch, self.compiled):
             b = self.right_hand_side(P)
-        with watch.part("solve"):
+        with self.part(watch, "solve"):
             constraints.solve(b, P)
 
     def _factored(self, handles: list[Handle]) -> Constraints:
@@ -174,13 +187,16 @@ class Arap(Simulation):
             is_held[handle.vertices] = True
         free, held = np.flatnonzero(~is_held), np.flatnonzero(is_held)
         rows = self._laplacian[free]
-        A = rows[:, free]
+        A, coupling = rows[:, free], rows[:, held]
         A.sort_indices()
-        solver, _ = choose("solves", self.options.solver)
+        coupling.sort_indices()
+        solver, _ = choose("solves", self.options.solver, self.device)
         if len(free):
+            A = self.on_device(A)
             solver.analyse(A)
             solver.factor(A)
-        return Constraints(handles, free, held, rows[:, held], solver)
+        free, held, coupling = map(self.on_device, (free, held, coupling))
+        return Constraints(handles, free, held, coupling, solver)
 
     def _check_components(self) -> None:
         is_held = self._is_fixed.copy()

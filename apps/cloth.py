@@ -14,6 +14,7 @@ from geoopt.errors import ArgumentError, SolverError
 from geoopt.operators import Cloth, cloth, cloth_system, edges, stretch_shear_energy
 from geoopt.pipeline import Watch
 from geoopt.solvers import choose, diagonal_blocks
+from geoopt.solvers.arrays import Array, on_host
 from geoopt.sparse import from_triplets
 from geoopt.timing import Stopwatch
 
@@ -53,9 +54,10 @@ class Material:
 
 @dataclass(frozen=True)
 class ClothOptions:
-    """density : mass per area [kg/m²];  solver : of `solvers.SOLVERS`, or "auto"
+    """density : mass per area [kg/m²];  solver : see `solvers.choose`
 
-    obstacles : None for a ball below the cloth, on a floor;  threads, device : see `geoopt.compile`
+    obstacles : None for a ball below the cloth, on a floor
+    threads, device : see `geoopt.compile`; on "cuda" systems are solved there, too
     """
 
     material: Material = field(default_factory=Material)
@@ -139,16 +141,16 @@ def _drag(x: Any, v: Any, wind: Any, F: np.ndarray) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A cloth at some time.
+    """A cloth at some time, where the program's arrays are.
 
     x, v : (n, 3) positions and velocities;  pressure : (n,) force of obstacles on each vertex, 0 without contact [N]
     stretch : (e,) of edges;  jump : by how much the one has grown in the last step that has grown most
     """
 
-    x: np.ndarray
-    v: np.ndarray
-    pressure: np.ndarray
-    stretch: np.ndarray
+    x: Array
+    v: Array
+    pressure: Array
+    stretch: Array
     jump: float
 
 
@@ -158,29 +160,20 @@ class ClothSimulation(Simulation):
     compiled = "system"
 
     def __init__(self, mesh: Mesh, options: ClothOptions, watch: Watch | None):
-        super().__init__(mesh)
+        super().__init__(mesh, options.device)
         self.material = options.material
         self.obstacles = below(self.V) if options.obstacles is None else options.obstacles
-        self._solver, why = choose("factors", options.solver)
+        self._solver, why = choose("factors", options.solver, self.device)
         self.solver_note = note(self._solver, why)
         rest = cloth(self.V, self.F)
         self.rest = replace(rest, mass=options.density * rest.area.sum() / len(self.V))
-        self._edges = edges(self.F)
-        self._rest_lengths = self._lengths(self.V)
+        settings: dict[str, Any] = {"device": self.device, "options": geoopt.Options(threads=options.threads)}
+        state, variables = (self.V, np.zeros_like(self.V)), self.material.variables
+        self.program = geoopt.compile(system, *state, FRAME, **variables, rest=self.rest, watch=watch, **settings)
+        self._energy = geoopt.compile(energy, *state, **self._of_energy(), rest=self.rest, **settings)
+        self._edges = self.on_device(edges(self.F))
+        self._rest_lengths = self._lengths(self.on_device(self.V))
         self.reset()
-        compiled = geoopt.Options(threads=options.threads)
-        self.program = geoopt.compile(
-            system,
-            self.V,
-            np.zeros_like(self.V),
-            FRAME,
-            **self.material.variables,
-            rest=self.rest,
-            device=options.device,
-            options=compiled,
-            watch=watch,
-        )
-        self._energy = geoopt.compile(energy, **self._energy_arguments(self._state), rest=self.rest, options=compiled)
         A, _ = self._system(FRAME)
         self._solver.analyse(A)
         self._blocks = diagonal_blocks(A)
@@ -190,19 +183,21 @@ class ClothSimulation(Simulation):
     def reset(self) -> None:
         super().reset()
         self.halvings = 0  # of the time step
-        n, e = len(self.V), len(self._edges)
-        self._state = State(self.V, np.zeros((n, 3)), np.zeros(n), np.ones(e), 0.0)
+        x = self.on_device(self.V)
+        self._state = State(x, np.zeros_like(x), np.zeros_like(x[:, 0]), np.ones_like(self._rest_lengths), 0.0)
 
     @property
     def velocities(self) -> np.ndarray:
         """Of the vertices (n, 3) [m/s]."""
-        return self._state.v
+        return on_host(self._state.v)
 
     def by_program(self) -> None:
         self._system(FRAME)
+        self.wait()
 
     def by_numpy(self) -> None:
-        system(self._state.x, self._state.v, FRAME, **self.material.variables, rest=self.rest)
+        x, v = on_host(self._state.x), on_host(self._state.v)
+        system(x, v, FRAME, **self.material.variables, rest=self.rest)
 
     def constrain(self) -> None:
         """Nothing is to be done: handles change values of the system alone."""
@@ -222,10 +217,10 @@ class ClothSimulation(Simulation):
                 continue
             self._state = state = following
             remaining, steps = remaining - h, steps + 1
-        self.positions = state.x
+        self.positions = on_host(state.x)
         if state.jump < LARGEST_JUMP / 4:
             self.halvings = max(self.halvings - 1, 0)
-        contacts, iterations = np.count_nonzero(state.pressure), self._solver.iterations
+        contacts, iterations = int(np.count_nonzero(state.pressure)), self._solver.iterations
         measures = {"energy": self.energy(state), "stretch": float(state.stretch.max()), "steps": steps}
         return Frame(watch.seconds, measures | {"contacts": contacts, "iterations": iterations})
 
@@ -234,20 +229,20 @@ class ClothSimulation(Simulation):
 
         None where the system cannot be solved, but a shorter step's might be.
         """
-        now, held = self._state, self.held
-        way = (self.targets - now.x[held]) * (h / remaining)
-        with watch.part("system"):
+        now, held, identity = self._state, self.on_device(self.held), self.on_device(np.eye(3))
+        way = (self.on_device(self.targets) - now.x[held]) * (h / remaining)
+        with self.part(watch, "system"):
             A, b = self._system(h)
-        with watch.part("contacts"):
+        with self.part(watch, "contacts"):
             touching, normals, speed = self._contacts(h, held)
-            self._give(A, b, held, np.eye(3), way / h)
+            self._give(A, b, held, identity, way / h)
             along = normals[:, :, None] * normals[:, None, :]
             heavy = self._give(A, b, touching, along, speed[:, None] * normals)
-            self._rub(A, touching, np.eye(3) - along, h)
+            self._rub(A, touching, identity - along, h)
         try:
-            with watch.part("factor"):
+            with self.part(watch, "factor"):
                 self._solver.factor(A)
-            with watch.part("solve"):
+            with self.part(watch, "solve"):
                 v = self._solver.solve(b).reshape(-1, 3)
             if not np.isfinite(v).all():
                 raise SolverError(f"{self._solver.name}: the velocities are not finite; is the material extreme?")
@@ -258,29 +253,32 @@ class ClothSimulation(Simulation):
         x = now.x + h * v
         x[held] = now.x[held] + way
         # what the given speed took; where the obstacle would have to pull to keep it, it lets go
-        pressure = np.zeros(len(x))
+        pressure = np.zeros_like(now.pressure)
         pressure[touching] = np.maximum(heavy * (speed - np.sum(normals * v[touching], axis=1)), 0) / h
         stretch = self._lengths(x) / self._rest_lengths
         return State(x, v, pressure, stretch, float((stretch - now.stretch).max()))
 
     def _is_too_fast(self, before: State, after: State) -> bool:
         """Whether an edge grows too fast, or energy comes from nowhere: linearised forces have overshot."""
-        is_driven = np.any(self.material.wind) or (before.x[self.held] != after.x[self.held]).any()
+        held = self.on_device(self.held)
+        is_driven = np.any(self.material.wind) or (before.x[held] != after.x[held]).any()
         rise = 0.0 if is_driven else self.energy(after) - self.energy(before)
         return after.jump > LARGEST_JUMP or rise > self._largest_rise
 
     def energy(self, state: State | None = None) -> float:
         """The energy of a state, or of now [J]; see `energy`."""
-        return float(self._energy(**self._energy_arguments(state or self._state)))
+        state = state or self._state
+        return float(self._energy(state.x, state.v, **self._of_energy()))
 
-    def _energy_arguments(self, state: State) -> dict[str, Any]:
+    def _of_energy(self) -> dict[str, Any]:
+        """The arguments of `energy` that the material gives."""
         variables = self.material.variables
-        return {"x": state.x, "v": state.v} | {n: variables[n] for n in ("stretch", "shear", "bending", "gravity")}
+        return {n: variables[n] for n in ("stretch", "shear", "bending", "gravity")}
 
     def _system(self, h: float) -> tuple[Any, Any]:
         return self.program(self._state.x, self._state.v, h, **self.material.variables)
 
-    def _contacts(self, h: float, held: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _contacts(self, h: float, held: Array) -> tuple[Array, Array, Array]:
         """Vertices (k,) that touch an obstacle or would in this step, its normals (k, 3), and the speeds (k,) along
         them that lead just to its surface."""
         now = self._state
@@ -291,7 +289,7 @@ class ClothSimulation(Simulation):
         touching = np.flatnonzero(is_near)
         return touching, normals[touching], np.minimum(-gaps[touching] / h, FASTEST_EXIT)
 
-    def _give(self, A: Any, b: np.ndarray, vertices: np.ndarray, along: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def _give(self, A: Any, b: Array, vertices: Array, along: Array, v: Array) -> Array:
         """Make vertices so heavy in the spaces of projections (k, 3, 3) that they have velocities v (k, 3) there.
 
         Returns the masses (k,) added. Baraff & Witkin 1998, section 5.1.
@@ -302,15 +300,15 @@ class ClothSimulation(Simulation):
         b.reshape(-1, 3)[vertices] += heavy[:, None] * v
         return heavy
 
-    def _rub(self, A: Any, vertices: np.ndarray, across: np.ndarray, h: float) -> None:
+    def _rub(self, A: Any, vertices: Array, across: Array, h: float) -> None:
         """Coulomb's friction in the planes of projections (k, 3, 3), by the pressure and the speeds before the step.
 
         As drag it pulls toward rest, never beyond; what pulls less than it could hold is held but for `CREEP`.
         """
         now = self._state
-        sliding = np.linalg.norm(np.einsum("kpq,kq->kp", across, now.v[vertices]), axis=1)
+        sliding = np.linalg.norm(np.sum(across * now.v[vertices][:, None], axis=2), axis=1)
         drag = self.material.friction * now.pressure[vertices] / np.maximum(sliding, CREEP)
         A.data[self._blocks[vertices]] += h * drag[:, None, None] * across
 
-    def _lengths(self, x: np.ndarray) -> np.ndarray:
+    def _lengths(self, x: Array) -> Array:
         return np.linalg.norm(x[self._edges[:, 1]] - x[self._edges[:, 0]], axis=1)

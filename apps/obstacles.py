@@ -12,7 +12,7 @@ from geoopt.meshes import icosphere
 
 
 class Obstacle(Protocol):
-    """A solid body that does not move."""
+    """A solid body that does not move. For cloth on the GPU, points are CuPy's arrays."""
 
     def gaps(self, x: np.ndarray) -> np.ndarray:
         """Signed distances (n,) [m] of points x (n, 3), negative inside."""
@@ -35,10 +35,10 @@ class Ball:
     radius: float
 
     def gaps(self, x: np.ndarray) -> np.ndarray:
-        return np.linalg.norm(x - self.center, axis=1) - self.radius
+        return np.linalg.norm(x - np.asarray(self.center, like=x), axis=1) - self.radius
 
     def normals(self, x: np.ndarray) -> np.ndarray:
-        outward = x - self.center
+        outward = x - np.asarray(self.center, like=x)
         return outward / np.maximum(np.linalg.norm(outward, axis=1), 1e-300)[:, None]
 
     def surface(self) -> tuple[np.ndarray, np.ndarray]:
@@ -58,7 +58,7 @@ class Floor:
         return x[:, 2] - self.height
 
     def normals(self, x: np.ndarray) -> np.ndarray:
-        return np.broadcast_to([0.0, 0.0, 1.0], x.shape)
+        return np.broadcast_to(np.asarray([0.0, 0.0, 1.0], like=x), x.shape)
 
     def surface(self) -> tuple[np.ndarray, np.ndarray]:
         corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * self.size / 2 + self.middle
@@ -75,10 +75,10 @@ def below(V: np.ndarray) -> tuple[Ball, Floor]:
 
 def nearest(obstacles: Sequence[Obstacle], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The gap (n,) and normal (n, 3) of the obstacle nearest to each point; infinity where there is no obstacle."""
-    gaps, normals = np.full(len(x), np.inf), np.zeros_like(x)
+    gaps, normals = np.full_like(x[:, 0], np.inf), np.zeros_like(x)
     for obstacle in obstacles:
         own = obstacle.gaps(x)
         is_nearer = own < gaps
-        gaps[is_nearer] = own[is_nearer]
-        normals[is_nearer] = obstacle.normals(x)[is_nearer]
+        gaps = np.where(is_nearer, own, gaps)
+        normals = np.where(is_nearer[:, None], obstacle.normals(x), normals)
     return gaps, normals

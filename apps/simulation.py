@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +20,8 @@ from geoopt.errors import ArgumentError
 from geoopt.meshes import check, save
 from geoopt.operators import interior_edges
 from geoopt.solvers import Solver
+from geoopt.solvers.arrays import Array, on_device, wait
+from geoopt.timing import Stopwatch
 
 Mesh = tuple[np.ndarray, np.ndarray]
 FRAME = 1 / 30  # [s]
@@ -35,17 +40,18 @@ class Simulation(ABC):
 
     V : (n, 3) rest positions [m];  F : (m, 3) triangles;  positions : (n, 3) of now [m];  time : [s]
     handles : move them by their frames; to add or remove some, call `grab` and `release`
+    device : of its programs; on "cuda" what changes from step to step stays on the GPU, and all arrays above are copies
     """
 
     compiled: str  # the part of a frame that a program does
     solver_note: str  # which solver, and why
     program: geoopt.Program
 
-    def __init__(self, mesh: Mesh):
+    def __init__(self, mesh: Mesh, device: str = "cpu"):
         V, F = mesh
         check(V, F)
         interior_edges(F)  # refuses what is not a manifold
-        self.V, self.F = np.array(V, float), np.array(F)
+        self.V, self.F, self.device = np.array(V, float), np.array(F), device
         self.positions = self.V.copy()
         self.time = 0.0
         self.handles: list[Handle] = []
@@ -65,6 +71,21 @@ class Simulation(ABC):
     @abstractmethod
     def by_numpy(self) -> None:
         """Do once by NumPy what the program does."""
+
+    def on_device(self, value: Any) -> Array:
+        """An array or a matrix where the programs' are."""
+        return on_device(value, self.device)
+
+    def wait(self) -> None:
+        """Wait until the device has done what it was asked for."""
+        wait(self.device)
+
+    @contextmanager
+    def part(self, watch: Stopwatch, name: str) -> Iterator[None]:
+        """Add the seconds of a part of a frame to a watch, until the device is done."""
+        with watch.part(name):
+            yield
+            self.wait()
 
     def times_faster(self, rounds: int = 3) -> float:
         """How many times faster the program is than NumPy, at the present state."""

@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.gpu [--vertices 1000000] [--out benchmarks/results/gpu.json]``
 
-On a GPU each case is prepared in a process of its own, and one after the other they have the GPU for themselves while
-they are timed. ``--device cuda-on-host`` runs the same without a GPU, by the clock, to check this at small sizes.
+On a GPU each case is prepared in a process of its own, and one after the other they have the machine for themselves
+while they are timed. ``--device cuda-on-host`` runs the same without a GPU, by the clock, to check this at small sizes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,7 +30,7 @@ from geoopt.pipeline import chosen
 from . import gpu_peers, method, run
 from .gpu_cases import CASES, Case
 from .gpu_report import moved_bytes, report, versions
-from .gpu_timing import Row, alone, copy_bandwidth, in_processes, on, python_seconds, timed
+from .gpu_timing import Row, Turns, copy_bandwidth, in_processes, on, python_seconds, timed
 from .records import Work
 
 RESULTS = Path(__file__).parent / "results"
@@ -41,7 +40,6 @@ ROUNDINGS = 10
 MEMORY = 6 << 30  # bytes that preparing a case takes, about
 DTYPES = (np.float64, np.float32)
 SIZES = "Cloths and maps have half as many, L² and L³ a fifth, tetrahedra and random matrices a tenth and less."
-Exclusive = Callable[[], AbstractContextManager]
 
 
 Vertices = Annotated[int, typer.Option(min=100, help=f"Of the largest surfaces. {SIZES}")]
@@ -126,32 +124,30 @@ def _rows(names: list[str], asked: Asked, processes: int, limit: float) -> Itera
 
 def _send(send: Callable[[Row], None], lock: Path, name: str, dtype: Any, asked: Asked) -> None:
     """In a process of its own."""
-    for row in _guarded(name, dtype, asked, lambda: alone(lock)):
+    for row in _guarded(name, dtype, asked, Turns(lock)):
         send(row)
 
 
-def _guarded(name: str, dtype: Any, asked: Asked, exclusive: Exclusive = nullcontext) -> Iterator[Row]:
+def _guarded(name: str, dtype: Any, asked: Asked, turns: Turns | None = None) -> Iterator[Row]:
     """The row of a case, whenever more is known; where it fails, the last one says why."""
     row: Row = {"case": name, "dtype": dtype.__name__}
     try:
-        for _ in measured(row, CASES[name], dtype, asked, exclusive):
+        for _ in measured(row, CASES[name], dtype, asked, turns or Turns()):
             yield row
     except Exception as error:  # the other cases are worth something without it
         traceback.print_exc()
         yield row | {"failed": gpu_peers.said(error)}
 
 
-def measured(row: Row, case: Case, dtype: Any, asked: Asked, exclusive: Exclusive) -> Iterator[None]:
+def measured(row: Row, case: Case, dtype: Any, asked: Asked, turns: Turns) -> Iterator[None]:
     """Prepare, check against the CPU, and time one operator and its peers. Fills its row, and yields whenever it knows
-    more. Seconds are of one call.
-
-    exclusive : what all timing is within
-    """
-    work, row["vertices"] = case.work_of(asked.vertices, dtype)
-    want, roundings = on_the_cpu(work, dtype)
-    program = compiled(row, work, asked.device, dtype)
-    here, _ = run.on_device(work.inputs, asked.device)
-    got = run.parts(program(*here))
+    more. Seconds are of one call."""
+    with turns.preparing():
+        work, row["vertices"] = case.work_of(asked.vertices, dtype)
+        want, roundings = on_the_cpu(work, dtype)
+        program = compiled(row, work, asked.device, dtype)
+        here, _ = run.on_device(work.inputs, asked.device)
+        got = run.parts(program(*here))
     off = gpu_peers.differences(got, want)
     row |= {"difference": max(off), "differences": off, "roundings": roundings}
     least, allowed = TOLERANCE * np.finfo(dtype).eps / np.finfo(float).eps, [ROUNDINGS * r for r in roundings]
@@ -160,7 +156,7 @@ def measured(row: Row, case: Case, dtype: Any, asked: Asked, exclusive: Exclusiv
         yield
         return
     call = partial(program, *here)
-    with exclusive():
+    with turns.alone():
         timing = timed(call, on(asked.device), asked.rounds)
         row |= {"seconds": timing.seconds, "python_seconds_per_call": python_seconds(call, asked.device, timing)}
     row["peers"] = {}
@@ -169,8 +165,9 @@ def measured(row: Row, case: Case, dtype: Any, asked: Asked, exclusive: Exclusiv
         row["peers"][name] = gpu_peers.TOO_LONG  # what stays if the process does not come back
         yield
         try:
-            peer = gpu_peers.prepared(prepare, name, got, work, dtype, allowed)
-            with exclusive():
+            with turns.preparing():
+                peer = gpu_peers.prepared(prepare, name, got, work, dtype, allowed)
+            with turns.alone():
                 row["peers"][name] = timed(peer.call, peer.elapsed, asked.rounds).seconds
         except gpu_peers.LeftOut as reason:
             row["peers"][name] = str(reason)

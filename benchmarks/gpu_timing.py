@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -103,13 +103,26 @@ def copy_bandwidth(device: str, rounds: int) -> float:
 # -- processes --------------------------------------------------------------------------------------------
 
 
+class Turns:
+    """Who may use the machine. With a lock, a file: many prepare at the same time, and each is timed alone, when none
+    prepares. The system releases it when a process ends, however it does."""
+
+    def __init__(self, lock: Path | None = None):
+        self._lock = lock
+
+    def preparing(self) -> AbstractContextManager:
+        return nullcontext() if self._lock is None else _locked(self._lock, is_shared=True)
+
+    def alone(self) -> AbstractContextManager:
+        return nullcontext() if self._lock is None else _locked(self._lock, is_shared=False)
+
+
 @contextmanager
-def alone(lock: Path) -> Iterator[None]:
-    """Holds back all others that use the same lock. The system releases it when a process ends, however it does."""
+def _locked(lock: Path, is_shared: bool) -> Iterator[None]:
     import fcntl
 
     with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        fcntl.flock(file, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX)
         yield
 
 

@@ -95,7 +95,7 @@ class Run:
     out: Annotated[Path, typer.Option(help="The folder for pictures, film and timings.csv.")] = Path("frames")
     record: Annotated[bool, typer.Option("--record", help="Record what the window shows.")] = False
     script: Annotated[Path | None, typer.Option(help="Handles and their paths (JSON), or the word sample.")] = None
-    solver: Annotated[str, typer.Option(help="auto, pardiso, cholespy, superlu or cg.")] = "auto"
+    solver: Annotated[str, typer.Option(help="auto, pardiso, cholespy, superlu or cg; on a GPU cudss, too.")] = "auto"
     threads: Annotated[int, typer.Option(min=0, help="Of the compiled program; 0 for all cores.")] = 0
     device: Annotated[str, typer.Option(help=DEVICES)] = "cpu"
     force: Force = False

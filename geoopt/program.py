@@ -92,7 +92,7 @@ class Program:
             raise ArgumentError(
                 f"variable {argument.name!r} has shape {array.shape}; the program was compiled for {argument.shape}"
             )
-        if not np.issubdtype(array.dtype, np.floating):
+        if array.dtype.kind != "f":
             raise ArgumentError(
                 f"variable {argument.name!r} has dtype {array.dtype}; give floating-point numbers, e.g. astype(float)"
             )

@@ -35,8 +35,8 @@ def warps(plan: Plan) -> Plan:
 
 
 def _has_long_sums(kernel: PlannedKernel) -> bool:
-    """Whether all its sums are long, and no value is written term by term."""
-    is_long = all(loop.terms >= MANY * kernel.size for loop in kernel.loops)
+    """Whether all its sums are long and not listed by member yet, and no value is written term by term."""
+    is_long = all(loop.terms >= MANY * kernel.size and not loop.is_by_member for loop in kernel.loops)
     return bool(kernel.loops) and is_long and all(loop is None for loop in kernel.root_loops)
 
 

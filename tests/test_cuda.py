@@ -6,6 +6,7 @@ import json
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -193,6 +194,26 @@ def _ends_early(send, name, is_cut_off):
     if is_cut_off:
         os.abort()  # as the system ends one that takes too long, or too much memory
     send({"case": name, "seconds": 1.0, "peers": {}})
+
+
+def test_many_prepare_at_a_time_and_one_is_timed_alone(tmp_path):
+    from benchmarks.gpu_timing import Turns
+
+    inside, most, together = [], [], Barrier(2, timeout=60)
+
+    def prepares():
+        with Turns(tmp_path / "lock").preparing():
+            together.wait()  # ends only when both are here
+            inside.append("preparing")
+        with Turns(tmp_path / "lock").alone():
+            inside.append("alone")
+            most.append(inside.count("alone"))
+            inside.remove("alone")
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(prepares) for _ in range(2)]:
+            done.result()
+    assert inside == ["preparing"] * 2 and most == [1, 1]
 
 
 def test_a_case_whose_process_ends_keeps_what_is_known():

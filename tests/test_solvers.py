@@ -10,7 +10,8 @@ from geoopt import solvers
 from geoopt.errors import ArgumentError
 from geoopt.meshes import cloth as grid
 from geoopt.operators import cloth, cloth_system
-from geoopt.solvers import SOLVERS, SolverError, choose
+from geoopt.solvers import GPU_SOLVERS, SOLVERS, SolverError, choose, gradients
+from geoopt.solvers.direct import OnHost
 
 RNG = np.random.default_rng(0)
 
@@ -67,6 +68,26 @@ def test_systems_of_any_size_are_solved(solver):
         np.testing.assert_allclose(A @ solver.solve(b), b, atol=1e-8)
 
 
+def test_looking_at_convergence_now_and_then_changes_nothing(monkeypatch):
+    """Conjugate gradients on the GPU go on for some iterations after a solution, even an exact one."""
+    monkeypatch.setattr(gradients, "is_on_gpu", lambda array: True)
+    twice = sp.csr_array(sp.diags_array(np.full(12, 2.0)))
+    path = sp.diags_array([-np.ones(299), np.full(300, 2.0), -np.ones(299)], offsets=[-1, 0, 1]).tocsr()
+    for A in (path, twice):
+        b, solver = RNG.normal(size=A.shape[0]), choose("factors", "cg")[0]
+        solver.analyse(A)
+        solver.factor(A)
+        want = np.linalg.solve(A.toarray(), b)
+        np.testing.assert_allclose(solver.solve(b), want, rtol=0, atol=1e-8 * np.abs(want).max())
+        assert solver.iterations == 1 if A is twice else solver.iterations > gradients.EVERY
+        assert not solver.solve(0 * b).any()
+    saddle = sp.csr_array([[1.0, 2], [2, 1]])
+    solver.analyse(saddle)
+    solver.factor(saddle)
+    with pytest.raises(SolverError, match="not positive definite"):
+        solver.solve(np.array([1.0, -1]))
+
+
 def test_the_diagonal_blocks_are_found():
     A = systems()[0]
     blocks = A.data[solvers.diagonal_blocks(A)]
@@ -78,6 +99,33 @@ def test_the_diagonal_blocks_are_found():
 def test_blocks_with_holes_are_refused():
     with pytest.raises(ArgumentError, match="3 × 3 blocks on the diagonal are not all stored"):
         solvers.diagonal_blocks(sp.csr_array(np.eye(6)))
+
+
+def test_what_the_gpu_lacks_is_solved_on_the_cpu():
+    solver, _ = choose("solves", "superlu", "cuda")
+    assert isinstance(solver, OnHost) and solver.name == "SciPy SuperLU on the CPU"
+    A = systems()[0]
+    b = np.arange(float(A.shape[0]))
+    for step in (solver.analyse, solver.factor):
+        step(A)
+    np.testing.assert_allclose(A @ solver.solve(b), b, atol=1e-8)
+
+
+def test_the_choice_on_the_gpu_is_explained(monkeypatch):
+    for job in solvers.GPU_PREFERENCES:
+        assert choose(job, device="cuda")[1]
+    assert choose("solves", "cg", "cuda")[0].name == "conjugate gradients"
+    with pytest.raises(ArgumentError, match="'cudss' is for device 'cuda', not 'cpu'; choose from auto, pardiso"):
+        choose("solves", "cudss")
+    with pytest.raises(ArgumentError, match=r"'eigen' is unknown; choose from auto, .*, cudss"):
+        choose("solves", "eigen", "cuda")
+    monkeypatch.setattr(solvers.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ArgumentError, match=r"pip install 'geoopt-compiler\[cudss\]', for CUDA 13 \[cudss13\]"):
+        choose("solves", "cudss", "cuda")
+    found = {job: choose(job, device="cuda") for job in solvers.GPU_PREFERENCES}
+    assert found["factors"][0].name == "conjugate gradients"
+    assert found["solves"][0].name == "SciPy SuperLU on the CPU" and "copied" in found["solves"][1]
+    assert not GPU_SOLVERS["cudss"].is_installed
 
 
 def test_the_choice_is_explained(monkeypatch):

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
-from ..grid import BLOCK, CHUNK, WARP, Grid, by_warps, step
+from ..grid import BLOCK, WARP, Grid, by_warps, step
 from ..integers.segments import STRIP
 from ..ops import OPS
 from ..plan.planned import Access, Joint
@@ -74,7 +74,7 @@ def _of_chunks(grid: Grid, number: int, dtype: np.dtype, routines: dict[str, Non
     when all are, the block writes the chunk."""
     chunks, scalar, kind = grid.plan.chunks[number], TYPES[dtype.name], _index_type(grid)
     lines = [
-        f"  __shared__ {scalar} chunk[{CHUNK}];",
+        f"  __shared__ {scalar} chunk[{np.diff(grid.plan.table(chunks.starts)).max()}];",
         f"  const {kind} first = b{chunks.starts}[blockIdx.x], size = b{chunks.starts}[blockIdx.x + 1] - first;",
         "  int thread = threadIdx.x;",
     ]

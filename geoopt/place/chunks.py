@@ -19,7 +19,7 @@ from ..integers.owners import owners
 from ..kernels import Kernel, Kernels
 from ..layout import Place
 
-ENOUGH = 2048  # chunks, which occupy a whole GPU: larger ones would leave parts of it idle
+ENOUGH = 4096  # chunks, which occupy a whole GPU: larger ones would leave parts of it idle
 MOST_KERNELS = 16  # that run together: a compiler takes long for long functions
 
 
@@ -66,7 +66,8 @@ def _written(kernel: Kernel, buffer: int) -> Iterator[Place]:
 def _can_run_together(kernels: Kernels, writers: list[int], level: int) -> bool:
     """Whether these kernels are few, have no long sums, and nobody needs before some level what they write."""
     loops = [(loop, kernels.kernels[n].size) for n in writers for loop in kernels.kernels[n].loops]
-    if len(writers) > MOST_KERNELS or any(loop.segments.total >= MANY * size for loop, size in loops):
+    is_long = any(loop.has_runs or loop.segments.total >= MANY * size for loop, size in loops)
+    if len(writers) > MOST_KERNELS or is_long:
         return False
     read = kernels.layout.read_buffers
     earlier = (kernels.kernels[n] for n in writers if kernels.kernels[n].level < level)

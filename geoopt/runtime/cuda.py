@@ -50,13 +50,15 @@ class CudaMachine:
     def array(self, argument: Argument, value: Any) -> Array:
         if argument.pattern is not None:
             return self._values(argument, value) if _is_cupyx(value) else values_in_pattern(argument, value)
-        if hasattr(value, "__cuda_array_interface__"):
+        if self._is_mine(value):
+            array = value
+        elif hasattr(value, "__cuda_array_interface__"):
             array = self._cupy.asarray(value)
         elif hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in ON_GPU:
             array = self._cupy.from_dlpack(value)
         else:
             return np.asarray(value)
-        if array.device != self._device:
+        if array.data.device_id != self._device.id:
             raise ArgumentError(
                 f"variable {argument.name!r} is on {array.device}, the program on {self._device}; move one of them"
             )
