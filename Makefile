@@ -55,7 +55,7 @@ bench: $(VENV)/.dev  ## every benchmark at small sizes beside its peers, about 1
 	$(PY) -m benchmarks report --results out/benchmarks --out out/benchmarks/REPORT.md
 
 gpu: $(VENV)/.dev  ## on a machine with a GPU: run its tests, then measure into benchmarks/results/gpu.json
-	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,cuda]'
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,cuda,cudss,cholespy]'
 	$(PY) -m pytest -m gpu -rs
 	$(PY) -m benchmarks.gpu
 
