@@ -21,9 +21,8 @@ from ..template import Expression, bottom_up
 from .cuda_numbers import TYPES, literal
 from .cuda_projection import ROUTINES
 
-# by how many expressions a kernel has at most: how many blocks must find registers on one multiprocessor. Kernels of
-# few need few, and all threads that it runs should have them; the compiler would spill some of the longest
-BLOCKS = {8: ", 16", 256: "", np.inf: ", 4"}
+LONG = 256  # expressions of a kernel from which on the compiler spills registers unless it is told how many there are
+FEW_BLOCKS = ", 4"  # on one multiprocessor at a time
 
 TOTAL = """\
 __device__ {scalar} total({scalar}* part, {scalar} x) {{
@@ -95,12 +94,11 @@ def _of_chunks(grid: Grid, number: int, dtype: np.dtype, routines: dict[str, Non
     ]
     parameters = _parameters(grid, chunks.kernels, grid.buffers_of_chunks(chunks), dtype)
     expressions = max(sum(1 for _ in bottom_up(list(grid.plan.kernels[k].roots))) for k in chunks.kernels)
-    blocks = next(blocks for most, blocks in BLOCKS.items() if expressions <= most)
-    return _function(f"c{number}", "chunks", parameters, lines, blocks)
+    return _function(f"c{number}", "chunks", parameters, lines, FEW_BLOCKS if expressions > LONG else "")
 
 
 def _function(name: str, count: str, parameters: list[str], lines: list[str], blocks: str = "") -> str:
-    """blocks : of `BLOCKS`"""
+    """blocks : how many are to find registers on one multiprocessor, if that is to be told"""
     takes = ", ".join([f"int {count}", *parameters])
     head = f'extern "C" __global__ void __launch_bounds__({BLOCK}{blocks}) {name}({takes}) {{'
     return "\n".join([head, *lines, "}", ""])
