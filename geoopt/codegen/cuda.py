@@ -21,8 +21,8 @@ from ..template import Expression, bottom_up
 from .cuda_numbers import TYPES, literal
 from .cuda_projection import ROUTINES
 
-LONG = 256  # expressions of a kernel from which on the compiler spills registers unless it is told how many there are
-FEW_BLOCKS = ", 4"  # on one multiprocessor at a time
+LONG = 256  # expressions of a kernel from which on the compiler is told to use as many registers as it likes
+ONE_BLOCK = ", 1"  # on one multiprocessor at a time, at least
 
 TOTAL = """\
 __device__ {scalar} total({scalar}* part, {scalar} x) {{
@@ -94,7 +94,7 @@ def _of_chunks(grid: Grid, number: int, dtype: np.dtype, routines: dict[str, Non
     ]
     parameters = _parameters(grid, chunks.kernels, grid.buffers_of_chunks(chunks), dtype)
     expressions = max(sum(1 for _ in bottom_up(list(grid.plan.kernels[k].roots))) for k in chunks.kernels)
-    return _function(f"c{number}", "chunks", parameters, lines, FEW_BLOCKS if expressions > LONG else "")
+    return _function(f"c{number}", "chunks", parameters, lines, ONE_BLOCK if expressions > LONG else "")
 
 
 def _function(name: str, count: str, parameters: list[str], lines: list[str], blocks: str = "") -> str:
@@ -256,4 +256,4 @@ def _plus(factor: str, offset: int) -> str:
 def _index_type(grid: Grid) -> str:
     """int where all entries can be counted in it: 64 bits take twice the registers."""
     plan = grid.plan
-    return TYPES["int32" if max([*plan.buffer_sizes, *map(len, plan.tables)]) < 2**31 - STRIP else "int64"]
+    return TYPES["int32" if max([*plan.buffer_sizes, *map(len, plan.tables)]) < 2**31 - BLOCK else "int64"]

@@ -21,6 +21,7 @@ from ..layout import Place
 
 ENOUGH = 4096  # chunks, which occupy a whole GPU: larger ones would leave parts of it idle
 MOST_KERNELS = 16  # that run together: a compiler takes long for long functions
+MOST_COLUMNS = 384  # that they read and write: arguments of a kernel have 4 KiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,8 @@ def _can_run_together(kernels: Kernels, writers: list[int], level: int) -> bool:
     """Whether these kernels are few, have no long sums, and nobody needs before some level what they write."""
     loops = [(loop, kernels.kernels[n].size) for n in writers for loop in kernels.kernels[n].loops]
     is_long = any(loop.has_runs or loop.segments.total >= MANY * size for loop, size in loops)
-    if len(writers) > MOST_KERNELS or is_long:
+    columns = sum(len(kernels.kernels[n].leaves) + sum(map(len, kernels.kernels[n].writes)) for n in writers)
+    if len(writers) > MOST_KERNELS or columns > MOST_COLUMNS or is_long:
         return False
     read = kernels.layout.read_buffers
     earlier = (kernels.kernels[n] for n in writers if kernels.kernels[n].level < level)
@@ -85,13 +87,17 @@ def _is_in_order(kernels: Kernels, writers: list[int], buffer: int) -> bool:
 
 
 def _cut_output(kernels: Kernels, writers: list[int], buffer: int) -> Chunks | None:
-    """None where entries that one member writes are too far apart, or not all entries are written."""
+    """None where entries that one member writes are too far apart, or not all entries are written. A member may write
+    one twice, as those on the diagonal of a matrix whose others have mirror images."""
     size = kernels.layout.size_of(buffer)
     members = sum(kernels.kernels[n].size for n in writers)
     writes = [write for n in writers for write in _written(kernels.kernels[n], buffer)]
-    if any(write.adds for write in writes) or sum(write.position.size for write in writes) != size:
+    if any(write.adds for write in writes) or sum(write.position.size for write in writes) < size:
         return None
-    extents = {n: _extents(kernels.kernels[n], buffer) for n in writers}
+    is_written = np.zeros(size, bool)
+    extents = {n: _extents(kernels.kernels[n], buffer, is_written) for n in writers}
+    if not is_written.all():
+        return None
     reach = np.arange(size, dtype=np.int32 if size < 2**31 else np.int64)
     for low, high in extents.values():
         _reach(low, high, reach)
@@ -113,20 +119,21 @@ def _usual(size: int, members: int) -> int:
     return max(min(turns * BLOCK * size // members, CHUNK), WARP)
 
 
-def _extents(kernel: Kernel, buffer: int) -> tuple[np.ndarray, np.ndarray]:
-    """The lowest and the highest entry that each member writes."""
+def _extents(kernel: Kernel, buffer: int, is_written: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest and the highest entry that each member writes; marks all of them."""
     low, high = np.full(kernel.size, np.iinfo(np.int64).max), np.full(kernel.size, -1)
     for write in _written(kernel, buffer):
         own = None if write.loop is None else kernel.loops[write.loop].segments
         offsets = np.arange(kernel.size + 1) if own is None else own.offsets()
-        _widen(write.position.to_array(), offsets, low, high)
+        _widen(write.position.to_array(), offsets, low, high, is_written)
     return low, high
 
 
 @numba.njit(cache=True, nogil=True)
-def _widen(entries, offsets, low, high):
+def _widen(entries, offsets, low, high, is_written):
     for member in range(len(low)):
         for k in range(offsets[member], offsets[member + 1]):
+            is_written[entries[k]] = True
             low[member] = min(low[member], entries[k])
             high[member] = max(high[member], entries[k])
 

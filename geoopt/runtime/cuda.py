@@ -100,23 +100,24 @@ class CudaMachine:
     def _values(self, argument: Argument, value: Any) -> Array:
         """The values of CuPy's sparse matrix, refused where its pattern is not the compiled one.
 
-        Comparing waits for the GPU: the arrays of a pattern that was found to be it are not compared again.
+        Comparing waits for the GPU: index arrays that were found to be the pattern's are not compared again, so they
+        must not be changed in place.
         """
         assert argument.pattern is not None
         matrix = value.tocsr()
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
             matrix.sum_duplicates()
-        arrays = matrix.indptr, matrix.indices
-        if not all(a is b for a, b in zip(arrays, self._compared.get(argument.name, (None, None)), strict=True)):
-            pattern = self._pattern(argument.pattern)
-            pairs = zip(arrays, (pattern.indptr, pattern.indices), strict=True)
-            if value.shape != pattern.shape or not all(a is b or self._cupy.array_equal(a, b) for a, b in pairs):
-                raise ArgumentError(
-                    f"variable {argument.name!r}: its pattern differs from the compiled one of shape {pattern.shape}; "
-                    "compile again for another pattern"
-                )
-            self._compared[argument.name] = arrays
+        arrays, known = (matrix.indptr, matrix.indices), self._compared.get(argument.name, (None, None))
+        pattern = self._pattern(argument.pattern)
+        is_known = all(a is b for a, b in zip(arrays, known, strict=True))
+        pairs = () if is_known else zip(arrays, (pattern.indptr, pattern.indices), strict=True)
+        if value.shape != pattern.shape or not all(a is b or self._cupy.array_equal(a, b) for a, b in pairs):
+            raise ArgumentError(
+                f"variable {argument.name!r}: its pattern differs from the compiled one of shape {pattern.shape}; "
+                "compile again for another pattern"
+            )
+        self._compared[argument.name] = arrays
         return matrix.data
 
     # -- running --------------------------------------------------------------------------------------
