@@ -1,5 +1,5 @@
-"""`Grid` to CUDA C: one function per kernel, one thread per member, one statement per operation; or one function per
-output whose kernels run together, one block of threads per chunk.
+"""`Grid` to CUDA C: one function per kernel, one thread per member, or one warp where sums are long, one statement per
+operation; or one function per output whose kernels run together, one block of threads per chunk.
 
 ``k(members, b0, b1, ...)`` takes the number of members and the buffers that the kernel uses, ``c(chunks, b0, b1, ...)``
 the number of chunks and those of all its kernels. The text includes nothing and uses nothing that HIP lacks; functions
@@ -54,7 +54,7 @@ def _of_members(grid: Grid, number: int, dtype: np.dtype, routines: dict[str, No
     kind, body = _index_type(grid), _Body(grid, number, np.dtype(dtype), routines)
     if by_warps(grid.plan.kernels[number]):
         scalar = TYPES[dtype.name]
-        routines[TOTAL.format(scalar=scalar, block=BLOCK, warp=WARP)] = None
+        routines[TOTAL.format(scalar=scalar, warp=WARP)] = None
         lines = [
             f"  __shared__ {scalar} part[{BLOCK}];",
             f"  const {kind} member = (blockIdx.x * {BLOCK} + threadIdx.x) / {WARP};",

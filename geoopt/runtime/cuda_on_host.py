@@ -24,11 +24,13 @@ from . import cache, nvrtc
 from .host import HostMachine
 
 COMPILERS = ("g++", "clang++")
-STACK = 1 << 16  # bytes for a thread: long kernels have as many variables as operations
+STACK = 1 << 20  # bytes for a thread: long kernels have as many variables as operations
 SIZES = (f"-DBLOCK={BLOCK}", f"-DSTACK={STACK}")
 FLAGS = ("-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-x", "c++", "-w", *SIZES)
 SHIM = """\
 #include <math.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 #include <utility>
 #define __global__
@@ -40,7 +42,6 @@ static thread_local Index blockIdx, threadIdx, blockDim;
 // the threads of a block take turns: each runs until it waits for the others, or to its end
 static thread_local ucontext_t others, thread[BLOCK];
 static thread_local bool is_over[BLOCK];
-static thread_local char stack[BLOCK][STACK] __attribute__((aligned(16)));
 static void __syncthreads() { swapcontext(&thread[threadIdx.x], &others); }
 template <class... P>
 struct Call {
@@ -60,12 +61,15 @@ void launch(void (*kernel)(P...), unsigned blocks, unsigned threads, void** argu
   Call<P...>::kernel = kernel;
   Call<P...>::arguments = arguments;
   blockDim.x = threads;
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;  // memory for what is used of the stacks
+  char* stacks = (char*)mmap(0, threads * size_t(STACK), PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (stacks == MAP_FAILED) abort();
   // from the last to the first: kernels must not rely on an order
   for (blockIdx.x = blocks; blockIdx.x-- > 0;) {
     for (unsigned t = 0; t < threads; ++t) {
       getcontext(&thread[t]);
-      thread[t].uc_stack.ss_sp = stack[t];
-      thread[t].uc_stack.ss_size = sizeof stack[t];
+      thread[t].uc_stack.ss_sp = stacks + t * size_t(STACK);
+      thread[t].uc_stack.ss_size = STACK;
       thread[t].uc_link = &others;
       makecontext(&thread[t], Call<P...>::enter, 0);
       is_over[t] = false;
@@ -80,6 +84,7 @@ void launch(void (*kernel)(P...), unsigned blocks, unsigned threads, void** argu
       }
     }
   }
+  munmap(stacks, threads * size_t(STACK));
 }
 """
 LAUNCHER = """\
