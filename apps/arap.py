@@ -14,12 +14,13 @@ from scipy.spatial.transform import Rotation
 import geoopt
 from geoopt.apps.handles import Handle
 from geoopt.apps.simulation import Frame, Mesh, Simulation, note
+from geoopt.arrays import Array
 from geoopt.errors import ArgumentError, MeshError
+from geoopt.numeric import on_host
 from geoopt.operators import arap_mesh, arap_rhs
 from geoopt.operators.arap import covariances, rhs_of_quaternions
 from geoopt.pipeline import Watch
 from geoopt.solvers import Solver, choose
-from geoopt.solvers.arrays import Array, on_host
 from geoopt.timing import Stopwatch
 
 ENERGIES = ("spokes", "spokes-and-rims")

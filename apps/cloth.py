@@ -10,11 +10,12 @@ import numpy as np
 import geoopt
 from geoopt.apps.obstacles import Obstacle, below, nearest
 from geoopt.apps.simulation import FRAME, Frame, Mesh, Simulation, note
+from geoopt.arrays import Array
 from geoopt.errors import ArgumentError, SolverError
+from geoopt.numeric import on_host
 from geoopt.operators import Cloth, cloth, cloth_system, edges, stretch_shear_energy
 from geoopt.pipeline import Watch
 from geoopt.solvers import choose, diagonal_blocks
-from geoopt.solvers.arrays import Array, on_host
 from geoopt.sparse import from_triplets
 from geoopt.timing import Stopwatch
 

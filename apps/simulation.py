@@ -16,11 +16,11 @@ import geoopt
 from geoopt.apps import handles as files
 from geoopt.apps.handles import Handle
 from geoopt.apps.timing import alternate
+from geoopt.arrays import Array, on_device, wait
 from geoopt.errors import ArgumentError
 from geoopt.meshes import check, save
 from geoopt.operators import interior_edges
 from geoopt.solvers import Solver
-from geoopt.solvers.arrays import Array, on_device, wait
 from geoopt.timing import Stopwatch
 
 Mesh = tuple[np.ndarray, np.ndarray]

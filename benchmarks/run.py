@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import geoopt
+from geoopt import arrays
 from geoopt.errors import ArgumentError
 from geoopt.integers.hashing import content, digest
 
@@ -87,9 +88,8 @@ def on_device(inputs: tuple, device: str) -> tuple[tuple, Callable[[], None]]:
     if device != "cuda":
         return inputs, lambda: None
     import cupy
-    from cupyx.scipy.sparse import csr_array
 
-    there = tuple(csr_array(x) if sp.issparse(x) else cupy.asarray(x) if np.ndim(x) else x for x in inputs)
+    there = tuple(arrays.on_device(x, device) if np.ndim(x) else x for x in inputs)
     return there, cupy.cuda.Device().synchronize
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from .integers.gathers import taken
 from .integers.ids import id_dtype
 from .plan import Plan
-from .plan.parts import Part, Split
+from .plan.parts import Split
 from .plan.planned import Access, PlannedKernel
 
 LINE = 32  # entries: 128 bytes in single precision
@@ -33,14 +33,12 @@ def align(plan: Plan) -> Plan:
         if access.table is None:
             return replace(access, offset=int(places[access.offset]))
         entries = taken(places, plan.table(access.table) + access.offset)
-        if access.loop is None and _is_in_order(entries):
-            return Access(access.buffer, int(entries[0]), 1)
-        return split.tables.column(access.buffer, entries, access.loop)
+        found = split.tables.listed if access.loop is None else split.tables.column
+        return found(access.buffer, entries, access.loop)
 
-    for kernel, mine in zip(plan.kernels, plan.rows_of_kernels(), strict=True):
-        split.add(Part(plan, kernel, mine, np.ones(len(mine), bool)), moved)
-    chunks = tuple(c.moved(lambda table: split.tables.number(plan.table(table))) for c in plan.chunks)
-    return replace(split.result(), workspace_size=size, chunks=chunks)
+    for part in split.wholes():
+        split.add(part, moved)
+    return replace(split.result(), workspace_size=size)
 
 
 def _places(plan: Plan) -> tuple[np.ndarray, int]:
@@ -89,8 +87,3 @@ def _firsts(spans: np.ndarray, others: list[int]) -> np.ndarray:
     np.add.at(inside, np.searchsorted(firsts, low, side="right"), 1)
     np.add.at(inside, np.searchsorted(firsts, high, side="right"), -1)
     return firsts[np.cumsum(inside)[:-1] == 0]
-
-
-def _is_in_order(entries: np.ndarray) -> bool:
-    last = len(entries) - 1
-    return last > 0 and int(entries[last]) - int(entries[0]) == last and bool((np.diff(entries) == 1).all())

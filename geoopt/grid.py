@@ -66,16 +66,21 @@ class Grid:
         own = {chunks.starts, *chunks.firsts}
         return tuple(sorted(own.union(*(self.buffers(k) for k in chunks.kernels))))
 
+    @property
+    def apart(self) -> list[int]:
+        """The kernels that have launches of their own."""
+        together = {k for chunks in self.plan.chunks for k in chunks.kernels}
+        return [k for k in range(len(self.plan.kernels)) if k not in together]
+
     def launches(self) -> list[list[Launch]]:
         """Per level what runs it, in any order: each finds what it reads when the levels before have run."""
         levels: list[list[Launch]] = [[] for _ in range(len(self.plan.levels))]
-        together = {k for chunks in self.plan.chunks for k in chunks.kernels}
         for number, chunks in enumerate(self.plan.chunks):
             count = len(self.plan.table(chunks.starts)) - 1
             launch = Launch(f"c{number}", count, count, self.buffers_of_chunks(chunks))
             levels[self.plan.kernels[chunks.kernels[0]].level].append(launch)
-        for i, k in enumerate(self.plan.kernels):
-            if k.size and i not in together:
+        for i, k in ((i, self.plan.kernels[i]) for i in self.apart):
+            if k.size:
                 threads = k.size * (WARP if by_warps(k) else 1)
                 levels[k.level].append(Launch(f"k{i}", k.size, -(-threads // BLOCK), self.buffers(i)))
         return [launches for launches in levels if launches]

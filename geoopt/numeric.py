@@ -1,4 +1,4 @@
-"""`Numeric`: what code may ask of a number or an array so that geoopt can compile it.
+"""`Numeric`: what code may ask of a number or an array so that geoopt can compile it; whose arrays they are.
 
 Write reference code with NumPy functions on arrays whose leading axis is the mesh element and whose
 trailing axes are small and dense. Python floats, NumPy arrays, CuPy arrays and the compiler's own
@@ -47,3 +47,13 @@ class Numeric(Scalar, Protocol):
 def select(x: Any, a: Any, b: Any) -> Any:
     """``a`` where x < 0, else ``b`` (the paper's select); on numbers and arrays of any kind."""
     return np.where(x < 0, a, b)
+
+
+def is_on_gpu(value: Any) -> bool:
+    """Whether it is an array or a matrix of CuPy's, told by its name: CuPy takes a second to import."""
+    return type(value).__module__.partition(".")[0] in ("cupy", "cupyx")
+
+
+def on_host(value: Any) -> Any:
+    """An array or a matrix as NumPy's or SciPy's: a copy where it is on the GPU."""
+    return value.get() if is_on_gpu(value) else value

@@ -62,8 +62,8 @@ from .timing import OwnCompilation
 from .trace import trace
 from .warps import warps
 
-FOR_GPUS = ("align", "warps", "spread")
 FRONT = ("trace", "lift", "decompose", "group", "harvest", "simplify", "share", "place")
+FOR_GPUS = ("align", "warps", "spread")
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,8 @@ DEVICES = {
         adds=True,
         expanded_lanes=cpu.expanded_lanes,
     ),
-    "cuda": Device(("align", "warps", "spread"), cuda.CudaMachine, cuda.describe, by_chunks=True),
-    "cuda-on-host": Device(
-        ("align", "warps", "spread"), cuda_on_host.HostedCudaMachine, cuda_on_host.describe, by_chunks=True
-    ),
+    "cuda": Device(FOR_GPUS, cuda.CudaMachine, cuda.describe, by_chunks=True),
+    "cuda-on-host": Device(FOR_GPUS, cuda_on_host.HostedCudaMachine, cuda_on_host.describe, by_chunks=True),
 }
 STAGES = tuple(dict.fromkeys([*FRONT, *(s for d in DEVICES.values() for s in d.back), "assemble"]))
 

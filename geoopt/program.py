@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import Array
 from .errors import ArgumentError
 from .options import Options
-from .runtime.machine import Array, Machine
+from .runtime.machine import Machine
 from .signature import Argument, Signature
 from .template import operations
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .plan import Plan, Schedule
-from .plan.parts import Part, Split
+from .plan.parts import Split
 from .plan.planned import Access, PlannedKernel
 from .plan.tables import SAMPLE, Tables
 
@@ -37,9 +37,8 @@ class _Steps:
 def steps(schedule: Schedule) -> Schedule:
     plan = schedule.plan
     split = Split(plan)
-    for kernel, mine in zip(plan.kernels, plan.rows_of_kernels(), strict=True):
-        part = Part(plan, kernel, mine, np.ones(len(mine), bool))
-        split.add(part, _by_steps(plan, _found(plan, kernel), split.tables))
+    for part in split.wholes():
+        split.add(part, _by_steps(plan, _found(plan, part.kernel), split.tables))
     return replace(schedule, plan=split.result())
 
 

@@ -19,19 +19,20 @@ from .integers.gathers import taken
 from .integers.ids import id_dtype
 from .integers.segments import STRIP, ranges, whole_strips
 from .plan import BEGIN, END, Plan
-from .plan.parts import Part, Split
+from .plan.parts import Split
 from .plan.planned import Access, PlannedKernel, PlannedLoop
 from .plan.tables import Tables
 
 
 def warps(plan: Plan) -> Plan:
     split = Split(plan)
-    for kernel, mine in zip(plan.kernels, plan.rows_of_kernels(), strict=True):
-        part = Part(plan, kernel, mine, np.ones(len(mine), bool))
-        listed = _Listed(plan, kernel, mine, split.tables) if _has_long_sums(kernel) else None
-        split.add(part, listed.access, listed.loops) if listed else split.add(part, lambda access: None)
-    chunks = tuple(c.moved(lambda table: split.tables.number(plan.table(table))) for c in plan.chunks)
-    return replace(split.result(), chunks=chunks)
+    for part in split.wholes():
+        if _has_long_sums(part.kernel):
+            listed = _Listed(plan, part.kernel, part.rows, split.tables)
+            split.add(part, listed.access, listed.loops)
+        else:
+            split.add(part, lambda access: None)
+    return split.result()
 
 
 def _has_long_sums(kernel: PlannedKernel) -> bool:
@@ -63,9 +64,7 @@ class _Listed:
             constants = taken(self.plan.table(access.buffer), entries)
             return replace(access, buffer=self.tables.number(constants)) if access.stride else None
         column = taken(self.plan.table(access.table), entries)
-        if len(column) > 1 and int(column[-1]) - int(column[0]) == len(column) - 1 and (np.diff(column) == 1).all():
-            return Access(access.buffer, access.offset + int(column[0]), 1, None, access.loop)
-        found = self.tables.column(access.buffer, column, access.loop)
+        found = self.tables.listed(access.buffer, column, access.loop)
         return replace(found, offset=access.offset + found.offset)
 
     def _loop(self, loop: PlannedLoop, counts: np.ndarray, tasks: np.ndarray) -> PlannedLoop:

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from geoopt.errors import MeshError
+from geoopt.numeric import is_on_gpu, on_host
 
 
 def triangles(F: Any) -> np.ndarray:
     """Triangles as NumPy's array (m, 3) of int64; MeshError for another shape, and for numbers that are no integers."""
-    F = F.get() if hasattr(F, "get") else np.asarray(F)  # CuPy's arrays come to the CPU only if asked to
+    F = np.asarray(on_host(F))
     if F.ndim != 2 or F.shape[1] != 3 or not np.issubdtype(F.dtype, np.integer):
         raise MeshError(f"triangles must be integers of shape (m, 3), not {F.dtype} of shape {F.shape}")
     return F.astype(np.int64)
@@ -19,7 +20,7 @@ def triangles(F: Any) -> np.ndarray:
 
 def beside(F: Any, array: np.ndarray) -> Any:
     """An array of NumPy's where the elements F of a mesh are: on the GPU, if they are an array of CuPy's."""
-    return np.asarray(array, like=F) if hasattr(F, "get") else array
+    return np.asarray(array, like=F) if is_on_gpu(F) else array
 
 
 def edges(F: np.ndarray) -> np.ndarray:

@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+import geoopt
 from geoopt.align import align
 from geoopt.errors import DeviceError
+from geoopt.grid import Grid
 from geoopt.kernels import Kernels
 from geoopt.meshes import bumpy, cloth, icosphere, load, torus
 from geoopt.pipeline import chosen
@@ -136,6 +138,19 @@ def differences(function, x, step=1e-5):
         d = d.reshape(x.shape)
         columns.append((np.asarray(function(x + d)) - np.asarray(function(x - d))) / (2 * step))
     return np.stack(columns, axis=-1)
+
+
+def grid_of(function, *arguments, **options) -> Grid:
+    """What GPUs would run; see `stages_for_gpus`."""
+    return gpu_stages(function, *arguments, **options)["spread"]
+
+
+def gpu_stages(function, *arguments, **options) -> dict:
+    """`stages_for_gpus` of a function; as there, nothing is read by runs."""
+    found = {}
+    narrow = geoopt.Options(**{"lanes": 2} | options)
+    geoopt.compile(function, *arguments, options=narrow, watch=found.__setitem__)
+    return stages_for_gpus(found["share"])
 
 
 def stages_for_gpus(kernels: Kernels) -> dict:

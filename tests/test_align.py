@@ -5,21 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import geoopt
-from geoopt.align import LINE, align
+from geoopt.align import LINE
 from geoopt.meshes import bumpy
 from geoopt.operators import arap_mesh, arap_rhs, cotan_laplacian
-from geoopt.place import place
 
 from .cases_operators import CASES, case, variables
+from .conftest import gpu_stages
 
 
 def plans(function, *arguments):
     """Before and after."""
-    found = {}
-    geoopt.compile(function, *arguments, options=geoopt.Options(assembly="gather", lanes=2), watch=found.__setitem__)
-    placed = place(found["share"], by_chunks=True)
-    return placed, align(placed)
+    stages = gpu_stages(function, *arguments, assembly="gather")
+    return stages["place"], stages["align"]
 
 
 def intermediates(plan):

@@ -16,15 +16,13 @@ from geoopt.place.chunks import _cut, _reach
 from geoopt.plan import BEGIN, END, KERNEL
 
 from .cases_operators import CASES, case
-from .conftest import stages_for_gpus
+from .conftest import grid_of
 
 RNG = np.random.default_rng(4)
 
 
 def plan_of(function, *arguments):
-    found = {}
-    geoopt.compile(function, *arguments, options=geoopt.Options(assembly="gather", lanes=2), watch=found.__setitem__)
-    return stages_for_gpus(found["share"])["spread"].plan
+    return grid_of(function, *arguments, assembly="gather").plan
 
 
 def written(plan, kernel, buffer):

@@ -7,12 +7,13 @@ import pytest
 import scipy.sparse as sp
 
 from geoopt.apps import arap, cloth
+from geoopt.arrays import on_device
 from geoopt.meshes import bumpy
 from geoopt.meshes import cloth as grid
+from geoopt.numeric import on_host
 from geoopt.operators import cotan_laplacian
 from geoopt.runtime import cuda
 from geoopt.solvers import GPU_SOLVERS, SOLVERS, SolverError, choose
-from geoopt.solvers.arrays import on_device, on_host
 
 from .conftest import needs
 

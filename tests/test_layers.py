@@ -31,7 +31,7 @@ LAYERS = (
     ("cut", "kernels", "signature"),
     ("graph", "layout", "plan"),
     # what all are written with
-    ("integers", "options", "template"),
+    ("arrays", "integers", "options", "template"),
     ("block_ops", "errors", "numeric", "ops"),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}

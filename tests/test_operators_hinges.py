@@ -53,6 +53,18 @@ def test_hinges_are_two_faces(mesh):
     assert (np.sort(np.stack([i, j, right], axis=1)) == np.sort(F[faces[:, 1]])).all()
 
 
+def test_triangles_of_a_table_are_read():
+    """As of a data frame, which has a method ``get``, as CuPy's arrays have."""
+
+    class Table:
+        get = dict.get
+
+        def __array__(self, dtype=None, copy=None):
+            return icosphere(12)[1]
+
+    np.testing.assert_array_equal(edges(Table()), edges(icosphere(12)[1]))
+
+
 def test_without_faces_there_are_no_edges():
     V, F = without_faces()
     assert edges(F).shape == (0, 2)

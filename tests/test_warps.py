@@ -11,16 +11,10 @@ from geoopt.grid import MANY
 from geoopt.meshes import bumpy
 from geoopt.operators import cotan_laplacian
 
-from .conftest import needs_cuda_on_host, stages_for_gpus
+from .conftest import grid_of, needs_cuda_on_host
 
 RNG = np.random.default_rng(5)
 A, x = RNG.normal(size=(40, 3 * MANY + 5)), RNG.normal(size=3 * MANY + 5)
-
-
-def grid_of(function, *arguments):
-    found = {}
-    geoopt.compile(function, *arguments, options=geoopt.Options(lanes=2), watch=found.__setitem__)
-    return stages_for_gpus(found["share"])["spread"]
 
 
 def rows(A, x):

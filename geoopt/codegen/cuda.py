@@ -42,9 +42,7 @@ __device__ {scalar} total({scalar}* part, {scalar} x) {{
 def emit(grid: Grid, dtype: np.dtype) -> str:
     """The text of a module with the functions ``k0, k1, ..., c0, c1, ...`` of numbers of one type."""
     routines: dict[str, None] = {}
-    together = {k for chunks in grid.plan.chunks for k in chunks.kernels}
-    apart = [k for k in range(len(grid.plan.kernels)) if k not in together]
-    kernels = [_of_members(grid, number, dtype, routines) for number in apart]
+    kernels = [_of_members(grid, number, dtype, routines) for number in grid.apart]
     outputs = [_of_chunks(grid, number, dtype, routines) for number in range(len(grid.plan.chunks))]
     return "\n".join([*routines, *kernels, *outputs])
 

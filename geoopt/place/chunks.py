@@ -81,7 +81,8 @@ def _is_in_order(kernels: Kernels, writers: list[int], buffer: int) -> bool:
     for kernel in (kernels.kernels[n] for n in writers):
         if any(w.loop is not None or not w.position.is_contiguous() for w in _written(kernel, buffer)):
             return False
-        if any(len(np.unique(loop.segments.lengths)) > 1 for loop in kernel.loops):  # by which members are sorted
+        lengths = (loop.segments.lengths for loop in kernel.loops)  # by which members are sorted
+        if any(len(of_loop) and np.ptp(of_loop) for of_loop in lengths):
             return False
     return True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -32,8 +32,16 @@ class Split:
         part.renumber(self.tasks, len(self.kernels))
         self.kernels.append(part.planned(self.tables, changed, loops or {}))
 
+    def wholes(self) -> Iterator[Part]:
+        """Every kernel with all its tasks."""
+        for kernel, rows in zip(self.plan.kernels, self.plan.rows_of_kernels(), strict=True):
+            yield Part(self.plan, kernel, rows, np.ones(len(rows), bool))
+
     def result(self) -> Plan:
-        return replace(self.plan, kernels=tuple(self.kernels), tables=tuple(self.tables.arrays), tasks=self.tasks)
+        """Kernels that run together must be whole."""
+        plan, kernels = self.plan, tuple(self.kernels)
+        chunks = tuple(c.moved(lambda table: self.tables.number(plan.table(table))) for c in plan.chunks)
+        return replace(plan, kernels=kernels, tables=tuple(self.tables.arrays), tasks=self.tasks, chunks=chunks)
 
 
 class Part:

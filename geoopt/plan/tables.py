@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ..integers.ids import Ids
 from .planned import Access
 
 SAMPLE = 64  # entries that are looked at before whole arrays are compared
@@ -36,6 +37,13 @@ class Tables:
                 return Access(buffer, by, 0, number, loop)
         alike.append(self._added(np.require(entries, requirements=["C", "W"])))  # compiled code for one type of array
         return Access(buffer, 0, 0, alike[-1], loop)
+
+    def listed(self, buffer: int, entries: np.ndarray, loop: int | None) -> Access:
+        """The same, but without a table where the entries follow each other."""
+        column = Ids.explicit(entries).canonical()
+        if column.base is None and column.strides == (1,):
+            return Access(buffer, column.offset, 1, None, loop)
+        return self.column(buffer, entries, loop)
 
     def constants(self, values: np.ndarray, loop: int | None) -> Access:
         """The access to constants that vary from member to member, or from term to term."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..arrays import Array
 from ..codegen import TARGETS
 from ..errors import ArgumentError, DeviceError
 from ..grid import BLOCK, Grid
@@ -19,7 +20,6 @@ from ..options import Options
 from ..signature import Argument, with_values
 from . import nvrtc
 from .host import values_in_pattern
-from .machine import Array
 
 SIDES = 3  # further streams on which kernels of one level run
 GRAPHS = 8  # the most sets of arrays for which the launches of a call are kept as one CUDA graph

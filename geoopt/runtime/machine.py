@@ -7,10 +7,9 @@ from typing import Any, Protocol
 
 import scipy.sparse as sp
 
+from ..arrays import Array
 from ..plan import Plan
 from ..signature import Argument
-
-Array = Any  # NumPy's, or CuPy's, which is not there on every machine
 
 
 class Machine(Protocol):

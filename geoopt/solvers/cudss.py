@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from ..errors import SolverError
-from .arrays import Array
 from .solver import Solver
 
 BINDINGS = "nvmath.bindings.cudss"

@@ -12,8 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
+from ..arrays import Array
 from ..errors import SolverError
-from .arrays import Array, is_on_gpu, on_host
+from ..numeric import is_on_gpu, on_host
 from .solver import Solver
 
 

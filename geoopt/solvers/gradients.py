@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array, checked
 from ..errors import ArgumentError, SolverError
-from .arrays import Array, checked, is_on_gpu, on_host
+from ..numeric import is_on_gpu, on_host
 from .solver import Solver
 
 EVERY = 16  # iterations on the GPU between looks at what came out: each look waits for all that was asked before

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from .arrays import Array
+from ..arrays import Array
 
 
 class Solver(ABC):

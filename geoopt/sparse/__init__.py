@@ -16,6 +16,7 @@ from ..errors import ArgumentError
 from ..graph import Graph
 from ..integers.coordinates import Sorted, from_coordinates
 from ..integers.patterns import Pattern
+from ..numeric import is_on_gpu, on_host
 from ..symbolic import AS_SPARSE, Symbolic
 from ..symbolic.arithmetic import as_symbolic
 from ..symbolic.array_moving import concatenate
@@ -40,7 +41,7 @@ def from_triplets(rows: Any, cols: Any, values: Any, shape: tuple[int, int]) -> 
             sizes = f"{np.shape(r)}, {np.shape(c)}, {np.shape(v)}"
             raise ArgumentError(f"from_triplets: rows, cols and values have different shapes: {sizes}")
     is_symbolic = any(isinstance(v, Symbolic) for v in parts[2])
-    on_gpu = None if is_symbolic else next((a for p in parts for a in p if _is_cupy(a)), None)
+    on_gpu = None if is_symbolic else next((a for p in parts for a in p if is_on_gpu(a)), None)
     flat_rows, flat_cols = (_joined([np.asarray(a, like=on_gpu).ravel() for a in p]) for p in parts[:2])
     _check_range("row", flat_rows, shape[0])
     _check_range("column", flat_cols, shape[1])
@@ -67,10 +68,7 @@ def triplets(matrix: Any) -> tuple[np.ndarray, np.ndarray, Any]:
     if isinstance(matrix, SparseMatrix):
         return matrix.pattern.rows, matrix.pattern.indices, matrix.values
     entries = matrix.tocoo()
-    rows, cols = entries.row, entries.col
-    if _is_cupy(rows):
-        rows, cols = rows.get(), cols.get()
-    return rows, cols, entries.data
+    return on_host(entries.row), on_host(entries.col), entries.data
 
 
 def from_diagonal(values: Any) -> Any:
@@ -132,11 +130,6 @@ def as_matrices(value: Any) -> Any:
 
 def _as_matrix(graph: Graph, matrix: Any) -> SparseMatrix:
     return matrix if isinstance(matrix, SparseMatrix) else constant(graph, matrix)
-
-
-def _is_cupy(value: Any) -> bool:
-    """Told by the name: CuPy takes a second to import, and need not be there."""
-    return type(value).__module__.partition(".")[0] == "cupy"
 
 
 def _listed(value: Any) -> list:

@@ -13,16 +13,9 @@ from typing import Any
 
 import scipy.sparse as sp
 
+from .numeric import is_on_gpu
+
 Array = Any  # NumPy's, or CuPy's, which is not there on every machine
-
-
-def is_on_gpu(array: Array) -> bool:
-    return hasattr(array, "__cuda_array_interface__")
-
-
-def on_host(value: Any) -> Any:
-    """An array or a matrix as NumPy's or SciPy's: a copy where it is on the GPU."""
-    return value.get() if hasattr(value, "get") else value
 
 
 def on_device(value: Any, device: str) -> Any:
