@@ -73,6 +73,21 @@ def test_tetrahedra_of_vertices_in_random_order_are_taken_patch_by_patch():
     assert plan.workspace_size < 6 * len(T) / 2  # values of one patch make room for those of the next
 
 
+def test_triangles_of_vertices_in_random_order_share_them_with_those_before():
+    """Within a task, too, so that what they read stays in the smallest cache."""
+    V, F = cloth(10_000)
+    rng = np.random.default_rng(4)
+    place = rng.permutation(len(V))
+    F = rng.permutation(place[F])
+    plan = records(areas, V[np.argsort(place)], F)["place"]
+    [kernel] = plan.kernels
+    [[write]] = kernel.writes
+    assert write.table is not None
+    triangles = F[plan.table(write.table)]
+    read = [len(np.unique(few)) for few in np.split(triangles, range(64, len(F), 64))]
+    assert np.mean(read) < 1.3 * 64  # as many as two rows of a grid have; without that order more than twice as many
+
+
 def test_constants_of_vertices_in_random_order_are_written_as_others_add_to_them():
     """All at once before, they would be out of the cache again, and so would be what the additions keep for later."""
     V, F = cloth(10_000)

@@ -2,10 +2,10 @@
 
 A member's time is the latest of what it reads; if that says nothing, as of constants, when others add to what it
 writes. Members are sorted by time into buckets, so that a task reads a short stretch of each buffer and its readers
-can follow soon; within a bucket they keep their order. Members whose own reads are far apart (on a seam of the mesh's
-numbering) come last in their bucket, then members are sorted by the numbers of their terms, so that few strips have
-members with different numbers; strips of one bucket are sorted by their first members, so that they write to nearby
-places one after the other.
+can follow soon; within a bucket they keep their order, or go by time there, too, where inputs are in poor order, which
+makes theirs meaningless. Members whose own reads are far apart (on a seam of the mesh's numbering) come last in their
+bucket, then members are sorted by the numbers of their terms, so that few strips have members with different numbers;
+strips of one bucket are sorted by their first members, so that they write to nearby places one after the other.
 """
 
 from __future__ import annotations
@@ -63,17 +63,20 @@ def member_order(kernel: Kernel, times: Times, address: AddressOf, longest: int,
             _timed(kernel, times, address)
         return Order(None, *_runs(np.zeros(kernel.size, bool), longest))
     buckets = -(-kernel.size // longest)
-    key, classes = _keys(kernel, _timed(kernel, times, address) if by_time else None, buckets)
-    members = np.empty(kernel.size, id_dtype(kernel.size))
-    _sort_by_key(key, np.zeros(4 * max(buckets, 1) * classes + 1, np.int64), members)
+    timed = _timed(kernel, times, address) if by_time else None
+    key, classes = _keys(kernel, timed, buckets)
+    by = np.arange(kernel.size, dtype=id_dtype(kernel.size))
+    members = _sorted_by(key, by)
     moved = _farthest(members)
     if classes == 1 and moved <= NEAR:  # whole tasks, and not cut at buckets
         return Order(None, *_runs(key % 4, longest))
+    if timed is not None and times.reordered:
+        members, by = _sorted_by(key, _sorted_by(timed[0], by)), timed[0]
     key = taken(key, members)
     key //= classes
     begin, end = _runs(key, longest)
     if classes > 1:
-        _sort_strips(members, begin, end)
+        _sort_strips(members, begin, end, by)
     return Order(members if moved else None, begin, end)
 
 
@@ -81,11 +84,11 @@ def chunk_order(kernel: Kernel, of_members: np.ndarray, chunks: int) -> Order:
     """Chunk by chunk, in each by the numbers of terms. of_members : the chunk of each member"""
     counts = _count_classes(kernel)
     classes = int(counts.max(initial=0)) + 1
-    key, members = of_members.astype(np.int32) * classes + counts, np.empty(kernel.size, id_dtype(kernel.size))
-    _sort_by_key(key, np.zeros(chunks * classes + 1, np.int64), members)
+    key, by = of_members.astype(np.int32) * classes + counts, np.arange(kernel.size, dtype=id_dtype(kernel.size))
+    members = _sorted_by(key, by)
     begin, end = _runs(taken(key, members) // classes, kernel.size)
     if classes > 1:
-        _sort_strips(members, begin, end)
+        _sort_strips(members, begin, end, by)
     return Order(members if _farthest(members) else None, begin, end)
 
 
@@ -200,11 +203,11 @@ def _runs(key: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
     return begin, np.append(begin[1:], len(key))
 
 
-def _sort_strips(members: np.ndarray, begin: np.ndarray, end: np.ndarray) -> None:
-    """Put the whole strips of each run in the order of their first members."""
+def _sort_strips(members: np.ndarray, begin: np.ndarray, end: np.ndarray, by: np.ndarray) -> None:
+    """Put the whole strips of each run in the order of their first members. by : what orders all members"""
     strips = (end - begin) // STRIP
     starts = np.repeat(begin, strips) + ranges(np.zeros_like(strips), strips) * STRIP
-    order = np.lexsort((members[starts], np.repeat(begin, strips)))
+    order = np.lexsort((by[members[starts]], np.repeat(begin, strips)))
     lanes = np.arange(STRIP)
     members[starts[:, None] + lanes] = members[starts[order][:, None] + lanes]
 
@@ -232,13 +235,20 @@ def _farthest(members):
     return moved
 
 
+def _sorted_by(key: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """Members by small keys; those with equal keys keep their order."""
+    out = np.empty_like(members)
+    _sort_by_key(key, members, np.zeros(int(key.max(initial=0)) + 2, np.int64), out)
+    return out
+
+
 @numba.njit(cache=True, nogil=True)
-def _sort_by_key(key, starts, members):
-    """The stable order of small keys, by counting. starts : zeros, one more than there are keys"""
+def _sort_by_key(key, members, starts, out):
+    """By counting. starts : zeros, one more than there are keys"""
     for k in key:
         starts[k + 1] += 1
     for k in range(1, len(starts)):
         starts[k] += starts[k - 1]
-    for i in range(len(key)):
-        members[starts[key[i]]] = i
-        starts[key[i]] += 1
+    for m in members:
+        out[starts[key[m]]] = m
+        starts[key[m]] += 1
