@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -128,3 +130,26 @@ def test_steps_of_large_outputs_need_not_be_whole_lines():
 
     B = RNG.normal(size=(count, 8, 8))
     np.testing.assert_array_equal(geoopt.compile(spread, B)(B), spread(B))
+
+
+def test_rows_of_a_block_leave_member_by_member():
+    """Row by row, the places of all members of a vector would be wanted at once, and again for each row."""
+    V, F = cloth_mesh(400)
+    program = geoopt.compile(cloth_system, V, V, 0.05, cloth(V, F), options=geoopt.Options(lanes=8))
+    writes = [[a for places in kernel.writes for a in places if not a.adds] for kernel in program.plan.kernels]
+    [filling] = [n for n, written in enumerate(writes) if len(written) == 9 and any(a.times for a in written)]
+    text = program.source()
+    body = text[text.index("body:", text.index(f"define void @k{filling}(")) :]
+    body = body[: body.index("wrap:")]
+    defined = dict(re.findall(r"^  (%\w+) = (.*)$", body, re.MULTILINE))
+
+    def members(name):
+        """The lanes whose members' columns a value comes from."""
+        text = defined.get(name, "")
+        if found := re.fullmatch(r"add i64 %i, (\d)", text):
+            return {int(found[1])}
+        return set().union(*(members(of) for of in re.findall(r"%\w+", text))) if text else set()
+
+    stored = [members(at) or {0} for at in re.findall(r"^  store .*, ptr (%\w+)", body, re.MULTILINE)]
+    assert len(stored) == 6 * 8  # nine values of a block: per row, two beside each other and one
+    assert stored == sorted(stored, key=min) and all(len(lanes) == 1 for lanes in stored)

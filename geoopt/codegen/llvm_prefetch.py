@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import ceil
+from operator import itemgetter
 
 from ..integers.segments import STRIP
 from ..plan.planned import ROW_TERMS, Access
@@ -35,26 +37,33 @@ class Prefetch(Memory):
         inputs = [a for a in kernel.reads if a.buffer < len(plan.variable_sizes)]
         known = {a.buffer for a in kernel.reads} | {plan.workspace}
         outputs = [a for places in kernel.writes for a in places if a.buffer not in known and not a.adds]
-        streams = {_stream(a): (a, 0) for a in reversed(inputs) if a.table is not None and a.loop is None}
-        streams |= {_stream(a): (a, 1) for a in outputs if a.table is not None and a.column_loop is None}
+        streams = {_stream(a): (a, False) for a in reversed(inputs) if a.table is not None and a.loop is None}
+        streams |= {_stream(a): (a, True) for a in outputs if a.table is not None and a.column_loop is None}
         wanted = [w for w in streams.values() if not kernel.loops or w[0].bits is not None]
         of_blocks = {a.table for a in outputs if a.step is not None}
         self._prefetch_columns()
         self._prefetch_whole_lines(outputs)
+        fetched = [f for access, is_write in wanted for f in self._lanes_fetched(access, is_write, of_blocks)]
         entries: dict[tuple, str] = {}
-        for access, is_write in wanted:
-            # rows may be anywhere, and cross the ends of cache lines; other streams are dense
-            is_row = access.bits is not None or (is_write and access.table in of_blocks)
-            step = 1 if is_row else max(self.v.lanes // (4 if is_write else 2), 1)
-            offsets = (0, ROW_TERMS - 1) if access.bits is not None else (0,)
-            for lane in range(0, self.v.lanes, step):
-                key = access.column, lane
-                if key not in entries:
-                    i = self.let(f"add i64 {self.member}, {AHEAD + lane}")
-                    entries[key] = self._entry(access, i, frozenset())
-                for offset in offsets:
-                    at = self._address(access, entries[key], access.offset + offset, frozenset())
-                    self._fetch(at)
+        for lane, access, offset in sorted(fetched, key=itemgetter(0)):  # so that few addresses are held
+            key = access.column, lane
+            if key not in entries:
+                i = self.let(f"add i64 {self.member}, {AHEAD + lane}")
+                entries[key] = self._entry(access, i, frozenset())
+            self._fetch(self._address(access, entries[key], access.offset + offset, frozenset()))
+
+    def _lanes_fetched(
+        self, access: Access, is_write: bool, of_blocks: set[int | None]
+    ) -> Iterator[tuple[int, Access, int]]:
+        """Lanes that stand for all, with what is fetched for each. of_blocks : tables of writes that are rows of blocks
+
+        Rows may be anywhere, and cross the ends of cache lines; other streams are dense.
+        """
+        is_row = access.bits is not None or (is_write and access.table in of_blocks)
+        step = 1 if is_row else max(self.v.lanes // (4 if is_write else 2), 1)
+        for lane in range(0, self.v.lanes, step):
+            for offset in (0, ROW_TERMS - 1) if access.bits is not None else (0,):
+                yield lane, access, offset
 
     def prefetch_run(self, loop: int) -> None:
         """In a loop by runs, fetch what a later run reads of a large buffer, where reads of a task are too far apart

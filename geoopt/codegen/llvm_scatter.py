@@ -7,18 +7,11 @@ by whole vectors would wait (measured on Zen 5: 60 ns for the 81 entries of a tr
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..plan.planned import Access, PlannedKernel
 from .llvm_code import Code
 from .llvm_memory import ROW, rows_of_neighbours
-from .llvm_stores import NOWHERE, Stores, parts
+from .llvm_stores import NOWHERE, Stores, parts, start_of
 from .llvm_vectors import Vectors
-
-
-def start_of(access: Access) -> Access:
-    """What it has in common with accesses that differ by a constant, and by steps."""
-    return replace(access.family, step=None, times=0)
 
 
 class Room:

@@ -1,17 +1,22 @@
 """How kernels write memory in LLVM IR: sequential, strided, scattered, and rows of neighbours.
 
 Values that every member writes side by side (``y[p], y[p+1], y[p+2]``) are transposed in registers and leave as one
-short vector per member.
+short vector per member. Rows of a block (``y[p + s], y[p + 2 s]``) leave together, member by member: whatever
+finds the places of one is at hand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..plan.planned import Access
 from .llvm_memory import ROW, Memory, loop_of, rows_of_neighbours
 
 NOWHERE: frozenset[int] = frozenset()  # in no loop
+BLOCK = 16  # the most values of a block: until all are known, they stay in registers
+
+Row = tuple[Access, ...]  # that write neighbours
 
 
 class Stores(Memory):
@@ -19,21 +24,31 @@ class Stores(Memory):
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        self._row_of = self._rows() if self.is_full and self.v.lanes >= ROW else {}
-        self._waiting: dict[Access, str] = {}  # values for rows that are not complete
+        self._rows_of = self._blocks() if self.is_full and self.v.lanes >= ROW else {}
+        self._waiting: dict[Access, str] = {}  # values for rows and blocks that are not complete
 
-    def _rows(self) -> dict[Access, tuple[Access, ...]]:
-        """The row of each write that has neighbours."""
-        written = [a for places in self.kernel.writes for a in places if not a.adds]
-        rows = [tuple(written[n] for n in row) for row in rows_of_neighbours(written) if len(row) > 1]
-        return {a: row for row in rows for a in row}
+    def _blocks(self) -> dict[Access, list[Row]]:
+        """The row of each write that has neighbours; or all rows of its block, if it is of one."""
+        places = (a for places in self.kernel.writes for a in places)
+        written = [a for a in places if a.loop is None and not a.adds and not _is_sequential(a)]
+        blocks: dict[Access, list[Row]] = {}
+        for numbers in rows_of_neighbours(written):
+            row = tuple(written[n] for n in numbers)
+            blocks.setdefault(start_of(row[0]), []).append(row)
+        found: dict[Access, list[Row]] = {}
+        for rows in blocks.values():
+            is_block = any(row[0].step is not None for row in rows) and sum(map(len, rows)) <= BLOCK
+            for together in [rows] if is_block else [[row] for row in rows]:
+                if sum(map(len, together)) > 1:
+                    found.update((a, together) for row in together for a in row)
+        return found
 
     def store(self, access: Access, value: str) -> None:
         loops = loop_of(access)
-        if access.table is None and access.stride == 1:
+        if _is_sequential(access):
             self._store_sequential(access, value, loops)
-        elif access in self._row_of:
-            self._store_in_row(access, value)
+        elif access in self._rows_of:
+            self._store_with_others(access, value)
         elif self.is_full:
             for k, entry in enumerate(self._entries(access, loops)):
                 self._store_part(access, entry, value, (k, 1), loops)
@@ -58,19 +73,20 @@ class Stores(Memory):
         self.declare(f"void {name}({v.vector}, ptr, <{v.lanes} x i1>)")
         self.do(f"call void {name}({v.vector} {value}, ptr align {size} {at}, <{v.lanes} x i1> %tm)", loops)
 
-    def _store_in_row(self, access: Access, value: str) -> None:
-        """Keep a value until those beside it are known."""
+    def _store_with_others(self, access: Access, value: str) -> None:
+        """Keep a value until those beside it are known, and those of the other rows of its block."""
         self._waiting[access] = value
-        row = self._row_of[access]
-        if not all(a in self._waiting for a in row):
+        rows = self._rows_of[access]
+        if not all(a in self._waiting for row in rows for a in row):
             return
-        columns = [self._waiting.pop(a) for a in row]
-        turned = [(first, self.side_by_side(columns[first : first + size])) for first, size in parts(len(row))]
-        for lane, entry in enumerate(self._entries(access, NOWHERE)):
+        turned = []
+        for row in rows:
+            columns = [self._waiting.pop(a) for a in row]
+            turned += [(row[first], self.side_by_side(columns[first : first + n])) for first, n in parts(len(row))]
+        for lane in range(self.v.lanes):
             for first, vectors in turned:
-                size = len(vectors)
-                place = lane - lane % size, size
-                self._store_part(row[first], entry, vectors[lane % size], place, NOWHERE)
+                size, entry = len(vectors), self._entries(first, NOWHERE)[lane]
+                self._store_part(first, entry, vectors[lane % size], (lane - lane % size, size), NOWHERE)
 
     def side_by_side(self, columns: list[str]) -> list[str]:
         """Of 1, 2 or 4 vectors as many, in which each member has its values side by side: member ``size * q + k`` in
@@ -99,3 +115,12 @@ def parts(length: int) -> Iterator[tuple[int, int]]:
         size = 1 << ((length - first).bit_length() - 1)
         yield first, size
         first += size
+
+
+def start_of(access: Access) -> Access:
+    """What it has in common with accesses that differ by a constant, and by steps."""
+    return replace(access.family, step=None, times=0)
+
+
+def _is_sequential(access: Access) -> bool:
+    return access.table is None and access.stride == 1
