@@ -29,6 +29,7 @@ from .times import FEW, PART, TIMES, AddressOf, Times, one_per_column, same_colu
 
 FAR = SPAN // 2  # what `compress` can address from the middle of its span
 LONG_ROW = 16  # neighbours that a term reads
+REST = 4  # tasks of less than this part of the others are not worth their while
 NEAR = 64  # places by which members may be out of order: in their own order, they write to addresses by arithmetic
 
 
@@ -56,7 +57,7 @@ def additions(kernel: Kernel, times: Times, address: AddressOf) -> Iterator[tupl
 def member_order(kernel: Kernel, times: Times, address: AddressOf, longest: int, by_time: bool = True) -> Order:
     """The order of a kernel's members; records the times of what they write.
 
-    longest : at most so many members in one run;  by_time : else only by numbers of terms
+    longest : at most so many members in one run, but for a short rest;  by_time : else only by numbers of terms
     """
     if kernel.has_runs:  # what neighbours share is worth more than a better order
         if by_time:
@@ -68,13 +69,15 @@ def member_order(kernel: Kernel, times: Times, address: AddressOf, longest: int,
     by = np.arange(kernel.size, dtype=id_dtype(kernel.size))
     members = _sorted_by(key, by)
     moved = _farthest(members)
-    if classes == 1 and moved <= NEAR:  # whole tasks, and not cut at buckets
+    if classes == 1 and moved <= NEAR:
         return Order(None, *_runs(key % 4, longest))
+    is_sorted = False
     if timed is not None and times.reordered:
         members, by = _sorted_by(key, _sorted_by(timed[0], by)), timed[0]
+        is_sorted = classes == 1
     key = taken(key, members)
     key //= classes
-    begin, end = _runs(key, longest)
+    begin, end = _runs(key % 4 if is_sorted else key, longest)  # in one order across buckets, or bucket by bucket
     if classes > 1:
         _sort_strips(members, begin, end, by)
     return Order(members if moved else None, begin, end)
@@ -193,12 +196,12 @@ def _count_classes(kernel: Kernel) -> np.ndarray:
 
 
 def _runs(key: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
-    """Maximal runs of equal keys, cut into parts of at most ``longest``."""
+    """Maximal runs of equal keys, cut into parts of ``longest``; a short rest belongs to the last."""
     if not len(key):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     begin = np.concatenate([[0], np.flatnonzero(key[1:] != key[:-1]) + 1]).astype(np.int64)
     lengths = np.diff(np.append(begin, len(key)))
-    parts = -(-lengths // longest)
+    parts = np.maximum(-(-(lengths - longest // REST) // longest), 1)
     begin = np.repeat(begin, parts) + ranges(np.zeros_like(parts), parts) * longest
     return begin, np.append(begin[1:], len(key))
 

@@ -14,7 +14,7 @@ from ..template import evaluate_template
 from .planned import Access, PlannedChunks, PlannedKernel, PlannedLoop
 
 KERNEL, BEGIN, END, COLUMN, FIRST_STRIP, SHIFT, APART, FIELDS = range(8)  # columns of the table of tasks
-TASK_MEMBERS = 1024  # the most members of one task: what they read and write fits the cache
+TASK_MEMBERS = 1024  # of one task, but for a short rest that the last has besides: what they access fits the cache
 SPAN = 1 << 16  # entries that a column in 16 bits can tell apart
 
 
