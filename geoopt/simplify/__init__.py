@@ -1,8 +1,8 @@
 """Stage `simplify`: rewrite each kernel's template by the families of rules that are switched on.
 
 Takes: `Kernels`.
-Gives: `Kernels` with templates of equal meaning and no higher cost; unused leaves are gone, and those that do not
-vary in a loop are read outside of it.
+Gives: `Kernels` with templates of equal meaning and no higher cost; unused leaves are gone, those that do not vary in
+a loop are read outside of it, and equal or opposite columns of constants are one leaf.
 Ensures: no family raises the cost of a template; without the assumption `finite` every output depends on the
 leaves it depended on, so that NaN in gives NaN out.
 Paper: expression simplification; local decomposition (equal subexpressions are evaluated once, opposite ones, too).
@@ -21,6 +21,7 @@ from .constants import fold_constants
 from .factors import factorize
 from .facts import Facts
 from .fractions import reduce_fractions, share_divisors
+from .leaves import read_equal_constants_once
 from .loops import leave_loops, read_fixed_leaves_once
 from .merge import merge_equal_values, merge_opposite_values
 from .roots import eliminate_roots
@@ -45,13 +46,25 @@ def simplify(kernels: Kernels) -> Kernels:
 
 def _simplified(kernel: Kernel, options: Options) -> Kernel:
     kernel = read_fixed_leaves_once(kernel)
-    roots = list(kernel.roots)
+    if "constants" in options.without:
+        return _without_unused_leaves(_rewritten(kernel, options)[0])
+    kernel = read_equal_constants_once(kernel, opposite=False)
+    found, cost = _rewritten(kernel, options)
+    fewer = read_equal_constants_once(kernel, opposite=True)
+    if fewer is not kernel:  # most signs are lost in sums, but not all
+        other, cost_of_other = _rewritten(fewer, options)
+        found = other if cost_of_other <= cost else found
+    return _without_unused_leaves(found)
+
+
+def _rewritten(kernel: Kernel, options: Options) -> tuple[Kernel, tuple[int, int]]:
+    """By all families; and what it costs then."""
     loops = {i: leaf.loop for i, leaf in enumerate(kernel.leaves) if leaf.loop is not None}
     varying = ((i, leaf.constants) for i, leaf in enumerate(kernel.leaves) if leaf.constants is not None)
     nonnegative = {i for i, values in varying if (values >= 0).all()}
-    facts = Facts(kernel.template, roots, options.without, options.assume, loops, nonnegative)
-    roots = rewrite(roots, facts, options)
-    return _without_unused_leaves(replace(kernel, roots=tuple(roots)))
+    facts = Facts(kernel.template, list(kernel.roots), options.without, options.assume, loops, nonnegative)
+    roots = rewrite(list(kernel.roots), facts, options)
+    return replace(kernel, roots=tuple(roots)), facts.cost(roots)
 
 
 def rewrite(roots: list[Expression], facts: Facts, options: Options) -> list[Expression]:
