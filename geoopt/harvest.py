@@ -2,7 +2,7 @@
 
 Takes: `Groups`.
 Gives: `Kernels`: per group one template, and per distinct leaf one column of ids or constants.
-Ensures: equal columns are one leaf; a column of equal constants is a literal.
+Ensures: equal columns of ids are one leaf; a column of equal constants is a literal.
 Paper: leaf harvesting; uniform and varying constants. The walk visits each operation of the source once,
 with whole columns of ids, never a member by itself.
 """

@@ -92,7 +92,7 @@ class Memory:
         loops = loop_of(access)
         if access.table is None and access.stride == 0:
             return self._uniform(access)
-        if access.table is None and access.stride == 1:
+        if access.is_sequential:
             return self._sequential(access, loops)
         if number in self.rows:
             return self._transposed(number, loops)

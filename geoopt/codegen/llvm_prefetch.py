@@ -110,7 +110,7 @@ class Prefetch(Memory):
 
     def _prefetch_whole_lines(self, outputs: list[Access]) -> None:
         """Fetch ahead what is written one line after the other, of large outputs."""
-        written = [a for a in outputs if a.table is None and a.stride == 1 and self.is_large(a)]
+        written = [a for a in outputs if a.is_sequential and self.is_large(a)]
         if written and self.v.reads_what_it_writes:
             i = self.let(f"add i64 {self.member}, {AHEAD}")
             for access in written:

@@ -30,7 +30,7 @@ class Stores(Memory):
     def _blocks(self) -> dict[Access, list[Row]]:
         """The row of each write that has neighbours; or all rows of its block, if it is of one."""
         places = (a for places in self.kernel.writes for a in places)
-        written = [a for a in places if a.loop is None and not a.adds and not _is_sequential(a)]
+        written = [a for a in places if a.loop is None and not a.adds and not a.is_sequential]
         blocks: dict[Access, list[Row]] = {}
         for numbers in rows_of_neighbours(written):
             row = tuple(written[n] for n in numbers)
@@ -45,7 +45,7 @@ class Stores(Memory):
 
     def store(self, access: Access, value: str) -> None:
         loops = loop_of(access)
-        if _is_sequential(access):
+        if access.is_sequential:
             self._store_sequential(access, value, loops)
         elif access in self._rows_of:
             self._store_with_others(access, value)
@@ -120,7 +120,3 @@ def parts(length: int) -> Iterator[tuple[int, int]]:
 def start_of(access: Access) -> Access:
     """What it has in common with accesses that differ by a constant, and by steps."""
     return replace(access.family, step=None, times=0)
-
-
-def _is_sequential(access: Access) -> bool:
-    return access.table is None and access.stride == 1

@@ -58,6 +58,11 @@ class Access:
         """The loop in which its table varies."""
         return self.loop if self.bits is None else None
 
+    @property
+    def is_sequential(self) -> bool:
+        """Whether the entries of members (or terms) follow each other."""
+        return self.table is None and self.stride == 1
+
     def __str__(self) -> str:
         i = "i" if self.loop is None else f"i,t{self.loop}"
         if self.table is not None:

@@ -50,8 +50,8 @@ def _simplified(kernel: Kernel, options: Options) -> Kernel:
         return _without_unused_leaves(_rewritten(kernel, options)[0])
     kernel = read_equal_constants_once(kernel, opposite=False)
     found, cost = _rewritten(kernel, options)
-    fewer = read_equal_constants_once(kernel, opposite=True)
-    if fewer is not kernel:  # most signs are lost in sums, but not all
+    fewer = read_equal_constants_once(found, opposite=True)
+    if fewer is not found:  # most signs are lost in sums, but not all
         other, cost_of_other = _rewritten(fewer, options)
         found = other if cost_of_other <= cost else found
     return _without_unused_leaves(found)

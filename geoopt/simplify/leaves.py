@@ -18,12 +18,11 @@ def read_equal_constants_once(kernel: Kernel, opposite: bool) -> Kernel:
     """opposite : whether minus a leaf stands for one whose constants are all opposite, too"""
     first: dict[tuple[int | None, int], list[int]] = {}  # different leaves, by their loops and magnitudes
     stands_for: dict[int, tuple[int, bool]] = {}  # a leaf, and whether it is opposite
-    for number, leaf in enumerate(kernel.leaves):
-        if leaf.constants is None:
-            continue
-        alike = first.setdefault((leaf.loop, content(np.abs(leaf.constants))), [])
+    constants = {n: leaf.constants for n, leaf in enumerate(kernel.leaves) if leaf.constants is not None}
+    for number, values in constants.items():
+        alike = first.setdefault((kernel.leaves[number].loop, content(np.abs(values))), [])
         for other in alike:
-            difference = leaf.constants.view(BITS) ^ kernel.leaves[other].constants.view(BITS)  # type: ignore[union-attr]
+            difference = values.view(BITS) ^ constants[other].view(BITS)
             if not difference.any() or (opposite and (difference == SIGN).all()):
                 stands_for[number] = other, bool(difference.any())
                 break
