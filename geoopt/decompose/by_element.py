@@ -129,7 +129,7 @@ def _count(nodes: list[Node]) -> int:
 
 def _operand(graph: Graph, view: Ids, count: int) -> _Operand:
     ids, nodes = view.to_array(), graph.nodes_of(view)
-    if view.base is None and not any(view.strides):
+    if _is_one(view):
         return _Operand(ids, np.zeros(len(ids), np.int32))
     if all(n.op == "constant" for n in nodes):
         return _numbers(ids, nodes)
@@ -137,6 +137,11 @@ def _operand(graph: Graph, view: Ids, count: int) -> _Operand:
         return _Operand(ids)
     elements, keys = elements_and_lanes(nodes, ids)
     return _Operand(ids, keys, elements, tuple((n, lane) for n in nodes for lane in range(n.lanes)))
+
+
+def _is_one(view: Ids) -> bool:
+    """Whether a view reads the same scalar everywhere."""
+    return view.base is None and not any(view.strides)
 
 
 def _numbers(ids: np.ndarray, nodes: list[Node]) -> _Operand:
@@ -159,9 +164,14 @@ def _agreed(operands: list[_Operand]) -> np.ndarray | None:
 
 
 def _may_agree(graph: Graph, views: list[Ids], count: int) -> bool:
-    """Whether some scalars read one element each."""
+    """Whether some scalars read one element each, and may be several values of it."""
     some = Ids.explicit(np.linspace(0, views[0].size - 1, SAMPLE).astype(np.int64))
-    return _agreed([_operand(graph, v.compose(some), count) for v in views]) is not None
+    operands = [_operand(graph, v.compose(some), count) for v in views]
+    have_several = [
+        len(o.targets) > 1 or (o.keys is not None and not o.targets and not _is_one(v))
+        for o, v in zip(operands, views, strict=True)
+    ]
+    return any(have_several) and _agreed(operands) is not None
 
 
 def _values(operands: list[_Operand], count: int) -> _Values | None:

@@ -1,7 +1,8 @@
 """Rewrites of the graph before it is cut: sums of sums are one sum.
 
 A Laplacian assembled from both directions of every edge, W + Wᵀ, becomes one sum of a value per element and edge; a
-matrix that is collected in a loop, L = L + A, one of the values of all that are added.
+matrix that is collected in a loop, L = L + A, one of the values of all that are added. A sum of products, such as
+A B + C, stays as it is: its terms belong to no common elements.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ class _Flat(Rebuild):
         ops = {inner.op for inner in tree}
         if "segment_sum" not in ops or (node.op == "join" and "add" not in ops):
             return
+        if not self._are_of_same_elements([node, *tree]):
+            return
         if node.op == "add" and not self._are_all_sums([node, *tree]):
             return
         lengths, count = self._lengths([node, *tree])
@@ -84,6 +87,14 @@ class _Flat(Rebuild):
                 found[inner.index] = inner
                 todo |= {t.index for o in inner.operands for t in self.old.nodes_of(o)}
         return list(found.values())
+
+    def _are_of_same_elements(self, tree: list[Node]) -> bool:
+        """Whether sums add up numbers and values of the same elements. Terms of different nodes would make a structure
+        of each combination, and take from a product of matrices the rows that the terms of its entries share."""
+        inside = {inner.index for inner in tree}
+        read = {n.index: n for inner in tree for o in inner.operands for n in self.old.nodes_of(o)}
+        extents = {n.shape[:1] for i, n in read.items() if i not in inside and n.op != "constant"}
+        return len(extents) == 1
 
     def _are_all_sums(self, tree: list[Node]) -> bool:
         """Whether additions add nothing but sums, not also what may be a value of the same element."""
