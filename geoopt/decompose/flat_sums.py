@@ -11,12 +11,13 @@ import numpy as np
 
 from ..graph import Node, Traced
 from ..graph.rebuild import Rebuild
-from ..graph.references import reachable
+from ..graph.references import is_regular, lanes, reachable
 from ..graph.terms import expanded
 from ..integers.hashing import add_segment_hashes, first_equal
 from ..integers.ids import Ids
 from ..integers.patterns import sorting
 from ..integers.segments import Segments
+from ..ops import OPS
 
 LONGEST = 2048  # terms of a sum that takes the place of others
 MOST_COPIES = 4  # of a term, on average, those in equal sums included
@@ -60,7 +61,7 @@ class _Flat(Rebuild):
         ops = {inner.op for inner in tree}
         if "segment_sum" not in ops or (node.op == "join" and "add" not in ops):
             return
-        if not self._are_of_same_elements([node, *tree]):
+        if not (self._are_of_same_elements([node, *tree]) or self._is_evaluated_in_place(node, tree)):
             return
         if node.op == "add" and not self._are_all_sums([node, *tree]):
             return
@@ -78,27 +79,40 @@ class _Flat(Rebuild):
     def _summed_for(self, node: Node) -> list[Node]:
         """The sums, additions and joins that nothing but a node needs, each after those of them that read it."""
         found: dict[int, Node] = {}
-        todo = {t.index for o in node.operands for t in self.old.nodes_of(o)}
+        todo = {t.index for t in self._read_by(node)}
         while todo:
             inner = self.old.nodes[max(todo)]
             todo.remove(inner.index)
             is_sum = inner.op in ("add", "segment_sum", "join") and len(inner.shape) == 1
             if is_sum and self.readers[inner.index] <= found.keys() | {node.index}:
                 found[inner.index] = inner
-                todo |= {t.index for o in inner.operands for t in self.old.nodes_of(o)}
+                todo |= {t.index for t in self._read_by(inner)}
         return list(found.values())
+
+    def _read_by(self, node: Node) -> list[Node]:
+        return [n for o in node.operands for n in self.old.nodes_of(o)]
 
     def _are_of_same_elements(self, tree: list[Node]) -> bool:
         """Whether sums add up numbers and values of the same elements. Terms of different nodes would make a structure
         of each combination, and take from a product of matrices the rows that the terms of its entries share."""
         inside = {inner.index for inner in tree}
-        read = {n.index: n for inner in tree for o in inner.operands for n in self.old.nodes_of(o)}
+        read = {n.index: n for inner in tree for n in self._read_by(inner)}
         extents = {n.shape[:1] for i, n in read.items() if i not in inside and n.op != "constant"}
         return len(extents) == 1
 
+    def _is_evaluated_in_place(self, node: Node, tree: list[Node]) -> bool:
+        """Whether only values of the same entries read a node, as (A B + C) X does for each column of X, and all that
+        it adds are sums and what is in memory."""
+        readers = [self.old.nodes[i] for i in self.readers[node.index] if i >= 0]
+        read = [c for reader in readers for o in reader.operands for c in lanes(o) if node in self.old.nodes_of(c)]
+        is_in_place = all(r.op in OPS for r in readers) and all(is_regular(column, node) for column in read)
+        inside = {inner.index for inner in tree}
+        added = {n.index: n for inner in (node, *tree) if inner.op != "segment_sum" for n in self._read_by(inner)}
+        return bool(readers) and is_in_place and all(n.is_leaf or i in inside for i, n in added.items())
+
     def _are_all_sums(self, tree: list[Node]) -> bool:
         """Whether additions add nothing but sums, not also what may be a value of the same element."""
-        added = {n.index for inner in tree if inner.op == "add" for o in inner.operands for n in self.old.nodes_of(o)}
+        added = {n.index for inner in tree if inner.op == "add" for n in self._read_by(inner)}
         return added <= {inner.index for inner in tree}
 
     def _lengths(self, tree: list[Node]) -> tuple[np.ndarray, int]:
