@@ -44,10 +44,10 @@ lint: $(VENV)/.dev  ## style, unused code and types
 	$(VENV)/bin/pyright --pythonpath $(PY)
 
 golden: $(VENV)/.dev  ## rewrite the golden kernels and counts; review the difference
-	$(PY) -m pytest tests/test_golden.py --update-golden
+	$(PY) -m pytest -n auto --dist worksteal tests/test_golden.py tests/test_counts.py --update-golden
 
-counts: $(VENV)/.dev  ## compare nodes, kernels, operations and bytes with the pinned ones
-	$(PY) -m pytest tests/test_golden.py -k counts
+counts: $(VENV)/.dev  ## compare kernels, operations, columns and code of all programs with the pinned ones
+	$(PY) -m pytest -n auto --dist worksteal tests/test_counts.py
 
 bench: $(VENV)/.dev  ## every benchmark at small sizes beside its peers, about 15 minutes; then the report
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[bench]'

@@ -58,6 +58,7 @@ BENCHMARK = Benchmark(
     works=works,
     peers=("eigen",),
     vertices=20_000,
+    of_others=True,
     full=(
         f"cloth --vertices 20000 --dtype float32 {CLOTH}",
         "--vertices 200000 --dtype float32 --work cotan",

@@ -158,6 +158,7 @@ BENCHMARK = Benchmark(
     title="Limits: what the machine allows, and how far each kernel is from it",
     paper="not in the paper",
     works=lambda mesh, dtype: {},
+    of_others=True,
     reference="",
     full=("--vertices 100000",),
     small=("--vertices 5000 --rounds 5",),

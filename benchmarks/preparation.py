@@ -75,6 +75,7 @@ BENCHMARK = Benchmark(
     title="Preparation",
     paper="the appendix's table of code optimisation timings",
     works=lambda mesh, dtype: {},
+    of_others=True,
     peers=(),
     reference="",
     full=tuple(

@@ -85,7 +85,8 @@ class Benchmark:
     mesh : a generator in `geoopt.meshes`;  works : by name, of a mesh and a dtype
     peers : names in `peers.PEERS`;  reference : the one that the paper's speedups are over
     full, small : words after the name of the commands of the full run and of `make bench`
-    vertices : of the generated mesh where nobody says how many
+    vertices : of the generated mesh where nobody says how many;  compared : of that on which commits are compared
+    of_others : whether it measures works of other benchmarks only
     variants : of geoopt, by name, `geoopt.Options` each is compiled with
     measure : lines of the results, where comparing peers is not all
     columns : what tables show of an entry; None for what comparisons show
@@ -100,6 +101,8 @@ class Benchmark:
     full: tuple[str, ...] = ()
     small: tuple[str, ...] = ("--vertices 5000",)
     vertices: int = 50_000
+    compared: int = 5_000
+    of_others: bool = False
     variants: dict[str, dict[str, Any]] = field(default_factory=lambda: {"geoopt": {}})
     measure: Callable[[str, Benchmark, Setting], Iterator[Line]] | None = None
     columns: tuple[Column, ...] | None = None

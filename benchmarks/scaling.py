@@ -76,6 +76,7 @@ BENCHMARK = Benchmark(
     title="Scaling: run time, preparation and memory against size",
     paper="not in the paper",
     works=lambda mesh, dtype: {},
+    of_others=True,
     reference="",
     full=tuple(f"--work {shlex.quote(name)}" for name in MOST),
     small=("--vertices 20000 --rounds 5 --work cotan",),

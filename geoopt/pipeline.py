@@ -33,13 +33,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core.event import install_listener
 
 from .align import align
 from .allocate import allocate
+from .codegen.llvm_vectors import Vectors
 from .compress import compress
 from .decompose import decompose
 from .errors import ArgumentError, DeviceError
@@ -55,6 +56,7 @@ from .runtime import cpu, cuda, cuda_on_host
 from .runtime.machine import Machine
 from .schedule import schedule
 from .share import share
+from .signature import Signature
 from .simplify import simplify
 from .spread import spread
 from .steps import steps
@@ -72,7 +74,7 @@ class Device:
 
     back : the stages between `place` and `assemble`;  machine : made of the last one's result
     adds : whether its kernels can add to what others wrote;  by_chunks : whether those of one output run together
-    expanded_lanes : with some options and type, the lanes of a vector that runs are expanded to; 0: they cannot be
+    vectors : with some options and type, the vectors that text is written for; None where there are none
     describe : what there is, in a line; raises DeviceError where something is missing
     """
 
@@ -81,11 +83,21 @@ class Device:
     describe: Callable[[], str]
     adds: bool = False
     by_chunks: bool = False
-    expanded_lanes: Callable[[Options, np.dtype], int] = lambda options, dtype: 0
+    vectors: Callable[[Options, np.dtype], Vectors | None] = lambda options, dtype: None
 
     @property
     def stages(self) -> tuple[str, ...]:
         return (*FRONT, *self.back, "assemble")
+
+    def expanded_lanes(self, options: Options, dtype: np.dtype) -> int:
+        """The lanes of a vector where masks tell what is read of it, and expand it, and are wanted; else 0."""
+        v = self.vectors(options, dtype)
+        return v.lanes if v and (v.is_avx512 or v.permutes) and options.has("memory") else 0
+
+    def writes_rows(self, options: Options, dtype: np.dtype) -> bool:
+        """Whether what a vector of members writes is transposed, and stored as rows."""
+        v = self.vectors(options, dtype)
+        return v is not None and v.is_avx512 and options.has("memory")
 
 
 DEVICES = {
@@ -94,7 +106,7 @@ DEVICES = {
         cpu.CpuMachine,
         cpu.describe,
         adds=True,
-        expanded_lanes=cpu.expanded_lanes,
+        vectors=cpu.vectors,
     ),
     "cuda": Device(FOR_GPUS, cuda.CudaMachine, cuda.describe, by_chunks=True),
     "cuda-on-host": Device(FOR_GPUS, cuda_on_host.HostedCudaMachine, cuda_on_host.describe, by_chunks=True),
@@ -109,13 +121,25 @@ NO_VARIABLES = (
 Watch = Callable[[str, Any], None]
 
 
-def _checked(options: Options, target: Device, device: str) -> Options:
-    """The options, refused where they are none or not for a device."""
-    if not isinstance(options, Options):
-        raise ArgumentError(f"options must be geoopt.Options(...), not a {type(options).__name__}")
-    if options.assembly == "scatter" and not target.adds:
-        raise ArgumentError(f"Options(assembly='scatter') is for the CPU; use 'auto' on device {device!r}")
-    return options
+class _How(NamedTuple):
+    """What a program is made for."""
+
+    target: Device
+    dtype: np.dtype
+    options: Options
+
+    @classmethod
+    def of(cls, device: str, dtype: Any, options: Options | None) -> _How:
+        """Refused where there is no such thing, or not for the device."""
+        dtype = np.dtype(dtype)
+        if dtype not in (np.dtype(np.float64), np.dtype(np.float32)):
+            raise ArgumentError(f"dtype {dtype} is not supported; use np.float64 or np.float32")
+        target, options = chosen(device), Options() if options is None else options
+        if not isinstance(options, Options):
+            raise ArgumentError(f"options must be geoopt.Options(...), not a {type(options).__name__}")
+        if options.assembly == "scatter" and not target.adds:
+            raise ArgumentError(f"Options(assembly='scatter') is for the CPU; use 'auto' on device {device!r}")
+        return cls(target, dtype, options)
 
 
 def compile(
@@ -141,24 +165,45 @@ def compile(
     Raises ArgumentError for arguments it cannot take, DeviceError for a device that is not there and TracingError
     where the code cannot be traced.
     """
-    dtype = np.dtype(dtype)
-    if dtype not in (np.dtype(np.float64), np.dtype(np.float32)):
-        raise ArgumentError(f"dtype {dtype} is not supported; use np.float64 or np.float32")
-    target = chosen(device)
-    target.describe()
-    options = _checked(Options() if options is None else options, target, device)
+    how = _How.of(device, dtype, options)
+    how.target.describe()
     clock = _Clock(watch)
+    record, signature, (nodes, scalars) = _planned(function, arguments, keywords, how, clock)
+    machine = clock.run("assemble", lambda: how.target.machine(record, how.options, how.dtype))
+    preparation = Preparation(nodes, scalars, clock.seconds, peak_bytes(), clock.numba_seconds)
+    return Program(signature, how.options, how.dtype, machine, preparation)
+
+
+def planned(
+    function: Callable,
+    *arguments: Any,
+    device: str = "cpu",
+    dtype: Any = np.float64,
+    options: Options | None = None,
+    watch: Watch | None = None,
+    **keywords: Any,
+) -> Any:
+    """What `compile` assembles: a `Schedule`, or a `Grid` for a GPU, which need not be there. Nothing is printed, and
+    nothing compiled to machine code.
+
+    Takes, and refuses, what `compile` does.
+    """
+    return _planned(function, arguments, keywords, _How.of(device, dtype, options), _Clock(watch))[0]
+
+
+def _planned(
+    function: Callable, arguments: tuple, keywords: dict, how: _How, clock: _Clock
+) -> tuple[Any, Signature, tuple[int, int]]:
+    """What the last stage before `assemble` gives, the signature, and how many nodes and scalars were traced."""
     record: Any  # of one stage at a time: what a stage drops does not stay in memory
     record, signature = clock.run("trace", lambda: trace(function, arguments, keywords))
     if arguments and not signature.arguments:
         raise ArgumentError(NO_VARIABLES.format(signature.function))
-    nodes, scalars = len(record.graph.nodes), record.graph.size
-    for stage in target.stages[1:-1]:
-        work = _work(stage, target, options, dtype)
-        record = clock.run(stage, lambda work=work, record=record: work(record))
-    machine = clock.run("assemble", lambda: target.machine(record, options, dtype))
-    preparation = Preparation(nodes, scalars, clock.seconds, peak_bytes(), clock.numba_seconds)
-    return Program(signature, options, dtype, machine, preparation)
+    traced = len(record.graph.nodes), record.graph.size
+    for stage in how.target.stages[1:-1]:
+        does = work(stage, how.target, how.options, how.dtype)
+        record = clock.run(stage, lambda does=does, record=record: does(record))
+    return record, signature, traced
 
 
 def chosen(device: str) -> Device:
@@ -182,7 +227,7 @@ def devices() -> dict[str, str]:
     return found
 
 
-def _work(stage: str, device: Device, options: Options, dtype: np.dtype) -> Callable[[Any], Any]:
+def work(stage: str, device: Device, options: Options, dtype: np.dtype) -> Callable[[Any], Any]:
     """What a stage between trace and assemble does to the record before it."""
     return {
         "lift": lift,
@@ -195,7 +240,7 @@ def _work(stage: str, device: Device, options: Options, dtype: np.dtype) -> Call
         "schedule": lambda ir: schedule(ir, options.worker_count),
         "allocate": allocate if options.has("memory") else _unchanged,
         "runs": lambda ir: runs(ir, device.expanded_lanes(options, dtype)),
-        "rows": rows if options.has("memory") and cpu.vectors(options, dtype).is_avx512 else _unchanged,
+        "rows": rows if device.writes_rows(options, dtype) else _unchanged,
         "steps": steps if options.has("memory") else _unchanged,
         "compress": compress if options.has("memory") else _unchanged,
         "align": align,

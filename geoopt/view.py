@@ -14,7 +14,7 @@ from .errors import ArgumentError
 from .kernels import Kernel, Kernels, Leaf
 from .layout import Layout
 from .options import Options
-from .pipeline import chosen, compile
+from .pipeline import chosen, compile, planned
 from .template import Expression, listing
 
 MEMBERS = 6  # of a kernel that are shown
@@ -38,10 +38,10 @@ def view(
     stages = chosen(device).stages
     if stage not in stages:
         raise ArgumentError(f"view(stage={stage!r}, device={device!r}): choose from {', '.join(stages)}")
-    found: dict[str, Any] = {}
-    program = compile(function, *arguments, device=device, options=options, watch=found.__setitem__, **keywords)
     if stage == "assemble":
-        return program.source()
+        return compile(function, *arguments, device=device, options=options, **keywords).source()
+    found: dict[str, Any] = {}
+    planned(function, *arguments, device=device, options=options, watch=found.__setitem__, **keywords)
     record = found[stage]
     return leaf_tables(record) if isinstance(record, Kernels) else str(record)
 

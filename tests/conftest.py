@@ -19,7 +19,7 @@ from geoopt.errors import DeviceError
 from geoopt.grid import Grid
 from geoopt.kernels import Kernels
 from geoopt.meshes import bumpy, cloth, icosphere, load, torus
-from geoopt.pipeline import chosen
+from geoopt.pipeline import chosen, planned
 from geoopt.place import place
 from geoopt.runtime import cpu
 from geoopt.spread import spread
@@ -149,7 +149,7 @@ def gpu_stages(function, *arguments, **options) -> dict:
     """`stages_for_gpus` of a function; as there, nothing is read by runs."""
     found = {}
     narrow = geoopt.Options(**{"lanes": 2} | options)
-    geoopt.compile(function, *arguments, options=narrow, watch=found.__setitem__)
+    planned(function, *arguments, options=narrow, watch=found.__setitem__)
     return stages_for_gpus(found["share"])
 
 

@@ -112,6 +112,9 @@ FEW = {
     "scaling": ("cotan", "L²"),
     "sparse_random": ("(A + B)(A B + C)",),
     "sparse_powers": ("A²", "L M Lᵀ + K"),
+    "sparse_sums": ("(2A + B)ᵀ(B C + A)",),
+    "loops": ("Laplacian, corner by corner", "1200 pairs of rows"),
+    "operators": ("mass_matrix", "cloth_forces", "spring_energy, derivatives"),
 }  # enough here
 FRESH = {
     "stages": {"trace": 0.5, "place": 0.25, "assemble": 0.25}, "seconds": 1.0, "first_call_seconds": 1.0,

@@ -54,20 +54,18 @@ def host() -> tuple[str, str]:
 
 def vectors(options: Options, dtype: np.dtype) -> Vectors:
     """The vector shape for this machine and these options."""
-    name, features = host()
+    return vectors_of(*host(), vector_math(), options, dtype)
+
+
+def vectors_of(name: str, features: str, math: frozenset[str], options: Options, dtype: np.dtype) -> Vectors:
+    """The same for any processor. math : the symbols of the vector functions that are there"""
     flags = set(features.split(","))
     bits = 512 if "+avx512f" in flags else 256 if "+avx" in flags else 128
     lanes = options.lanes or bits // (8 * dtype.itemsize)
     is_zen = name.startswith("znver")  # whole lines are written without being read
     permutes = "+avx2" in flags and lanes * dtype.itemsize == 32
     is_hardware = options.gathers == "hardware"
-    return Vectors(lanes, dtype, is_hardware, vector_math(), options.has("memory"), not is_zen, permutes)
-
-
-def expanded_lanes(options: Options, dtype: np.dtype) -> int:
-    """The lanes of a vector where masks tell what is read of it, and expand it, and are wanted; else 0."""
-    v = vectors(options, dtype)
-    return v.lanes if (v.is_avx512 or v.permutes) and options.has("memory") else 0
+    return Vectors(lanes, dtype, is_hardware, math, options.has("memory"), not is_zen, permutes)
 
 
 class CpuMachine(HostMachine):

@@ -1,0 +1,163 @@
+"""What programs consist of, for processors and GPUs that need not be there: exact, and the same on every machine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from geoopt.codegen import TARGETS as PRINTED
+from geoopt.lift import lift
+from geoopt.ops import OPS
+from geoopt.options import Options
+from geoopt.pipeline import DEVICES, Device, work
+from geoopt.plan import Plan
+from geoopt.plan.planned import Access, PlannedKernel, PlannedLoop
+from geoopt.runtime import cpu
+from geoopt.template import bottom_up, operations
+from geoopt.trace import trace
+
+from .catalogue import benchmark_of
+from .records import Setting, Work
+from .works import mesh_of
+
+Counts = dict[str, Any]  # plain data: numbers, and how often there is what
+VERTICES = 150
+MESHES = {"cotan": ("bumpy", "torus", "cloth")}  # of a benchmark whose programs are counted on more than its own mesh
+MIDDLE = ("decompose", "group", "harvest", "simplify", "share")  # what several targets have in common
+DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
+OPTIONS = Options()
+
+
+@dataclass(frozen=True)
+class Target:
+    """Whom programs are planned and printed for. device : with its stages;  text : of what the last of them gives"""
+
+    device: Device
+    text: Callable[[Any, np.dtype], str]
+
+    def kind(self, dtype: np.dtype) -> tuple:
+        """What the stages from `decompose` to `share` depend on besides the traced program."""
+        return self.device.adds, self.device.expanded_lanes(OPTIONS, dtype)
+
+
+def _processor(name: str, features: str) -> Target:
+    """A processor without a library of vector functions, so that texts do not depend on what is installed."""
+
+    def vectors(options: Options, dtype: np.dtype) -> Any:
+        return cpu.vectors_of(name, features, frozenset(), options, dtype)
+
+    return Target(
+        replace(DEVICES["cpu"], vectors=vectors),
+        lambda schedule, dtype: PRINTED["cpu"](schedule.plan, vectors(OPTIONS, dtype)).text,
+    )
+
+
+TARGETS = {
+    "AVX-512": _processor("skylake-avx512", "+avx,+avx2,+fma,+avx512f,+avx512vl,+avx512bw,+avx512dq"),
+    "AVX2": _processor("haswell", "+avx,+avx2,+fma"),
+    "128 bits": _processor("generic", ""),  # as on ARM
+    "GPU": Target(DEVICES["cuda"], PRINTED["cuda"]),
+}
+
+
+def programs(name: str) -> dict[str, Callable[[], Work]]:
+    """The works of a benchmark on small meshes."""
+    benchmark = benchmark_of(name)
+    found, meshes = {}, MESHES.get(name, (benchmark.mesh,))
+    for mesh in meshes:
+        works = benchmark.works(mesh_of(benchmark, Setting(mesh, VERTICES)), float)
+        found |= {f"{title}, {mesh}" if len(meshes) > 1 else title: make for title, make in works.items()}
+    return found
+
+
+def of_benchmark(name: str) -> dict[str, Counts]:
+    """The counts of all programs of a benchmark, by work, target and type."""
+    return {
+        f"{title}, {target}, {dtype}": counts
+        for title, make in programs(name).items()
+        for target, dtype, counts in counted(make())
+    }
+
+
+def counted(given: Work) -> Iterator[tuple[str, np.dtype, Counts]]:
+    """The counts of a program for each target and type. What does not depend on these is done once."""
+    traced = lift(trace(given.function, given.arguments)[0])
+    kernels: dict[tuple, Any] = {}
+    for name, target in TARGETS.items():
+        for dtype in DTYPES:
+            kind = target.kind(dtype)
+            if kind not in kernels:
+                kernels[kind] = _through(MIDDLE, traced, target.device, dtype)
+            record = _through(("place", *target.device.back), kernels[kind], target.device, dtype)
+            text = target.text(record, dtype)
+            yield name, dtype, {"nodes": len(traced.graph.nodes), **_of_plan(record.plan, dtype), "text": len(text)}
+
+
+def _through(stages: tuple[str, ...], record: Any, device: Device, dtype: np.dtype) -> Any:
+    """What some stages make of a record."""
+    for stage in stages:
+        record = work(stage, device, OPTIONS, dtype)(record)
+        record.check()
+    return record
+
+
+def _of_plan(plan: Plan, dtype: np.dtype) -> Counts:
+    tables = plan.typed_tables(dtype)
+    return {
+        "levels": len(plan.levels) - 1,
+        "kernels": len(plan.kernels),
+        "templates": _sorted(operations(list(k.roots)) for k in plan.kernels),
+        "operations": sum(map(executed, plan.kernels)),
+        "terms": sum(k.terms for k in plan.kernels),
+        "loops": _sorted(kind for k in plan.kernels for kind in _kinds(k)),
+        "reads": sum(_values(k, k.reads) for k in plan.kernels),
+        "writes": sum(_values(k, places) for k in plan.kernels for places in k.writes),
+        "columns": len(tables),
+        "column_bytes": sum(t.nbytes for t in tables),
+        "workspace_bytes": plan.workspace_size * dtype.itemsize,
+    }
+
+
+def _values(kernel: PlannedKernel, accesses: Iterable[Access]) -> int:
+    """How many numbers all members read or write."""
+    return sum(kernel.size if a.loop is None else kernel.loops[a.loop].terms for a in accesses)
+
+
+def executed(kernel: PlannedKernel) -> int:
+    """Operations of all members, those of loops for each of their terms."""
+    loops_of = kernel.loops_of()
+
+    def times(e: Any) -> int:
+        if e.op == "sum":
+            return kernel.loops[int(e.value)].terms
+        loops = loops_of[id(e)]
+        return max((kernel.loops[loop].terms for loop in loops), default=kernel.size)
+
+    return sum(times(e) for e in bottom_up(list(kernel.roots)) if e.op in OPS or e.op == "sum")
+
+
+def _kinds(kernel: PlannedKernel) -> Iterator[str]:
+    """How a kernel lists the terms of its loops, and which special ways of writing it has."""
+    yield from map(_kind, kernel.loops)
+    if kernel.added:
+        yield "scattered"
+    if any(access.bits is not None for places in kernel.writes for access in places):
+        yield "rows"
+
+
+def _kind(loop: PlannedLoop) -> str:
+    if loop.cursors is not None:
+        return "cursors"
+    if loop.masks is not None:
+        return "runs"
+    return "by member" if loop.is_by_member else "strips"  # on a GPU: by warps, or by threads
+
+
+def _sorted(found: Iterable[Any]) -> dict[str, int]:
+    """How often there is what, in a fixed order."""
+    counts = Counter(found)
+    return {str(key): counts[key] for key in sorted(counts)}
