@@ -1,41 +1,73 @@
-"""geoopt makes NumPy/SciPy-style geometry code fast for one mesh."""
+"""geoopt makes NumPy/SciPy-style geometry code fast for one mesh.
 
+Names are imported from their homes when they are first asked for: `import geoopt` takes as long as this file.
+"""
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from . import sparse as sparse
-from .derivatives import gradient as gradient
-from .derivatives import hessian as hessian
-from .derivatives import hessian_product as hessian_product
-from .derivatives import jacobian as jacobian
-from .derivatives import value_and_gradient as value_and_gradient
-from .errors import ArgumentError as ArgumentError
-from .errors import BranchError as BranchError
-from .errors import DeviceError as DeviceError
-from .errors import GeooptError as GeooptError
-from .errors import MeshError as MeshError
-from .errors import ShapeError as ShapeError
-from .errors import TracingError as TracingError
-from .errors import UnsupportedError as UnsupportedError
-from .minimization import Minimum as Minimum
-from .minimization import newton as newton
-from .numeric import Numeric as Numeric
-from .numeric import select as select
-from .options import Options as Options
-from .pipeline import compile as compile
-from .pipeline import devices as devices
-from .program import Program as Program
-from .symbolic import Symbolic as Symbolic
-from .symbolic import functions as _functions  # noqa: F401
-from .symbolic.scalar import Scalar as Scalar
-from .trace import block as block
-from .trace import fixed as fixed
-from .view import view as view
+if _TYPE_CHECKING:  # for editors and type checkers; a test holds it and the table below together
+    from . import sparse as sparse
+    from .derivatives import gradient as gradient
+    from .derivatives import hessian as hessian
+    from .derivatives import hessian_product as hessian_product
+    from .derivatives import jacobian as jacobian
+    from .derivatives import value_and_gradient as value_and_gradient
+    from .errors import ArgumentError as ArgumentError
+    from .errors import BranchError as BranchError
+    from .errors import DeviceError as DeviceError
+    from .errors import GeooptError as GeooptError
+    from .errors import MeshError as MeshError
+    from .errors import ShapeError as ShapeError
+    from .errors import TracingError as TracingError
+    from .errors import UnsupportedError as UnsupportedError
+    from .minimization import Minimum as Minimum
+    from .minimization import newton as newton
+    from .numeric import Numeric as Numeric
+    from .numeric import select as select
+    from .options import Options as Options
+    from .pipeline import compile as compile
+    from .pipeline import devices as devices
+    from .program import Program as Program
+    from .symbolic import Symbolic as Symbolic
+    from .symbolic.scalar import Scalar as Scalar
+    from .trace import block as block
+    from .trace import fixed as fixed
+    from .views import view as view
+
+_NAMES = {
+    "derivatives": ("gradient", "hessian", "hessian_product", "jacobian", "value_and_gradient"),
+    "errors": (
+        "ArgumentError", "BranchError", "DeviceError", "GeooptError", "MeshError", "ShapeError", "TracingError",
+        "UnsupportedError",
+    ),
+    "minimization": ("Minimum", "newton"),
+    "numeric": ("Numeric", "select"),
+    "options": ("Options",),
+    "pipeline": ("compile", "devices"),
+    "program": ("Program",),
+    "symbolic": ("Symbolic",),
+    "symbolic.scalar": ("Scalar",),
+    "trace": ("block", "fixed"),
+    "views": ("view",),
+}  # fmt: skip
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
+
+__all__ = ["sparse", *_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> _Any:
-    """``geoopt.meshes`` and the like are imported when they are first asked for."""
-    import importlib
+    """A public name, or a module such as ``geoopt.operators``, when it is first asked for."""
+    from importlib import import_module
+    from importlib.util import find_spec
 
-    if name in ("apps", "meshes", "operators"):
-        return importlib.import_module(f"{__name__}.{name}")
+    if name in _HOMES:
+        globals()[name] = found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        return found
+    if not name.startswith("_") and find_spec(f"{__name__}.{name}"):
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "apps", "meshes", "operators"})

@@ -303,7 +303,7 @@ def view(
     device: Annotated[str, typer.Option(help=DEVICES)] = "cpu",
 ) -> None:
     """Print what one stage of the compiler gives for a function of a mesh."""
-    from .view import view
+    from .views import view
 
     called, names = _function(function)
     V, F, _ = _mesh(mesh, vertices, corners=4 if names[1:] == ["T"] else 3)

@@ -10,11 +10,10 @@ import functools
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from rich.status import Status
 
 from .derivatives import gradient, hessian
 from .errors import ArgumentError, SolverError
@@ -23,6 +22,9 @@ from .pipeline import compile
 from .program import Program
 from .solvers import Solver, choose
 from .timing import Stopwatch
+
+if TYPE_CHECKING:
+    from rich.status import Status
 
 ARMIJO = 1e-4  # the share of the decrease that the slope promises, that a step must give
 SMALLEST = 2.0**-40  # step
@@ -93,10 +95,17 @@ def newton(
     projected = hessian(function, project=project)  # what this and the next line refuse is said before all work
     choose("factors", solver)
     x, is_free = _start(x0), _free(x0, fixed)
-    with Status("prepare") if progress else nullcontext() as status:
+    with _shown("prepare") if progress else nullcontext() as status:
         problem = _Problem(function, x, is_free, solver, options, status)
         search = _Search(problem)
         return search.run(_Descent(problem, projected, NEAR if project else 0.0), max_step, tolerance, iterations)
+
+
+def _shown(text: str) -> Status:
+    """A line on the terminal that says what goes on."""
+    from rich.status import Status
+
+    return Status(text)
 
 
 def _start(x0: Any) -> np.ndarray:

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     ("__main__",),
     ("__init__", "cli"),
-    ("minimization", "view"),
+    ("minimization", "views"),
     ("pipeline", "solvers"),
     ("derivatives", "program", "timing"),
     (*STAGES[:-1], "runtime", "evaluate", "display"),

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 import numba
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from ..integers.cores import divided
 from ..integers.gathers import taken
@@ -144,6 +143,8 @@ class Times:
 
 def _cuthill_mckee(columns: list[tuple[np.ndarray, np.ndarray]], low: np.ndarray, count: int) -> np.ndarray:
     """Times of ``count`` rows. columns : rows that are read, and the offsets of each member's;  low : its lowest row"""
+    from scipy.sparse.csgraph import reverse_cuthill_mckee  # loads SciPy's linear algebra, which few programs need
+
     rows = np.concatenate([rows for rows, _ in columns])
     lowest = np.concatenate([np.repeat(low, np.diff(offsets)) for _, offsets in columns])
     near = sp.coo_array((np.ones(len(rows), np.int8), (rows, lowest)), shape=(count, count)).tocsr()

@@ -10,3 +10,4 @@ from . import array_samples as array_samples
 from . import array_statistics as array_statistics
 from . import array_sums as array_sums
 from . import fillable as fillable
+from . import scalar as scalar

@@ -22,6 +22,7 @@ from ..integers.cores import load_in_background
 from ..signature import Argument, Signature
 from ..sparse.matrix import stand_in
 from ..symbolic import Symbolic, symbolic
+from ..symbolic import functions as _functions  # noqa: F401 - to import it makes NumPy's functions known
 from .results import flatten
 from .substitutes import substituted
 

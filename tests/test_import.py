@@ -1,0 +1,53 @@
+"""What `import geoopt` loads: nothing before it is needed. Told by modules, not by time."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import geoopt
+
+
+def run(code: str) -> str:
+    """What some code prints in a fresh process."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def loaded_by(code: str) -> set[str]:
+    """The modules that some code loads, beyond those of NumPy and of `scipy.sparse`."""
+    before = "import sys, numpy, scipy.sparse; old = {*sys.modules}"
+    return set(run(f"{before}\n{code}\nprint(*{{*sys.modules}} - old)").split())
+
+
+def test_nothing_is_loaded_before_it_is_asked_for():
+    found = loaded_by("import geoopt")
+    assert {name for name in found if name.startswith("geoopt")} == {"geoopt"}
+    assert not {name.partition(".")[0] for name in found} & {"numba", "llvmlite", "rich", "scipy", "trimesh", "typer"}
+
+
+@pytest.mark.parametrize("code", ["cotan_laplacian(*torus(60))", "geoopt.compile(cotan_laplacian, *torus(60))"])
+def test_what_is_not_needed_is_not_loaded(code):
+    found = loaded_by(f"import geoopt; from geoopt.operators import *; from geoopt.meshes import *; {code}")
+    assert not {name.partition(".")[0] for name in found} & {"cupy", "igl", "meshio", "rich", "trimesh", "typer"}
+
+
+def test_names_for_editors_are_those_that_can_be_asked_for():
+    block = next(node for node in ast.parse(Path(geoopt.__file__).read_text()).body if isinstance(node, ast.If))
+    told = {alias.asname: node.module for node in block.body for alias in node.names}
+    assert told == {"sparse": None, **geoopt._HOMES}
+    assert {*geoopt.__all__, "apps", "meshes", "operators"} <= {*dir(geoopt)}
+    for name, home in geoopt._HOMES.items():
+        assert getattr(geoopt, name) is getattr(sys.modules[f"geoopt.{home}"], name)
+
+
+def test_help_is_that_of_the_function():
+    assert "Specialise a function for the structure of its arguments." in run("import geoopt; help(geoopt.compile)")
+
+
+def test_a_star_imports_all_public_names():
+    names = run("from geoopt import *; print(*globals())").split()
+    assert {*geoopt.__all__} <= {*names}
