@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +27,14 @@ def user_line(error: BaseException | None = None) -> str:
         frames = reversed(list(traceback.walk_tb(error.__traceback__)))
     for frame, line in frames:
         name = frame.f_code.co_filename
-        if not name.startswith(("<__array_function__", _PACKAGE, _NUMPY, _SCIPY)):
+        if not _is_of_libraries(name):
             source = linecache.getline(name, line).strip()
             return f"{name}:{line}: {source}" if source else f"{name}:{line}"
     return "<unknown line>"
+
+
+def _is_of_libraries(file: str) -> bool:
+    return file.startswith(("<__array_function__", _PACKAGE, _NUMPY, _SCIPY))
 
 
 def scipy_remedy(error: BaseException) -> str | None:
@@ -50,6 +57,30 @@ class TracingError(GeooptError):
 
     def __init__(self, what: str, remedy: str, cause: BaseException | None = None):
         super().__init__(f"{what}\n  at {user_line(cause)}\n  {remedy}")
+        getattr(_TRACE, "refusals", []).append(self)
+
+
+_TRACE = threading.local()  # with the refusals of the trace that a thread is in
+
+
+@contextmanager
+def none_swallowed() -> Iterator[None]:
+    """Raises at its end the first refusal within that the traced code caught: with NumPy's arrays it would have taken
+    another path. That an attribute is missing is no refusal to code which asks for it."""
+    before, _TRACE.refusals = getattr(_TRACE, "refusals", []), []
+    try:
+        yield
+        caught = [e for e in _TRACE.refusals if not isinstance(e, MissingAttributeError) and _was_caught_by_user(e)]
+    finally:
+        _TRACE.refusals = before
+    if caught:
+        caught[0].add_note("the traced code caught this error and went on without what it had asked for")
+        raise caught[0]
+
+
+def _was_caught_by_user(error: BaseException) -> bool:
+    """Whether it went up to code that is neither geoopt's nor NumPy's or SciPy's."""
+    return error.__traceback__ is not None and not _is_of_libraries(error.__traceback__.tb_frame.f_code.co_filename)
 
 
 class BranchError(TracingError):

@@ -61,12 +61,13 @@ def branch(x):
 
 
 OUTSIDE = np.zeros(3)  # made before tracing: a NumPy array for good
+EYE = sp.eye_array(3)
 CASES = {
     "branch": (branch, geoopt.BranchError, "if x[0] > 0:", "np.where"),
     "float": (lambda x: float(x[0]), geoopt.TracingError, "float(x[0])", "np.sqrt for math.sqrt"),
     "filling": (lambda x: OUTSIDE.__setitem__(0, x[0]), geoopt.TracingError, "__setitem__(0", "np.zeros_like(x)"),
     "matrix of SciPy": (lambda x: sp.csr_array(x[:, None]), geoopt.TracingError, "sp.csr_array(", "rows and columns"),
-    "method of SciPy": (lambda x: sp.eye_array(3).maximum(x), geoopt.TracingError, "", "if a value is symbolic"),
+    "method of SciPy": (lambda x: EYE.maximum(from_diagonal(x)), geoopt.TracingError, "", "if a value is symbolic"),
     "operator": (lambda x: sp.eye_array(3).__add__(from_diagonal(x)), geoopt.TracingError, "", "write the operator"),
     "unsupported function": (lambda x: np.linalg.eigh(x), geoopt.UnsupportedError, "np.linalg.eigh(x)", "eigh"),
     "unsupported ufunc": (lambda x: np.frexp(x), geoopt.UnsupportedError, "np.frexp(x)", "frexp"),
@@ -96,3 +97,51 @@ def test_an_index_out_of_bounds_names_the_line():
     with pytest.raises(IndexError, match="out of bounds") as caught:
         geoopt.compile(lambda x: x[[0, 7]], np.ones(3))
     assert "x[[0, 7]]" in str(caught.value)
+
+
+def test_a_refusal_that_the_code_catches_is_raised_at_the_end():
+    def robust(x):
+        try:
+            return x * 2 if x[0] > 0 else -x
+        except Exception:
+            return np.zeros_like(x)
+
+    with pytest.raises(geoopt.BranchError, match="x\\[0\\] > 0") as caught:
+        geoopt.compile(robust, np.ones(3))
+    assert "caught this error" in caught.value.__notes__[0]
+
+
+def test_code_may_ask_whether_there_is_an_attribute():
+    def of_either(x):
+        try:
+            return x.toarray()
+        except AttributeError:
+            return x * (2 if hasattr(x, "todense") else 3)
+
+    np.testing.assert_array_equal(geoopt.compile(of_either, np.ones(3))(np.ones(3)), 3)
+
+
+def test_what_libraries_catch_is_theirs():
+    x, W = np.ones(3), sp.eye_array(3)
+    np.testing.assert_array_equal(geoopt.compile(lambda x: W @ x, x)(x), x)  # SciPy tries, and asks for help
+    with pytest.raises(geoopt.BranchError):  # and the next trace knows nothing of this one's refusals
+        geoopt.compile(lambda x: x if x[0] > 0 else -x, x)
+    geoopt.compile(lambda x: 2 * x, x)
+
+
+def test_a_function_that_returns_nothing_is_refused_and_told_what_it_fills():
+    def double(x, out, other):
+        out[:] = 2 * x
+
+    with pytest.raises(geoopt.ArgumentError, match="double returns nothing; it fills 'out': return"):
+        geoopt.compile(double, np.ones(3), np.ones(3), other=np.ones(3))
+    with pytest.raises(geoopt.ArgumentError, match="nothing: return"):
+        geoopt.compile(lambda x: None, np.ones(3))
+
+
+def test_masks_are_not_dropped():
+    masked = np.ma.masked_array([1.0, 2, 3], [False, True, False])
+    with pytest.raises(geoopt.ArgumentError, match=r"'x': masked arrays are not supported; give values\.filled"):
+        geoopt.compile(lambda x: 2 * x, masked)
+    with pytest.raises(geoopt.UnsupportedError, match="masked arrays"):
+        geoopt.compile(lambda x: x * masked, np.ones(3))

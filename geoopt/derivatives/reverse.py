@@ -21,7 +21,7 @@ from ..graph.terms import flat_terms
 from ..integers.gathers import has_repeats
 from ..integers.ids import Ids, id_dtype
 from ..integers.patterns import sorting
-from ..symbolic import Symbolic
+from ..symbolic import Look, Symbolic
 from ..symbolic.arithmetic import apply, as_symbolic
 from ..symbolic.sums import segment_sum
 from .chain import Adjoint, known, passed_on, total, under
@@ -30,7 +30,7 @@ from .extremes import choice_of, reader_counts
 Column = tuple[int, ...]  # the trailing indices of one lane of a node
 
 
-@known.register
+@known.register(Look)
 def _(value: Symbolic) -> float | None:
     ids = value.ids
     if not ids.size or ids.base is not None or any(s for s, n in zip(ids.strides, ids.shape, strict=True) if n > 1):

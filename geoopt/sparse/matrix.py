@@ -359,7 +359,7 @@ def _combined(op: str, left: Any, right: Any) -> Any:
 
 
 def _is_zero(value: Any) -> bool:
-    return isinstance(value, (int, float)) and value == 0
+    return isinstance(value, (int, float)) and not isinstance(value, Symbolic) and value == 0
 
 
 def _intersection(left: SparseMatrix, right: SparseMatrix) -> SparseMatrix:

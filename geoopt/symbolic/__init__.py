@@ -51,6 +51,14 @@ _OPERATORS = {np.multiply: operator.mul, np.divide: operator.truediv, np.matmul:
 _OPERANDS = (np.ndarray, np.generic, Number, list, tuple)
 
 
+class Look:
+    """The class that ``x.__class__``, ``isinstance`` and `functools.singledispatch` see of what is symbolic."""
+
+
+class ArrayLook(Look, np.ndarray):
+    """One of NumPy's arrays; not ``np.ndarray`` itself, which SciPy takes for an array with memory."""
+
+
 def _method(function: Callable) -> Callable[..., Symbolic]:
     """NumPy's function as the method of the same name, which takes the same arguments."""
     return lambda self, *args, **kwargs: function(self, *args, **kwargs)
@@ -62,6 +70,7 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
     __slots__ = ("_added", "_changing", "_derive", "_graph", "_ids", "_is_bool", "_owner", "_version")
     __array_priority__ = 1000.0
     number_type: type[Symbolic]  # the type of arrays without axes
+    __class__ = property(lambda self: ArrayLook)  # type: ignore[assignment]
 
     def __init__(self, graph: Graph, ids: Ids, is_bool: bool = False):
         self._graph = graph
@@ -213,6 +222,11 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
             return
         self._changing = self._changing or Changing(self._ids)
         self._changing.put(places, ids)
+
+    @property
+    def was_changed(self) -> bool:
+        """Whether anything was put into an array that is no view."""
+        return self._owner is None and bool(self.ndim) and self._version > 0
 
     @property
     def added(self) -> Any:

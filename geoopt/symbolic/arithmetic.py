@@ -45,6 +45,8 @@ def as_symbolic(graph: Graph, value: Any, on_tape: bool = False) -> Symbolic:
             return symbolic(graph, Ids.stack([p.ids for p in parts], 0))
         shapes = ", ".join(str(p.shape) for p in parts)
         raise ShapeError(f"a list of arrays of shapes {shapes} is no array", "give arrays of one shape, as np.stack")
+    if isinstance(value, np.ma.MaskedArray):
+        raise UnsupportedError("masked arrays are not supported", "write x.filled(number), and np.where for the mask")
     array = np.asarray(value)
     if array.dtype == object or not (np.issubdtype(array.dtype, np.number) or array.dtype == bool):
         raise UnsupportedError(

@@ -15,7 +15,7 @@ from ..errors import TracingError
 from ..graph import Graph
 from ..graph.tape import CODES
 from ..integers.ids import Ids
-from . import Symbolic
+from . import Look, Symbolic
 
 _NEGATIVE = CODES["negative"]
 _NUMBERS = frozenset({int, float, np.float64, np.float32, np.int64, np.int32})
@@ -42,10 +42,15 @@ def _operator(method: str, op: str, of_zero: Callable[[Scalar], Any] | None = No
     return answer
 
 
+class NumberLook(Look, np.float64):
+    """A float, as the entries of NumPy's arrays are."""
+
+
 class Scalar(Symbolic):
     """One symbolic number."""
 
     __slots__ = ("_id",)
+    __class__ = property(lambda self: NumberLook)  # type: ignore[assignment]
 
     def __init__(self, graph: Graph, ids: Ids, is_bool: bool = False):
         self._graph, self._is_bool, self._id = graph, is_bool, ids.offset

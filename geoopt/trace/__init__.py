@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import ArgumentError, TracingError, scipy_remedy
+from ..errors import ArgumentError, TracingError, none_swallowed, scipy_remedy
 from ..graph import Graph, Node, Traced
 from ..integers.cores import load_in_background
 from ..signature import Argument, Signature
@@ -63,7 +63,7 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
     stand_ins = [_stand_in(graph, n, a, found) for n, a in zip(names, arguments, strict=True)]
     named = {n: _stand_in(graph, n, a, found) for n, a in (keywords or {}).items()}
     try:
-        with substituted():
+        with substituted(), none_swallowed():
             result = function(*stand_ins, **named)
     except (ValueError, TypeError, NotImplementedError) as error:
         if isinstance(error.__cause__, TracingError) and "setting an array element" in str(error):
@@ -72,13 +72,24 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
             what = f"SciPy refuses this call: {error}"
             raise TracingError(what, f"if a value is symbolic: {remedy}", error) from error
         raise
+    if result is None:
+        raise _returns_nothing(function, {**dict(zip(names, stand_ins, strict=True)), **named})
     arrays: list[Symbolic] = []
     rebuild, collect, has_numbers = flatten(result, arrays)
     graph.finish()
     graph.given, graph.values = {}, None
-    label = getattr(function, "__name__", type(function).__name__)
-    signature = Signature(label, tuple(a for a, _ in found), rebuild, collect, has_numbers)
+    signature = Signature(_label(function), tuple(a for a, _ in found), rebuild, collect, has_numbers)
     return Traced(graph, tuple(n for _, n in found), tuple(a.ids for a in arrays)), signature
+
+
+def _label(function: Callable) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _returns_nothing(function: Callable, stand_ins: dict[str, Any]) -> ArgumentError:
+    filled = [repr(name) for name, x in stand_ins.items() if isinstance(x, Symbolic) and x.was_changed]
+    what = f"; it fills {', '.join(filled)}" if filled else ""
+    return ArgumentError(f"{_label(function)} returns nothing{what}: return what is to be computed")
 
 
 def _names(function: Callable, arguments: tuple) -> list[str]:
@@ -103,6 +114,10 @@ def numbers_of(value: Any) -> np.ndarray | None:
 
 
 def _stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, Node]]) -> Any:
+    if isinstance(value, np.ma.MaskedArray):
+        raise ArgumentError(
+            f"argument {name!r}: masked arrays are not supported; give values.filled(number) and a mask"
+        )
     if isinstance(value, Fixed):
         return value.value
     if sp.issparse(value):

@@ -1,0 +1,67 @@
+"""Code that asks for types takes the branch that it takes with NumPy's arrays and floats."""
+
+from __future__ import annotations
+
+import numbers
+from functools import singledispatch
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import geoopt
+
+X = np.array([[1.5, -2.0], [0.25, 3.0]])
+QUESTIONS = {
+    "an array is an ndarray": lambda x: isinstance(x, np.ndarray),
+    "a comparison is an ndarray": lambda x: isinstance(x > 1, np.ndarray),
+    "an array is no float": lambda x: isinstance(x, (float, numbers.Number)),
+    "an array is no scalar": np.isscalar,
+    "a number is a float": lambda x: isinstance(x[0, 0], float),
+    "a number is one of NumPy's": lambda x: isinstance(x[0, 0], (np.floating, np.generic)),
+    "a number is real": lambda x: isinstance(x[0, 0] + 1, numbers.Real),
+    "a number is no int": lambda x: isinstance(x[0, 0], (int, np.integer, numbers.Integral)),
+    "a number is no array": lambda x: isinstance(x[0, 0], np.ndarray),
+    "a number is a scalar": lambda x: np.isscalar(x.sum()),
+    "neither is a matrix": lambda x: isinstance(x, np.matrix) or sp.issparse(x),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_traced_values_pass_for_what_they_stand_for(question):
+    asked = QUESTIONS[question]
+    answers = []
+    geoopt.compile(lambda x: answers.append(asked(x)) or x, X)
+    assert answers == [asked(X)]
+
+
+@singledispatch
+def norm(x):
+    raise TypeError(type(x))
+
+
+@norm.register
+def _(x: np.ndarray):
+    return np.sqrt(np.sum(x * x))
+
+
+@norm.register
+def _(x: float):
+    return abs(x)
+
+
+def test_functions_of_one_type_each_are_chosen():
+    def both(x):
+        return norm(x), norm(x[0, 1])
+
+    np.testing.assert_allclose(geoopt.compile(both, X)(2 * X), both(2 * X), rtol=1e-14)
+
+
+def test_scipy_does_not_take_them_for_its_own():
+    A = sp.csr_array(np.arange(4.0).reshape(2, 2))
+
+    def products(x):
+        return A @ x, A @ x[0], x @ A, A.dot(x), A.maximum(x), (A * x[0, 0]).toarray(), A.power(x[1, 0]).toarray()
+
+    for got, want in zip(geoopt.compile(products, X)(X), products(X), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-14)
