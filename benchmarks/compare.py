@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from geoopt.errors import ArgumentError, GeooptError
@@ -126,7 +127,7 @@ class Failure(GeooptError):
 
 def compare(base: Version, now: Version, chosen: list[Case], rounds: int, step: Step) -> list[Compared]:
     """Everything that was found, judged."""
-    reasons = _warmed([base, now], chosen, step)
+    reasons = _warmed({version.site: version for version in (now, base)}, chosen, step)
     found = {case: Compared(case, failed=reasons.get(case, "")) for case in chosen}
     measured = {case: one for case, one in found.items() if not one.failed}
     versions = {"base": base, "again": base, "now": now}
@@ -146,11 +147,11 @@ def _judge(one: Compared, noise: dict[str, float]) -> None:
     one.better = [what for what, r in one.rounds.items() if verdict.is_better(what, r, noise[what])]
 
 
-def _warmed(versions: list[Version], chosen: list[Case], step: Step) -> dict[Case, str]:
-    """Have each version compile its Numba functions, which it keeps; why cases fail, by case."""
+def _warmed(versions: dict[Path, Version], chosen: list[Case], step: Step) -> dict[Case, str]:
+    """Have each version, by its site, compile its Numba functions, which it keeps; why cases fail, by case."""
     with ThreadPoolExecutor() as pool:
-        found = list(pool.map(lambda version: _failures(version, chosen, step), versions))
-    return {case: reason for failures in reversed(found) for case, reason in failures.items()}
+        found = list(pool.map(lambda version: _failures(version, chosen, step), versions.values()))
+    return {case: reason for failures in found for case, reason in failures.items()}
 
 
 def _failures(version: Version, chosen: list[Case], step: Step) -> dict[Case, str]:
