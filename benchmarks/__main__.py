@@ -129,7 +129,7 @@ def compare(
     ] = None,
     vertices: Annotated[int | None, typer.Option(min=1, help="Size of meshes; default: what suits each work.")] = None,
     dtype: DType = "float64",
-    rounds: Annotated[int, typer.Option(min=1, help="Fresh processes of each side.")] = 2,
+    rounds: Annotated[int, typer.Option(min=1, help="Fresh processes of each side.")] = 1,
 ) -> None:
     """Whether this tree is slower or larger than a commit: both side by side, in fresh processes that take turns.
 

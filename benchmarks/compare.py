@@ -30,6 +30,7 @@ TURNS = 3  # of each process within a round, for the times of calls
 AGAIN = 3  # rounds of what seems worse
 THREADS = {"one thread": 1, "two threads": 2}
 SIDES = ("base", "now", "again")
+DONE = "done.txt"  # in the folder of a version: the cases that it has prepared, so that its Numba functions are there
 STEADY = {"PYTHONHASHSEED": "0", "MALLOC_MMAP_THRESHOLD_": "131072"}  # memory depends less on what was before
 Step = Callable[[str], None]  # is told what was done, for whoever waits
 
@@ -155,19 +156,22 @@ def _warmed(versions: dict[Path, Version], chosen: list[Case], step: Step) -> di
 
 
 def _failures(version: Version, chosen: list[Case], step: Step) -> dict[Case, str]:
-    failures = {}
-    process = Process(version)
-    for case in chosen:
-        try:
-            process.prepare(case)
-            for threads in THREADS.values():
-                process.ask("call", threads)
-        except Failure as failure:
-            failures[case] = str(failure)
-            process.__exit__()
-            process = Process(version)
-        step(f"{version.name} warms up: {case}")
-    process.__exit__()
+    """What a version did before, it can; what else is there is tried."""
+    done, failures = version.site / DONE, {}
+    before = set(done.read_text().splitlines()) if done.exists() else set()
+    with ExitStack() as stack:
+        process = stack.enter_context(Process(version))
+        for case in chosen:
+            try:
+                if repr(case) not in before:
+                    process.prepare(case)
+                    process.ask("call", max(THREADS.values()))
+                    before.add(repr(case))
+            except Failure as failure:
+                failures[case] = str(failure)
+                process = stack.enter_context(Process(version))  # the other may have ended
+            step(f"{version.name} warms up: {case}")
+    done.write_text("\n".join(sorted(before)))
     return failures
 
 
