@@ -50,8 +50,9 @@ class Case:
 
 @dataclass
 class Compared:
-    """What was found of a case: rounds by measure, the counts of both versions; failed : why it could not be measured
+    """What was found of a case: rounds by measure, the counts of both versions.
 
+    failed : why it could not be measured;  is_lost : whether BASE can do it, and this tree cannot
     worse, better : the measures that differ by more than noise explains
     """
 
@@ -59,6 +60,7 @@ class Compared:
     rounds: dict[str, Rounds] = field(default_factory=dict)
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     failed: str = ""
+    is_lost: bool = False
     worse: list[str] = field(default_factory=list)
     better: list[str] = field(default_factory=list)
 
@@ -99,6 +101,11 @@ class Process:
         pipes: dict[str, Any] = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._process = subprocess.Popen(command, env=environment, cwd=version.site, stderr=subprocess.DEVNULL, **pipes)
 
+    @property
+    def is_there(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
     def __enter__(self) -> Process:
         return self
 
@@ -128,8 +135,14 @@ class Failure(GeooptError):
 
 def compare(base: Version, now: Version, chosen: list[Case], rounds: int, step: Step) -> list[Compared]:
     """Everything that was found, judged."""
-    reasons = _warmed({version.site: version for version in (now, base)}, chosen, step)
-    found = {case: Compared(case, failed=reasons.get(case, "")) for case in chosen}
+    reasons = _warmed({version.site: version for version in (base, now)}, chosen, step)
+    before, after = reasons[base.site], reasons[now.site]
+    found = {
+        case: Compared(
+            case, failed=before.get(case) or after.get(case, ""), is_lost=case in after and case not in before
+        )
+        for case in chosen
+    }
     measured = {case: one for case, one in found.items() if not one.failed}
     versions = {"base": base, "again": base, "now": now}
     _measure(versions, measured, rounds, step)
@@ -148,11 +161,11 @@ def _judge(one: Compared, noise: dict[str, float]) -> None:
     one.better = [what for what, r in one.rounds.items() if verdict.is_better(what, r, noise[what])]
 
 
-def _warmed(versions: dict[Path, Version], chosen: list[Case], step: Step) -> dict[Case, str]:
-    """Have each version, by its site, compile its Numba functions, which it keeps; why cases fail, by case."""
+def _warmed(versions: dict[Path, Version], chosen: list[Case], step: Step) -> dict[Path, dict[Case, str]]:
+    """Have each version compile its Numba functions, which it keeps. Gives, by its site, which cases fail, and why."""
     with ThreadPoolExecutor() as pool:
-        found = list(pool.map(lambda version: _failures(version, chosen, step), versions.values()))
-    return {case: reason for failures in found for case, reason in failures.items()}
+        found = pool.map(lambda version: _failures(version, chosen, step), versions.values())
+        return dict(zip(versions, found, strict=True))
 
 
 def _failures(version: Version, chosen: list[Case], step: Step) -> dict[Case, str]:
@@ -169,7 +182,7 @@ def _failures(version: Version, chosen: list[Case], step: Step) -> dict[Case, st
                     before.add(repr(case))
             except Failure as failure:
                 failures[case] = str(failure)
-                process = stack.enter_context(Process(version))  # the other may have ended
+                process = process if process.is_there else stack.enter_context(Process(version))
             step(f"{version.name} warms up: {case}")
     done.write_text("\n".join(sorted(before)))
     return failures

@@ -42,7 +42,7 @@ def worse(found: list[Compared]) -> Iterator[str]:
     """A line for each work that is worse, and how."""
     for one in found:
         parts = [f"{what} × {one.rounds[what].ratio:.2f}" for what in one.worse]
-        parts += [_count(what, one) for what in one.grown]
+        parts += [_count(what, one) for what in one.grown] + [one.failed] * one.is_lost
         if parts:
             yield f"{one.case}: {', '.join(parts)}"
 

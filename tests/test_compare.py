@@ -80,7 +80,9 @@ def compared(**ratios):
 def test_what_is_worse_is_named(capsys):
     one = compared(preparing=10.0)
     one.worse = [what for what, r in one.rounds.items() if verdict.is_worse(what, r, QUIET)]
-    assert list(compare_tables.worse([one])) == ["cotan: L and M: preparing × 10.00, kernels 8 → 22"]
+    lost, unknown = Compared(CASE, failed="this tree cannot", is_lost=True), Compared(CASE, failed="c cannot")
+    said = ["cotan: L and M: preparing × 10.00, kernels 8 → 22", "cotan: L and M: this tree cannot"]
+    assert list(compare_tables.worse([one, lost, unknown])) == said
     command.Console(width=compare_tables.WIDTH).print(compare_tables.table([one, Compared(CASE, failed="c [x]")], "c"))
     shown = capsys.readouterr().out
     assert "3.00 s × 10.00" in shown and "10.00–12.00 | 1.00–1.00" in shown and "operations × 0.50" in shown
