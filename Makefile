@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fast array-api lint golden counts bench gpu clean
+.PHONY: help demo test fast array-api lint golden counts compare bench gpu clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -48,6 +48,10 @@ golden: $(VENV)/.dev  ## rewrite the golden kernels and counts; review the diffe
 
 counts: $(VENV)/.dev  ## compare kernels, operations, columns and code of all programs with the pinned ones
 	$(PY) -m pytest -n auto --dist worksteal tests/test_counts.py
+
+compare: $(VENV)/.dev  ## this tree beside a commit, about 10 minutes: make compare BASE=commit [WORK=benchmark or work]
+	@test -n "$(BASE)" || { echo "BASE must be a commit: make compare BASE=HEAD~1"; exit 1; }
+	$(PY) -m benchmarks compare "$(BASE)" $(if $(WORK),--work "$(WORK)")
 
 bench: $(VENV)/.dev  ## every benchmark at small sizes beside its peers, about 15 minutes; then the report
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[bench]'

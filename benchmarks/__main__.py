@@ -1,4 +1,5 @@
-"""``python -m benchmarks NAME [MESH]``: one benchmark; ``all``: every one; ``report``: what the results say."""
+"""``python -m benchmarks NAME [MESH]``: one benchmark; ``all``: every one; ``report``: what the results say;
+``compare``: this tree beside a commit."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from typing import Annotated
 import numpy as np
 import typer
 from rich.console import Console
+from rich.progress import Progress
 
 from geoopt.errors import GeooptError
 
@@ -117,6 +119,38 @@ def everything(
             failed.append(shlex.join(words))
     if failed:
         raise GeooptError("failed: " + "; ".join(failed))
+
+
+@app.command()
+def compare(
+    base: Annotated[str, typer.Argument(metavar="BASE", help="A commit, by any name that git knows.")],
+    works: Annotated[
+        list[str] | None, typer.Option("--work", help="A benchmark, or one of its works; repeat for several.")
+    ] = None,
+    vertices: Annotated[int | None, typer.Option(min=1, help="Size of meshes; default: what suits each work.")] = None,
+    dtype: DType = "float64",
+    rounds: Annotated[int, typer.Option(min=1, help="Fresh processes of each side.")] = 1,
+) -> None:
+    """Whether this tree is slower or larger than a commit: both side by side, in fresh processes that take turns.
+
+    All works take about ten minutes. Ends with 1 where something is worse than noise explains. Whatever lies here is
+    compared, committed or not; works are defined by what lies here on both sides.
+    """
+    from . import compare_tables, versions
+    from .compare import cases, steps
+    from .compare import compare as compared
+
+    chosen = cases(works or (), vertices, np.dtype(_dtype(dtype)).name)
+    sides = versions.of_commit(base), versions.of_this_tree()
+    console = Console(width=max(Console().width, compare_tables.WIDTH))
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=steps(chosen, rounds))
+        found = compared(*sides, chosen, rounds, lambda what: progress.update(task, advance=1, description=what))
+    console.print(compare_tables.table(found, f"{base} ({sides[0].name})"))
+    if lines := list(compare_tables.worse(found)):
+        console.print("worse than noise explains:", *lines, sep="\n  ", markup=False, style="red")
+        raise typer.Exit(1)
+    console.print("nothing is worse")
 
 
 @app.command()

@@ -13,7 +13,7 @@ from geoopt.codegen import TARGETS as PRINTED
 from geoopt.lift import lift
 from geoopt.ops import OPS
 from geoopt.options import Options
-from geoopt.pipeline import DEVICES, Device, work
+from geoopt.pipeline import DEVICES, FRONT, Device, work
 from geoopt.plan import Plan
 from geoopt.plan.planned import Access, PlannedKernel, PlannedLoop
 from geoopt.runtime import cpu
@@ -27,7 +27,7 @@ from .works import mesh_of
 Counts = dict[str, Any]  # plain data: numbers, and how often there is what
 VERTICES = 150
 MESHES = {"cotan": ("bumpy", "torus", "cloth")}  # of a benchmark whose programs are counted on more than its own mesh
-MIDDLE = ("decompose", "group", "harvest", "simplify", "share")  # what several targets have in common
+MIDDLE = FRONT[FRONT.index("lift") + 1 : FRONT.index("place")]  # stages that several targets have in common
 DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 OPTIONS = Options()
 
@@ -40,7 +40,7 @@ class Target:
     text: Callable[[Any, np.dtype], str]
 
     def kind(self, dtype: np.dtype) -> tuple:
-        """What the stages from `decompose` to `share` depend on besides the traced program."""
+        """What those stages depend on besides the traced program."""
         return self.device.adds, self.device.expanded_lanes(OPTIONS, dtype)
 
 

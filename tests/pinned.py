@@ -12,6 +12,7 @@ from rich.table import Table
 
 MEASURED = ("column_bytes", "workspace_bytes", "text")  # may drift a little; all others are exact
 DRIFT = 0.02
+CAPTION = "templates: how many kernels × how many operations each member takes; loops: how many × of which kind"
 
 
 class Difference(NamedTuple):
@@ -59,7 +60,9 @@ def _is_same(d: Difference) -> bool:
 
 def table(found: list[Difference]) -> str:
     """Old and new side by side, each program once."""
-    drawn = Table("program", "count", title="counts that changed", title_justify="left")
+    drawn = Table(title="counts that changed", caption=CAPTION, title_justify="left", caption_justify="left")
+    drawn.add_column("program", no_wrap=True)
+    drawn.add_column("count", no_wrap=True)
     for heading in ("old", "new", ""):
         drawn.add_column(heading, justify="right", overflow="fold")
     shown = None
