@@ -11,6 +11,7 @@ from __future__ import annotations
 import bisect
 import math
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -84,6 +85,7 @@ class Graph:
     blocks: list[tuple[Ids, ...]] = field(default_factory=list)  # arrays that the author tagged as one block
     is_loop: bool = False  # whether the code that makes it loops over elements, as `symbolic.repetition` found ...
     next_look: int = 0  # ... and how many nodes there are when it looks again
+    repeats: array = field(default_factory=lambda: array("q"))  # nodes made again, each with the size of the graph then
     given: dict[int, np.ndarray | Ids] = field(default_factory=dict)  # what variables are in the first call, by node
     values: Any = None  # `values.Values` of the first call, once they have been asked for
     _known: dict[tuple, Node] = field(default_factory=dict)
@@ -93,7 +95,9 @@ class Graph:
 
     def _append(self, key: tuple | None, op: str, operands: tuple[Ids, ...], shape: tuple[int, ...], **payload) -> Node:
         if key is not None and key in self._known:
-            return self._known[key]
+            known = self._known[key]
+            self.repeats.extend((known.index, self.size))
+            return known
         self.finish()
         node = Node(len(self.nodes), op, operands, tuple(shape), self.size, **payload)
         self.nodes.append(node)
@@ -119,6 +123,14 @@ class Graph:
             self._tape.append_third(third)
         self.size += 1
         return self.size - 1
+
+    def record_vector(self, code: int, columns: Iterable[tuple[int, ...]]) -> int:
+        """The first of the scalars that an operation makes of columns of operands."""
+        first = self.size
+        for column in columns:
+            self.record(code, *column)
+        self._tape.mark_vector(self.size - first)
+        return first
 
     def number(self, value: float) -> int:
         """The id of a number."""

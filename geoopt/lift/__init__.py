@@ -14,30 +14,34 @@ the shape (elements, scalars of each), so that later stages see which references
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from ..graph import Graph, Node, Traced
 from ..graph.rebuild import Rebuild
-from ..graph.references import reachable
+from ..graph.references import LANES, LONGEST_AXIS, reachable
 from ..graph.tape import NAMES, NONE
 from ..integers.ids import Ids
 from ..integers.segments import Segments
 from ..ops import OPS
+from .loops import work_of
 from .scalar_runs import Run, elements_of, runs_of
 from .tape import Joined
 
+MOST_TOGETHER = min(LANES)  # values of an element in one node
 FEW, RARE = 256, 1e-3  # scalars made one by one, and their share of all, up to which each is a node of its own
 
 
 def lift(traced: Traced) -> Traced:
-    count = sum(node.size for node in reachable(traced) if node.op == "scalars")
-    if not count:
+    work = work_of(traced.graph)
+    if work is None:
         return traced
-    if count <= FEW and count <= RARE * traced.graph.size:
+    count = sum(node.size for node in reachable(traced) if node.op == "scalars")
+    if not work.is_loop and count <= FEW and count <= RARE * traced.graph.size:
         return _with_nodes_of_scalars(traced)
-    return _Lifted(Joined(traced)).traced()
+    return _Lifted(Joined(traced, work)).traced()
 
 
 def _with_nodes_of_scalars(traced: Traced) -> Traced:
@@ -94,10 +98,16 @@ class _Lifted(Rebuild):
         else:
             operands = [self._new_ids(o).reshape(shape) for o in run.operands]
             kept, lane_of = _distinct_lanes(run, operands)
-            views = [Ids.spaced(o[:, kept[0]] if len(kept) == 1 else o[:, kept]) for o in operands]
-            new = self._sum(views, run.signs) if run.op == "sum" else self.graph.apply(run.op, tuple(views))
-            at = np.arange(shape[0])[:, None] * len(kept) + lane_of
-            self.of_tape[run.members] = new.first + at.ravel()
+            firsts, steps = np.empty(len(kept), np.int64), np.empty(len(kept), np.int64)
+            for mine, axes in _parts(len(kept)):
+                columns = [o[:, kept[mine]].reshape(shape[0], *axes) for o in operands]
+                node = self._node(run, [Ids.spaced(c) for c in columns])
+                firsts[mine], steps[mine] = node.first + np.arange(node.lanes), node.lanes
+            elements = np.arange(shape[0])[:, None]
+            self.of_tape[run.members] = (firsts[lane_of] + steps[lane_of] * elements).ravel()
+
+    def _node(self, run: Run, views: list[Ids]) -> Node:
+        return self._sum(views, run.signs) if run.op == "sum" else self.graph.apply(run.op, tuple(views))
 
     def _sum(self, terms: list[Ids], signs: np.ndarray) -> Node:
         """A sum inside an element, whose added terms come first."""
@@ -134,15 +144,36 @@ class _Lifted(Rebuild):
         return out
 
     def moved_ids(self, ids: np.ndarray) -> np.ndarray:
-        owner = self.old.owners(ids)
-        out = ids + self.shift[owner]
-        on_tape = self.joined.starts[owner] >= 0
-        at = self.joined.starts[owner[on_tape]] + ids[on_tape] - np.asarray(self.old.firsts)[owner[on_tape]]
-        out[on_tape] = self.of_tape[at]
+        out = ids + self.shift[self.old.owners(ids)]
+        entries = self.joined.work.columns.entries(ids)
+        on_tape = entries >= 0
+        out[on_tape] = self.of_tape[entries[on_tape]]
         return out
 
 
-def _distinct_lanes(run: Run, operands: list[np.ndarray]) -> tuple[list[int], np.ndarray]:
+def _parts(count: int) -> Iterator[tuple[slice, tuple[int, ...]]]:
+    """An element's values in parts that are seen as such, however few elements there are (see `has_lanes`), and the
+    axes of each."""
+    begin = 0
+    while begin < count:
+        size = min(count - begin, MOST_TOGETHER)
+        while (axes := _axes(size)) is None:
+            size -= 1
+        yield slice(begin, begin + size), axes
+        begin += size
+
+
+def _axes(count: int) -> tuple[int, ...] | None:
+    """Short axes of an array of so many entries; None where there are none."""
+    if count <= LONGEST_AXIS:
+        return (count,) if count > 1 else ()
+    for length in range(LONGEST_AXIS, 1, -1):
+        if count % length == 0 and (rest := _axes(count // length)) is not None:
+            return (*rest, length)
+    return None
+
+
+def _distinct_lanes(run: Run, operands: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """The lanes of a run that compute different things, and for each lane its place among them.
 
     operands : (elements, lanes) each. The same expression written twice for an element is one lane.
@@ -156,4 +187,4 @@ def _distinct_lanes(run: Run, operands: list[np.ndarray]) -> tuple[list[int], np
         if place == len(kept):
             kept.append(lane)
         lane_of.append(place)
-    return kept, np.array(lane_of)
+    return np.array(kept), np.array(lane_of)

@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..graph.tape import CODES, NAMES
-from .tape import NOTHING, Joined
+from .columns import NOTHING
+from .loops import FEWEST, MOST_SCALARS
+from .tape import Joined
 
-MOST_LANES = 256  # scalars of one run in one element
-FEW_LANES = 16  # ... and where there are fewer elements than that
+MOST_LANES = MOST_SCALARS  # scalars of one run in one element
+FEW_LANES = 16  # ... where there are fewer elements than a loop has
+MOST_TARGETS = 16  # runs whose values one operation reads
 _NO_SIGNS = np.zeros(0, np.int8)
 _NO_NUMBERS = np.zeros(0, np.int64)
 
@@ -94,15 +97,13 @@ def elements_of(tape: Joined, found: list[Run]) -> list[tuple[int, int]]:
     joint = _Joint(len(found))
     for run in found:
         for references in run.operands:
-            if references[0] < 0 or not (references >= 0).all():
-                continue
-            target = run_of[references[0]]
-            if found[target].op == "constant":
-                continue
-            if (run_of[references] == target).all():
-                elements = _aligned(position[references], len(found[target].members))
-                if elements:
-                    joint.join(run.number, int(target), elements)
+            target_of = np.where(references >= 0, run_of[np.maximum(references, 0)], -1)
+            for target in np.unique(target_of)[:MOST_TARGETS]:
+                if target >= 0 and found[target].op != "constant":
+                    mine = target_of == target
+                    elements = _aligned(position[references[mine]], len(found[target].members))
+                    if elements and (mine.reshape(elements, -1) == mine[: len(mine) // elements]).all():
+                        joint.join(run.number, int(target), elements)
     shapes = []
     for run in found:
         elements = joint.elements(run.number) or len(run.members)
@@ -119,7 +120,7 @@ def _aligned(positions: np.ndarray, size: int) -> int:
     for parts in range(1, MOST_LANES + 1):
         elements, rest = divmod(common, parts)
         mine = len(positions) // max(elements, 1)
-        if not elements or max(mine, size // elements) > (MOST_LANES if elements > MOST_LANES else FEW_LANES):
+        if not elements or max(mine, size // elements) > (MOST_LANES if elements >= FEWEST else FEW_LANES):
             return 0
         if rest:
             continue

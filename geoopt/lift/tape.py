@@ -1,8 +1,4 @@
-"""What `lift` knows about scalars made one by one: one tape for all of them, their sums, hashes and depths.
-
-References of the tape are numbers: 0, 1, ... for its own entries, -1, -2, ... for the scalars outside it, and
-`NOTHING` where an operation has no such operand.
-"""
+"""What `lift` knows about scalars made one by one: their sums, hashes and depths."""
 
 from __future__ import annotations
 
@@ -12,45 +8,45 @@ import numba
 import numpy as np
 from numba.extending import register_jitable
 
-from ..graph import Graph, Node, Traced
-from ..graph.tape import CODES, NAMES, NONE
+from ..graph import Node, Traced
+from ..graph.tape import CODES
 from ..integers.hashing import digest, scrambled
 from ..integers.ids import Ids
-from ..ops import OPS
-from ..symbolic.arithmetic import FEW_SCALARS
 from ..symbolic.sums import UNROLLED_SUM
+from .columns import NOTHING
+from .loops import COMMUTATIVE, FEWEST, LINEAR, OF_CODE, Work, run
 
-NOTHING = -(1 << 62)
 NEAR = 512  # entries of the tape that one element's operations hardly span
-LONG_TAPE = 500  # from here on compiled loops pay
-_ADD, _SUBTRACT, _NEGATIVE, _CONSTANT = (CODES[n] for n in ("add", "subtract", "negative", "constant"))
-_COMMUTATIVE = np.array([n in OPS and OPS[n].is_commutative for n in NAMES])
-_OF_CODE = np.array([digest("op", n) for n in NAMES])
+LONG_TERM = 3  # so many terms that an element adds to a sum are added up there
+_ADD, _SUBTRACT, _NEGATIVE = LINEAR
+_CONSTANT = CODES["constant"]
 
 
 class Joined:
     """The tapes of a graph as one, and short nodes between them as if they were on it.
 
-    codes (n,), references (n, 3), values: as in `graph.tape.Tape`;  outside: the ids read from elsewhere
-    starts : per node of the graph where its scalars begin on the tape, or -1
+    codes (n,), references (n, 3), places, values, outside: see `columns.Columns`
     kept : the nodes that are long already;  depths : of these, the longest path below them
     roots : the last addition of every sum; its terms, with signs, lie between two offsets (CSR)
     collects : entries that end a sum of terms from many elements
     hashes, depth, is_live, first_use : per entry; what lies inside a sum is not live
     """
 
-    def __init__(self, traced: Traced):
-        self.traced = traced
+    def __init__(self, traced: Traced, work: Work):
+        self.traced, self.work = traced, work
+        columns = work.columns
+        self.codes, self.references, self.places = columns.codes, columns.references, columns.places
+        self.values, self.outside, self.size = columns.values, columns.outside, len(columns)
         graph = traced.graph
-        is_long = sum(len(n.tape) for n in graph.nodes if n.tape is not None) > LONG_TAPE
-        self.on_tape = [n.tape is not None or (is_long and _is_short(n)) for n in graph.nodes]
-        self._join(graph)
-        if not is_long:
+        on_tape = {p.node.index for p in columns.pieces if p.begin >= 0}
+        if not work.is_loop:
             self._share_equal_entries()
-        self.kept = [n for n in graph.nodes if not self.on_tape[n.index] and n.op != "variable"]
+        self.kept = [n for n in graph.nodes if n.index not in on_tape and n.op != "variable" and n.tape is None]
         self.depths: dict[int, int] = {n.index: 0 for n in graph.nodes if n.is_leaf}
         uses, first_use = self._uses()
         absorbed = self._run(_absorbed, self.codes, self.references, uses)
+        if work.is_loop:
+            self._run(_keep_long_terms, self.codes, self.references, absorbed)
         self._list_terms(absorbed)
         self.collects = self.row_of_root >= 0
         self._hash()
@@ -61,37 +57,8 @@ class Joined:
         )
 
     def _run(self, function, *arguments):
-        """Compiled where it pays; short tapes are not worth loading compiled code."""
         with np.errstate(over="ignore"):
-            return (function if self.size > LONG_TAPE else function.py_func)(*arguments)
-
-    # -- joining ----------------------------------------------------------------------------------------
-
-    def _join(self, graph: Graph) -> None:
-        codes, operands, values = [np.zeros(0, np.uint8)], [np.zeros((0, 3), np.int64)], [np.zeros(0)]
-        self.starts = np.full(len(graph.nodes), -1, np.int64)
-        self.size, numbers = 0, 0
-        for node in graph.nodes:
-            if self.on_tape[node.index]:
-                c, o, v = _columns(node)
-                o[c == _CONSTANT, 0] += numbers
-                self.starts[node.index] = self.size
-                self.size, numbers = self.size + len(c), numbers + len(v)
-                codes.append(c)
-                operands.append(o)
-                values.append(v)
-        self.codes, self.values = np.concatenate(codes), np.concatenate(values)
-        ids = np.concatenate(operands)
-        self.places = np.where(self.codes == _CONSTANT, ids[:, 0], 0)
-        ids[self.codes == _CONSTANT] = NONE
-        self.firsts = np.array(graph.firsts, np.int64)
-        self.references = np.full(ids.shape, NOTHING, np.int64)
-        owner = graph.owners(ids)
-        inside = (ids != NONE) & (self.starts[owner] >= 0)
-        self.references[inside] = self.starts[owner[inside]] + ids[inside] - self.firsts[owner[inside]]
-        elsewhere = (ids != NONE) & ~inside
-        self.outside, number = np.unique(ids[elsewhere], return_inverse=True)
-        self.references[elsewhere] = -1 - number
+            return run(function, self.size)(*arguments)
 
     def _share_equal_entries(self) -> None:
         """Read equal expressions from the first of them. In long loops this is left to `lift`, element by element:
@@ -102,7 +69,7 @@ class Joined:
         for i, (code, place) in enumerate(zip(self.codes, self.places, strict=True)):
             row = rows[i]
             operands = [first[r] if r >= 0 else r for r in row]
-            key = (int(code), int(place), *(sorted(operands) if _COMMUTATIVE[code] else operands))
+            key = (int(code), int(place), *(sorted(operands) if COMMUTATIVE[code] else operands))
             first[i] = known.setdefault(key, i)
             self.references[i] = operands
 
@@ -123,13 +90,10 @@ class Joined:
 
     def entries(self, view: Ids) -> np.ndarray:
         """The entries of the tape that a view reads, in its order."""
-        graph = self.traced.graph
-        if not view.size or not any(self.on_tape[n.index] for n in graph.nodes_of(view)):
+        if not view.size:
             return np.zeros(0, np.int64)
-        ids = view.to_array().ravel().astype(np.int64)
-        owner = graph.owners(ids)
-        at = self.starts[owner] + ids - self.firsts[owner]
-        return at[self.starts[owner] >= 0]
+        at = self.work.columns.entries(view.to_array().ravel().astype(np.int64))
+        return at[at >= 0]
 
     # -- sums -------------------------------------------------------------------------------------------
 
@@ -151,7 +115,8 @@ class Joined:
         if not len(self.roots):
             return np.zeros(0, bool)
         counts = np.diff(self.offsets)
-        earliest = np.minimum.reduceat(np.where(self.terms >= 0, self.terms, self.size), self.offsets[:-1])
+        is_made = (self.terms >= 0) & (self.codes[np.maximum(self.terms, 0)] != _CONSTANT)
+        earliest = np.minimum.reduceat(np.where(is_made, self.terms, self.size), self.offsets[:-1])
         is_far = self.roots - np.minimum(earliest, self.roots) > NEAR
         _, kind = np.unique(self.hashes[self.roots], return_inverse=True)
         most, total, far = np.zeros(kind.max() + 1), np.bincount(kind), np.bincount(kind, is_far)
@@ -159,7 +124,22 @@ class Joined:
         pairs = np.unique(kind * (counts.max() + 1) + counts) // (counts.max() + 1)
         distinct = np.bincount(pairs, minlength=len(total))
         collects = (most > UNROLLED_SUM) | (distinct > 3) | ((most > 3) & (far > total / 2))
-        return collects[kind]
+        return (collects | self._are_totals(kind, counts, earliest))[kind]
+
+    def _are_totals(self, kind: np.ndarray, counts: np.ndarray, earliest: np.ndarray) -> np.ndarray:
+        """Per kind whether its sums are totals over all elements, which may be few: all of them add up many, and are
+        under way at the same time."""
+        many = np.flatnonzero(counts >= FEWEST)
+        lengths = counts[many]
+        at = np.repeat(self.offsets[many] - np.append(0, np.cumsum(lengths)[:-1]), lengths) + np.arange(lengths.sum())
+        terms, root = self.terms[at], np.repeat(many, lengths)
+        pairs = np.unique(np.stack([root, self.work.elements[terms].view(np.int64)])[:, terms >= 0], axis=1)
+        elements = np.bincount(pairs[0], minlength=len(counts))
+        fewest, begin, end = np.full(kind.max() + 1, 1 << 62), np.zeros(kind.max() + 1), np.full(kind.max() + 1, np.inf)
+        np.minimum.at(fewest, kind, elements)
+        np.maximum.at(begin, kind, earliest)
+        np.minimum.at(end, kind, self.roots)
+        return (fewest >= FEWEST) & (begin < end)
 
     # -- structure --------------------------------------------------------------------------------------
 
@@ -175,43 +155,25 @@ class Joined:
         depths = np.zeros(len(self.outside), np.int64)
         columns = (
             (self.codes, self.references),
-            (self.row_of_root, self.offsets, self.terms, self.signs, self.collects),
+            (self.row_of_root, self.offsets, self.terms, self.signs, self.collects, self.work.columns.ends),
             (self.hashes_outside, depths),
             (self.hashes, self.depth),
         )
-        for node in graph.nodes:
-            if self.on_tape[node.index]:
-                begin = int(self.starts[node.index])
-                self._run(_hash_range, begin, begin + node.size, *columns, _OF_CODE, _COMMUTATIVE)
+        for piece in self.work.columns.pieces:
+            node = piece.node
+            if piece.begin >= 0:
+                self._run(_hash_range, piece.begin, piece.end, *columns, OF_CODE, COMMUTATIVE)
             elif not node.is_leaf:
                 self.depths[node.index] = 1 + max((self._depth_of(o) for o in node.operands), default=0)
                 depths[of_outside == node.index] = self.depths[node.index]
 
     def _depth_of(self, view: Ids) -> int:
         at = self.entries(view)
-        below = [self.depths[n.index] for n in self.traced.graph.nodes_of(view) if not self.on_tape[n.index]]
+        below = [self.depths.get(n.index, 0) for n in self.traced.graph.nodes_of(view)]
         return max([int(self.depth[at].max(initial=0)), *below])
 
 
 USED = 1 << 20  # added to the uses of what is read from elsewhere
-
-
-def _is_short(node: Node) -> bool:
-    return (node.op in OPS or node.op == "constant") and 0 < node.size <= FEW_SCALARS
-
-
-def _columns(node: Node) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A node's codes, operands and numbers as on a tape."""
-    if node.tape is not None:
-        return *node.tape.columns(), np.array(node.tape.values)
-    codes = np.full(node.size, CODES[node.op], np.uint8)
-    operands = np.full((node.size, 3), NONE, np.int64)
-    if node.op == "constant":
-        operands[:, 0] = np.arange(node.size)
-        return codes, operands, node.values.ravel()
-    for slot, operand in enumerate(node.operands):
-        operands[:, slot] = operand.to_array().ravel()
-    return codes, operands, np.zeros(0)
 
 
 def _of_leaf(node: Node) -> np.uint64:
@@ -234,6 +196,34 @@ def _absorbed(codes, references, uses):
                 if r >= 0 and uses[r] == 1 and _is_linear(codes[r]):
                     absorbed[r] = True
     return absorbed
+
+
+@numba.njit(cache=True, nogil=True)
+def _keep_long_terms(codes, references, absorbed):
+    """Let what adds a sum of many terms, such as an entry of an element's matrix, to another that was begun before, or
+    to what that begins with, read it as one term."""
+    count, begun = np.zeros(len(codes), np.int64), np.arange(len(codes))
+    for i in range(len(codes)):
+        for slot in range(2 if _is_linear(codes[i]) else 0):
+            r = references[i, slot]
+            if r >= 0 and absorbed[r]:
+                count[i] += count[r]
+                begun[i] = min(begun[i], begun[r])
+            elif r != NOTHING:
+                count[i] += 1
+    for i in range(len(codes) - 1, -1, -1):
+        a, b = references[i, 0], references[i, 1]
+        if not _is_linear(codes[i]) or b == NOTHING:
+            continue
+        is_a, is_b = a >= 0 and absorbed[a], b >= 0 and absorbed[b]
+        keeps_a = is_a and is_b and count[a] >= LONG_TERM and begun[b] < begun[a]
+        keeps_b = is_b and count[b] >= LONG_TERM and (begun[a] < begun[b] if is_a else a < 0 or codes[a] == _CONSTANT)
+        if is_a and is_b and count[a] == count[b]:
+            keeps_a = keeps_b = keeps_a or keeps_b
+        if keeps_a:
+            absorbed[a] = False
+        if keeps_b:
+            absorbed[b] = False
 
 
 @numba.njit(cache=True, nogil=True)
@@ -287,13 +277,27 @@ def _hash_of_sum(begin, end, terms, signs, is_set, outer_hashes, hashes, own):
     return total + np.uint64(own if is_set and found == 32 else 0)
 
 
+@register_jitable
+def _hash_vector(begin, end, rows, hashes, depth):
+    """What one operation makes has one structure, that of the vector; each sum stays what it is."""
+    total, deepest = np.uint64(end - begin), 0
+    for i in range(begin, end):
+        if rows[i] < 0:
+            total += hashes[i]
+            deepest = max(deepest, depth[i])
+    for i in range(begin, end):
+        if rows[i] < 0:
+            hashes[i], depth[i] = scrambled(total), deepest
+
+
 @numba.njit(cache=True, nogil=True)
 def _hash_range(begin, end, tape, sums, outer, inner, of_code, commutes):
     """Fill hashes and depths (``inner``) of a stretch of the tape from those before and outside (``outer``)."""
     codes, references = tape
-    rows, offsets, terms, signs, collects = sums
+    rows, offsets, terms, signs, collects, ends = sums
     outer_hashes, outer_depths = outer
     hashes, depth = inner
+    first_of_vector = begin
     for i in range(begin, end):
         deepest = 0
         if rows[i] >= 0:
@@ -311,6 +315,10 @@ def _hash_range(begin, end, tape, sums, outer, inner, of_code, commutes):
                     salt = np.uint64(0) if commutes[codes[i]] else np.uint64(slot + 1) << np.uint64(40)
                     total += scrambled(h + salt)
         hashes[i], depth[i] = scrambled(total), deepest + 1
+        if i + 1 == min(ends[i], end) and i > first_of_vector:
+            _hash_vector(first_of_vector, i + 1, rows, hashes, depth)
+        if i + 1 == min(ends[i], end):
+            first_of_vector = i + 1
 
 
 @numba.njit(cache=True, nogil=True)

@@ -99,8 +99,8 @@ def apply(op: str, *values: Any) -> Symbolic:
     views = tuple(o.ids if o.shape == shape else o.ids.broadcast_to(shape) for o in operands)
     if in_loop and math.prod(shape) <= FEW_SCALARS:
         columns = zip(*(v.to_array().ravel().tolist() for v in views), strict=True)
-        made = [graph.record(CODES[op], *column) for column in columns]
-        return Symbolic(graph, Ids.contiguous(made[0] if made else 0, shape), OPS[op].gives_bool)
+        first = graph.record_vector(CODES[op], columns)
+        return Symbolic(graph, Ids.contiguous(first, shape), OPS[op].gives_bool)
     arranged = arrangement(graph, shape, views)
     node = graph.apply(op, tuple(arranged.of(v) for v in views))
     return Symbolic(graph, arranged.undone(node.ids), OPS[op].gives_bool)

@@ -1,0 +1,177 @@
+"""Scalars made one by one, and short nodes among them, as one tape in columns.
+
+References of the tape are numbers: 0, 1, ... for its own entries, -1, -2, ... for the scalars outside it, and
+`NOTHING` where an operation has no such operand.
+
+While tracing, equal nodes are one, also those of two elements that happen to compute the same (two triangles, the edge
+between them). On the tape they are as many as were written, so that what one element reads is its own: each reader
+reads the last one before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..graph import Graph, Node
+from ..graph.tape import CODES, NONE
+from ..integers.owners import owners
+
+NOTHING = -(1 << 62)
+_CONSTANT = CODES["constant"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The scalars ``first .. first + count`` of a node, in the order of making; on the tape from ``begin`` on, or
+    not (-1)."""
+
+    node: Node
+    first: int
+    count: int
+    begin: int
+    is_repeated: bool = False  # made again, as a copy
+
+    @property
+    def end(self) -> int:
+        return self.begin + self.count
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """codes (n,), references (n, 3), values and, of constants, their places (n,) in them;  outside: ids read from
+    elsewhere, ascending;  pieces: of all nodes, in the order of making;  ends: (n,) where the vector that an entry
+    belongs to ends: what one operation made."""
+
+    graph: Graph
+    pieces: list[Piece]
+    codes: np.ndarray
+    references: np.ndarray
+    places: np.ndarray
+    values: np.ndarray
+    outside: np.ndarray
+    ends: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def entries(self, ids: np.ndarray) -> np.ndarray:
+        """The entry of the tape that each of some scalars is, or -1."""
+        firsts, begins = _bounds(self.pieces)
+        return _entries(firsts, begins, ids)
+
+
+def joined(graph: Graph, on_tape: Sequence[bool] | np.ndarray) -> Columns:
+    """The tape of some nodes of a graph. on_tape : per node"""
+    pieces = list(_pieces(graph, on_tape))
+    codes, operands, values = [np.zeros(0, np.uint8)], [np.zeros((0, 3), np.int64)], [np.zeros(0)]
+    numbers = 0
+    for piece in pieces:
+        if piece.begin >= 0:
+            c, o, v = _columns(piece)
+            o[c == _CONSTANT, 0] += numbers
+            numbers += len(v)
+            codes.append(c)
+            operands.append(o)
+            values.append(v)
+    all_codes, ids = np.concatenate(codes), np.concatenate(operands)
+    is_constant = all_codes == _CONSTANT
+    places = np.where(is_constant, ids[:, 0], 0)
+    ids[is_constant] = NONE
+    references, outside = _references(pieces, ids)
+    ends = np.concatenate([np.zeros(0, np.int64), *(_ends(p) for p in pieces if p.begin >= 0)])
+    return Columns(graph, pieces, all_codes, references, places, np.concatenate(values), outside, ends)
+
+
+def _pieces(graph: Graph, on_tape: Sequence[bool] | np.ndarray) -> Iterator[Piece]:
+    """All nodes, and again those on the tape that were made again, between the scalars where that was."""
+    repeated = np.array(graph.repeats, np.int64).reshape(-1, 2)
+    again = [(i, at) for i, at in repeated.tolist() if on_tape[i] and not graph.nodes[i].is_leaf]
+    again.reverse()
+    size = 0
+    for node in graph.nodes:
+        first = node.first
+        while again and (again[-1][1] <= first or (node.tape is not None and again[-1][1] < node.end)):
+            copied, at = again.pop()
+            if at > first:
+                yield Piece(node, first, at - first, size)
+                size, first = size + at - first, at
+            copied = graph.nodes[copied]
+            yield Piece(copied, copied.first, copied.size, size, True)
+            size += copied.size
+        if node.end > first:
+            yield Piece(node, first, node.end - first, size if on_tape[node.index] else -1)
+            size += node.end - first if on_tape[node.index] else 0
+
+
+def _columns(piece: Piece) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A piece's codes, operands and numbers as on a tape."""
+    node = piece.node
+    if node.tape is not None:
+        begin = piece.first - node.first
+        codes, operands = node.tape.columns(begin, begin + piece.count)
+        is_constant = codes == _CONSTANT
+        values = np.array(node.tape.values)[operands[is_constant, 0]]
+        operands[is_constant, 0] = np.arange(len(values))
+        return codes, operands, values
+    codes = np.full(node.size, CODES[node.op], np.uint8)
+    operands = np.full((node.size, 3), NONE, np.int64)
+    if node.op == "constant":
+        operands[:, 0] = np.arange(node.size)
+        return codes, operands, node.values.ravel()
+    for slot, operand in enumerate(node.operands):
+        operands[:, slot] = operand.to_array().ravel()
+    return codes, operands, np.zeros(0)
+
+
+def _ends(piece: Piece) -> np.ndarray:
+    node, begin = piece.node, piece.first - piece.node.first
+    if node.tape is None:
+        return np.full(piece.count, piece.end)
+    return node.tape.ends(begin, begin + piece.count) + (piece.begin - begin)
+
+
+def _references(pieces: list[Piece], ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What the operands (n, 3) of the tape refer to, and the ids outside."""
+    firsts, begins = _bounds(pieces)
+    references, missing = np.full(ids.shape, NOTHING, np.int64), ids == NONE
+    entries = _entries(firsts, begins, ids)
+    inside = ~missing & (entries >= 0)
+    references[inside] = entries[inside]
+    if any(p.is_repeated for p in pieces):
+        _refer_to_last(pieces, references)
+    elsewhere = ~missing & ~inside
+    outside, number = np.unique(ids[elsewhere], return_inverse=True)
+    references[elsewhere] = -1 - number
+    return references, outside
+
+
+def _refer_to_last(pieces: list[Piece], references: np.ndarray) -> None:
+    """Let entries that read what was made several times read the last one before them."""
+    mine = [p for p in pieces if p.begin >= 0]
+    begins = np.array([p.begin for p in mine])
+    repeated = {p.node.index for p in mine if p.is_repeated}
+    reader = np.repeat(np.arange(len(mine)), [p.count for p in mine])
+    made = sorted((p.node.index, k) for k, p in enumerate(mine) if p.node.index in repeated)
+    keys = np.array([index * len(mine) + k for index, k in made])
+    target = np.searchsorted(begins, references, side="right") - 1
+    node_of = np.array([p.node.index if p.node.index in repeated else -1 for p in mine])
+    rows, slots = np.nonzero((references >= 0) & (node_of[target] >= 0))
+    read = target[rows, slots]
+    last = np.searchsorted(keys, node_of[read] * len(mine) + reader[rows]) - 1
+    versions = np.array([k for _, k in made])[last]
+    references[rows, slots] += begins[versions] - begins[read]
+
+
+def _bounds(pieces: list[Piece]) -> tuple[np.ndarray, np.ndarray]:
+    """Of the pieces that are no copies: the first id, and where it is on the tape or -1."""
+    own = [(p.first, p.begin) for p in pieces if not p.is_repeated] or [(0, -1)]
+    firsts, begins = np.array(own, np.int64).T
+    return np.ascontiguousarray(firsts), np.ascontiguousarray(begins)
+
+
+def _entries(firsts: np.ndarray, begins: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    piece = owners(firsts, ids)
+    return np.where(begins[piece] >= 0, begins[piece] + ids - firsts[piece], -1)
