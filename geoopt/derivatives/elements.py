@@ -176,7 +176,7 @@ class Element:
         for root, writes in zip(self.kernel.roots, self.kernel.writes, strict=True):
             for place in writes:
                 weights = sums[place.buffer - self.first_output].weights
-                column = None if weights is None else weights.view(weights.ids.compose(place.position))
+                column = None if weights is None else weights.reading(weights.ids.compose(place.position))
                 key, weight = (None, None) if column is None or known(column) == 1 else self._leaf(column)
                 alike.setdefault(key, (weight, []))[1].append(root)
         parts = []

@@ -92,7 +92,7 @@ class _Reverse:
         flat = _mapped(adjoint, lambda a: a.reshape(-1))
         for node, _ in reads:
             inside = Ids.spaced(node.places_in(ids))
-            part = _mapped(flat, lambda a, inside=inside: a.view(a.ids.compose(inside)))
+            part = _mapped(flat, lambda a, inside=inside: a.reading(a.ids.compose(inside)))
             self._receive(node, Ids.spaced(ids[inside.to_array()]), part)
 
     def _receive(self, node: Node, view: Ids, adjoint: Adjoint) -> None:
@@ -134,7 +134,7 @@ class _Reverse:
         zero = self._as_array(0.0, node.shape[:1])
         lanes = dict(self._by_lane(node, waiting))
         columns = [lanes[lane].chosen() if lane in lanes else zero for lane in np.ndindex(*node.shape[1:])]
-        return Adjoint(zero.view(Ids.stack([c.ids for c in columns], 1).reshape(node.shape)))
+        return Adjoint(zero.reading(Ids.stack([c.ids for c in columns], 1).reshape(node.shape)))
 
     def _by_lane(self, node: Node, waiting: _Waiting) -> Iterator[tuple[Column, Adjoint]]:
         for lane in np.ndindex(*node.shape[1:]):
@@ -172,7 +172,7 @@ class _Reverse:
         """All numbers at once, so that one node tells what reaches each of them."""
         count, rows = len(numbers), chosen.ids.reshape(chosen.shape or (1,)).shape
         every = Ids.stack(numbers, 0).reshape((count * rows[0], *rows[1:]))
-        again = lambda a: a.view(a.ids.broadcast_to((count, *a.shape)).reshape(every.shape))  # noqa: E731
+        again = lambda a: a.reading(a.ids.broadcast_to((count, *a.shape)).reshape(every.shape))  # noqa: E731
         place = np.repeat(np.arange(count), rows[0]).reshape(-1, *(1,) * (len(rows) - 1))
         value = under(_mapped(adjoint, again), again(chosen) == place.astype(float)).chosen()
         part = Adjoint(value, value != 0.0)  # numbers can be stored, conditions cannot
@@ -195,7 +195,7 @@ class _Reverse:
 def of_segments(values: Symbolic, segments: np.ndarray) -> Symbolic:
     """The value of each term's segment. values : of any shape;  segments : (k,) -> (k,)"""
     flat = values.ids.reshape((values.size,))
-    return values.view(flat.compose(Ids.spaced(segments)))
+    return values.reading(flat.compose(Ids.spaced(segments)))
 
 
 def dependent(graph: Graph, on: set[int]) -> set[int]:

@@ -20,7 +20,7 @@ from ..graph import Graph, Node
 from ..graph.tape import CODES, NAMES
 from ..integers.hashing import digest, scrambled
 from ..ops import OPS
-from .columns import NOTHING, Columns, Piece, joined
+from .columns import NOTHING, Columns, joined
 
 MOST_SCALARS = 1024  # of a short node: B D Bᵀ of a brick multiplies so many pairs, those of a tetrahedron are 864
 FEWEST = 8  # elements of a loop
@@ -115,7 +115,11 @@ def _made_by_loops(graph: Graph, columns: Columns, measures: _Measures) -> np.nd
             if piece.node.op == "constant":
                 kind = hash((kind, piece.node.shape))
             # what a sum reads it may read of many elements, one after another
-            read = number if measures.terms[piece.begin] else np.bitwise_or.reduce(measures.elements[piece.begin : piece.end])
+            read = (
+                number
+                if measures.terms[piece.begin]
+                else np.bitwise_or.reduce(measures.elements[piece.begin : piece.end])
+            )
             kinds.setdefault(kind, set()).add(int(read))
             found.append((number, kind))
     pieces = measures.pieces

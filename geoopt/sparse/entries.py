@@ -14,7 +14,7 @@ from ..integers.ids import Ids
 from ..integers.patterns import Pattern, union
 from ..symbolic import Symbolic
 from ..symbolic.arithmetic import as_symbolic
-from ..symbolic.np_matrix import NumpyMatrix
+from ..symbolic.np_matrix import MatrixLike
 from ..symbolic.sums import segment_sum
 
 
@@ -49,7 +49,7 @@ class Entries:
         if axis in (0, -2):
             return self.transpose().sum(axis=1).T
         sums = segment_sum(self.values, self.pattern.indptr)
-        return NumpyMatrix(sums[:, None]) if self.kind is sp.spmatrix else sums
+        return MatrixLike(sums[:, None]) if self.kind is sp.spmatrix else sums
 
     def mean(self, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
         """Of all entries, columns or rows, zeros that are not stored included."""
@@ -92,7 +92,7 @@ class Entries:
         ids[new >= 0] = diagonal_ids[: len(at)].to_array(np.int64)
         if pattern.nnz > self.pattern.nnz:  # SciPy does not sort what it inserts
             self.order = None
-        self._replace(pattern, self.values.view(Ids.spaced(ids)))
+        self._replace(pattern, self.values.reading(Ids.spaced(ids)))
 
 
 def entry_by_entry(function: Callable) -> Callable:

@@ -17,9 +17,10 @@ from ..graph import Graph
 from ..integers.gathers import taken
 from ..integers.ids import Ids, id_dtype
 from ..integers.patterns import Pattern, joint_places, product, restricted, selected, transposed, union
-from ..symbolic import Symbolic
+from ..symbolic import MATRICES, Symbolic
 from ..symbolic.arithmetic import apply, as_symbolic
 from ..symbolic.conversion import asked_by_scipy
+from ..symbolic.np_matrix import as_array
 from ..symbolic.sums import joined, segment_sum
 from .association import best_cut
 from .entries import Entries, entry_by_entry
@@ -139,6 +140,10 @@ class SparseMatrix(Forms, Entries):
         at = self.pattern.rows.astype(np.int64) * m + self.pattern.indices
         return _with_zeros(self.values, np.arange(self.nnz), at, n * m).reshape(n, m)
 
+    def todense(self) -> Any:
+        """All entries: of SciPy's older matrices a ``np.matrix``."""
+        return self.toarray().view(np.matrix if self.kind is sp.spmatrix else np.ndarray)
+
     def multiply(self, other: Any) -> SparseMatrix:
         """Entry by entry: with a number, a sparse matrix, or a dense array that broadcasts to the shape."""
         if isinstance(other, SparseMatrix) or sp.issparse(other):
@@ -226,14 +231,16 @@ class SparseMatrix(Forms, Entries):
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, SparseMatrix) or sp.issparse(other):
             return SparseProduct((*self.factors, *_lifted(self.graph, other).factors))
-        x = as_symbolic(self.graph, other)
+        x = as_symbolic(self.graph, as_array(other))
         for factor in reversed(self.factors):
             x = _applied(factor, x)
-        return x
+        return x.view(np.matrix) if type(other) in MATRICES else x
 
     def __rmatmul__(self, other: Any) -> Any:
         if sp.issparse(other):
             return _lifted(self.graph, other) @ self
+        if type(other) in MATRICES:
+            return (self.T @ other.T).T
         x = as_symbolic(self.graph, other)
         return (self.T @ x.T).T
 
@@ -323,7 +330,7 @@ def _with_zeros(values: Symbolic, picked: np.ndarray, places: np.ndarray, length
     zero = as_symbolic(values.graph, 0.0).ids
     ids = np.full(length, zero.offset, np.int64)
     ids[places] = values.ids[picked].to_array()
-    return values.view(Ids.explicit(ids))
+    return values.reading(Ids.explicit(ids))
 
 
 def _combined(op: str, left: Any, right: Any) -> Any:
@@ -355,7 +362,7 @@ def _combined(op: str, left: Any, right: Any) -> Any:
     ids[alone] = right_alone.ids.to_array()
     if shared is not None:
         ids[both] = shared.ids.to_array()
-    return left.like(pattern, joined(left.values.view(Ids.spaced(ids))), *form)
+    return left.like(pattern, joined(left.values.reading(Ids.spaced(ids))), *form)
 
 
 def _is_zero(value: Any) -> bool:

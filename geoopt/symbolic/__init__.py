@@ -43,6 +43,7 @@ UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable] = {}
 CREATED: dict[Callable, Callable] = {}  # what ``like=`` routes here; given the array
 AS_SPARSE: list[Callable] = []  # turns a matrix of SciPy into one of the graph
 ASSIGNED: list[Callable] = []  # turns what is assigned into an element or a slice into a symbolic array
+MATRICES: dict[type, Callable] = {}  # the kinds of ``np.matrix``; makes that for symbolic values of a graph's values
 FILLABLE: list[type] = []  # of NumPy's arrays, those that become symbolic when symbolic values are put into them
 
 SMALL = 4  # times the size of a view that is small beside its owner
@@ -135,17 +136,17 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
 
     # -- moving data: never a node --------------------------------------------------------------------
 
-    def view(self, ids: Ids) -> Symbolic:
+    def reading(self, ids: Ids) -> Symbolic:
         """Other ids of the same graph, as a new array."""
         return symbolic(self._graph, ids, self._is_bool)
 
     def listed(self, places: np.ndarray) -> Symbolic:
         """``self.ravel()[places]`` for valid places (k,), an array of the caller's own that is overwritten with ids."""
-        return self.view(self.ids.compose(Ids.explicit(places), given=True))
+        return self.reading(self.ids.compose(Ids.explicit(places), given=True))
 
     def sharing(self, derive: Callable[[Ids], Ids], derived: Ids | None = None) -> Symbolic:
         """What NumPy would return as a view of the same memory; ``derived`` are the ids now, where they are known."""
-        result = self.view(derive(self.ids) if derived is None else derived)
+        result = self.reading(derive(self.ids) if derived is None else derived)
         if result.shape:
             before = self._derive
             result._owner = self if self._owner is None else self._owner
@@ -171,7 +172,7 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
         _reject_symbolic_index(keys)
         is_basic = all(k is None or k is Ellipsis or isinstance(k, (int, np.integer, slice)) for k in keys)
         try:
-            return self.sharing(lambda ids: ids[key]) if is_basic else self.view(ids[key])
+            return self.sharing(lambda ids: ids[key]) if is_basic else self.reading(ids[key])
         except IndexError as error:
             raise IndexError(f"{error}\n  at {user_line()}") from None
 
@@ -238,6 +239,14 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
     def added(self, what: Any) -> None:
         self._added = what if self._owner is None else None
 
+    def view(self, kind: Any = None) -> Any:
+        """The array itself, seen as one of a type that NumPy's arrays of floats may be of."""
+        if kind is np.matrix:
+            return MATRICES[kind](self._graph, self)
+        if kind in (None, np.ndarray) or (kind is not np.ndarray and np.issubdtype(np.dtype(kind), np.floating)):
+            return self.sharing(lambda ids: ids)
+        raise UnsupportedError(f"a view of unknown values as {kind}", "compute with the array itself")
+
     def astype(self, dtype: Any, *, copy: bool = True, **_: Any) -> Symbolic:
         if np.dtype(dtype) == bool:
             return self.copy() if self._is_bool else np.not_equal(self, 0.0)  # type: ignore[return-value]
@@ -298,6 +307,8 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if any(isinstance(x, FILLABLE[0]) for x in (*inputs, *kwargs.get("out", ()))):
             return NotImplemented  # it knows what it has become
+        if any(type(x) in MATRICES for x in inputs):
+            return MATRICES[np.matrix](self._graph, self).__array_ufunc__(ufunc, method, *inputs, **kwargs)
         if any(scipy.sparse.issparse(x) for x in inputs) and ufunc in _OPERATORS and not kwargs:
             return _OPERATORS[ufunc](*(AS_SPARSE[0](self._graph, x) if scipy.sparse.issparse(x) else x for x in inputs))
         operands = inputs[::2] if method == "at" else inputs  # all but the index
@@ -317,6 +328,8 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
     def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
         if FILLABLE[0] in types:
             return NotImplemented
+        if not MATRICES.keys().isdisjoint(types):
+            return MATRICES[np.matrix](self._graph, self).__array_function__(function, types, args, kwargs)
         name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
         if function in CREATED:
             return CREATED[function](self, *args, **kwargs)
@@ -324,6 +337,16 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
             raise unsupported(name)
         _check_arguments(name, FUNCTIONS[function], args, kwargs)
         return FUNCTIONS[function](*args, **kwargs)
+
+    def __mul__(self, other: Any) -> Any:
+        if type(other) in MATRICES and self.ndim:  # the product, to them
+            return self.view(np.matrix) * other
+        return super().__mul__(other)
+
+    def __rmul__(self, other: Any) -> Any:
+        if type(other) in MATRICES and self.ndim:
+            return MATRICES[np.matrix](self._graph, other) * self
+        return super().__rmul__(other)
 
     def __rmatmul__(self, other: Any) -> Any:
         if scipy.sparse.issparse(other):

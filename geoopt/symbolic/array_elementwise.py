@@ -36,7 +36,7 @@ def where_fixed(mask: np.ndarray, x: Any, y: Any) -> Symbolic:
     for part in (x, y):
         reject_comparison(part, "a choice")
     ids = np.where(mask, x.ids.broadcast_to(shape).to_array(), y.ids.broadcast_to(shape).to_array())
-    return x.view(Ids.spaced(ids))
+    return x.reading(Ids.spaced(ids))
 
 
 @implements(np.select)
@@ -61,7 +61,7 @@ def piecewise(given: dict) -> Symbolic:
         if is_fixed:
             ids = np.array(result.ids.to_array(np.int64))
             ids[condition] = as_symbolic(x.graph, value).ids.to_array(np.int64)
-            result = x.view(Ids.spaced(ids))
+            result = x.reading(Ids.spaced(ids))
         else:
             result = where(condition, value, result)
     return result

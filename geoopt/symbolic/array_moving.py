@@ -157,7 +157,7 @@ def stack(arrays: Any, axis: int = 0) -> Symbolic:
     if any(p.shape != parts[0].shape for p in parts):
         shapes = ", ".join(str(p.shape) for p in parts)
         raise ShapeError(f"cannot stack arrays of shapes {shapes}", "all must have one shape")
-    return parts[0].view(Ids.stack([p.ids for p in parts], one_axis(axis, parts[0].ndim + 1)))
+    return parts[0].reading(Ids.stack([p.ids for p in parts], one_axis(axis, parts[0].ndim + 1)))
 
 
 @implements(np.concatenate)
@@ -172,7 +172,7 @@ def concatenate(arrays: Any, axis: int | None = 0) -> Symbolic:
         shapes = ", ".join(str(p.shape) for p in parts)
         raise ShapeError(f"cannot concatenate arrays of shapes {shapes} on axis {axis}", "other axes must agree")
     if parts[0].ndim == 1 or len(parts) == 1:
-        return parts[0].view(Ids.concatenate([p.ids for p in parts], axis))
+        return parts[0].reading(Ids.concatenate([p.ids for p in parts], axis))
     return _on_ids(lambda ids: np.concatenate(ids, axis), parts)
 
 
@@ -286,7 +286,7 @@ def _on_ids(function: Callable[[list], np.ndarray], arrays: list) -> Symbolic:
         reject_comparison(parts[0], "filling the rest")
         zero = as_symbolic(graph, 0.0).ids.offset
         ids = np.where(ids < 0, id_dtype(zero)(zero), ids)
-    return parts[0].view(Ids.spaced(ids))
+    return parts[0].reading(Ids.spaced(ids))
 
 
 @implements(np.pad)

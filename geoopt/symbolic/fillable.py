@@ -17,7 +17,7 @@ from ..integers.ids import Ids
 from . import FILLABLE, Symbolic
 from .arithmetic import as_symbolic, graph_of
 from .dispatch import flattened, is_symbolic
-from .np_matrix import NumpyMatrix
+from .np_matrix import MatrixLike
 
 # methods that read the memory of an array, past NumPy's protocols
 _READING = (
@@ -64,6 +64,8 @@ class Fillable(np.ndarray):
         return self.transpose()
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **kwargs: Any) -> Any:
+        if any(type(x) is MatrixLike for x in inputs):
+            return NotImplemented  # which knows what it is to others
         given = [resolved(x) for x in inputs]
         call = getattr(ufunc, method)
         if is_symbolic(given):
@@ -134,7 +136,7 @@ def resolved(value: Any) -> Any:
     if isinstance(value, Fillable):
         now = symbolic_of(value)
         return value if now is None else now
-    if isinstance(value, NumpyMatrix):
+    if type(value) is MatrixLike:
         return value.A
     return type(value)(map(resolved, value)) if type(value) in (list, tuple) else value
 

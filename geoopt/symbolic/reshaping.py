@@ -57,7 +57,7 @@ class Reshaping:
 
     def copy(self, order: str = "C") -> Self:
         """order : of the copy's memory, which nobody sees"""
-        return self.view(self.ids)
+        return self.reading(self.ids)
 
     def __copy__(self) -> Self:
         return self.copy()

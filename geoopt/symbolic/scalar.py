@@ -75,7 +75,7 @@ class Scalar(Symbolic):
 
     def sharing(self, derive: Callable[[Ids], Ids], derived: Ids | None = None) -> Symbolic:
         # numbers do not change, so nothing is shared
-        return self.view(derive(self.ids) if derived is None else derived)
+        return self.reading(derive(self.ids) if derived is None else derived)
 
     def __setitem__(self, key: object, value: object) -> None:
         raise TypeError("a number has no elements to assign to")

@@ -117,8 +117,8 @@ def _lanes_summed(x: Symbolic, places: np.ndarray, counts: np.ndarray) -> Symbol
         step = row.offset - first.offset
         is_shifted = row.shifted(-step).key == first.key  # so that both share one list
         own = terms.shifted(step) if is_shifted else row.compose(Ids.explicit(places))
-        sums.append(_one_level(x.view(own), segments).ids)
-    return x.view(Ids.stack(sums, axis=0)).reshape(shape)
+        sums.append(_one_level(x.reading(own), segments).ids)
+    return x.reading(Ids.stack(sums, axis=0)).reshape(shape)
 
 
 def _rows_summed(x: Symbolic) -> Symbolic:

@@ -129,7 +129,8 @@ def _stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, N
     node = graph.variable(name, np.shape(value))
     graph.given[node.index] = np.asarray(value)
     found.append((Argument(name, np.shape(value)), node))
-    return symbolic(graph, node.ids)
+    array = symbolic(graph, node.ids)
+    return array.view(np.matrix) if type(value) is np.matrix else array
 
 
 def _sparse_stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, Node]]) -> Any:

@@ -15,6 +15,7 @@ from ..signature import Collect, Rebuild, with_values
 from ..sparse.matrix import SparseMatrix
 from ..symbolic import Symbolic
 from ..symbolic.fillable import Fillable
+from ..symbolic.np_matrix import MatrixLike
 
 
 def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Rebuild, Collect, bool]:
@@ -43,6 +44,9 @@ class _Parts:
     def flatten(self, result: Any) -> tuple[Rebuild, Collect]:
         if isinstance(result, Fillable):
             result = result.now()
+        if type(result) is MatrixLike:
+            rebuild, collect = self._symbolic(result.A)
+            return (lambda out, matrix: np.asmatrix(rebuild(out, matrix))), lambda old: collect(np.asarray(old))
         if isinstance(result, Symbolic):
             return self._symbolic(result)
         if isinstance(result, SparseMatrix):
