@@ -22,7 +22,7 @@ import numpy as np
 from ..block_ops import BLOCK_OPS
 from ..cut import MOST_PLACES, Cut, Scatter
 from ..graph import Graph, Node, Traced
-from ..graph.references import Reference, jump_counts, reachable, references
+from ..graph.references import Reference, jump_counts, mixes_by_row, reachable, references
 from ..integers.gathers import has_repeats
 from ..integers.hashing import add_hashes, add_segment_hashes, content, first_equal
 from ..ops import OPS
@@ -190,7 +190,8 @@ def _choose(
         is_block = node.op in BLOCK_OPS  # evaluated once per element, and never inside of another's loop
         loops[node.index] |= is_block
         often = _is_read_back(options, often, jump, cost) if node.index in in_sums else often
-        often = often or (node.op == "join" and jump >= options.t_ref) or (node.index in tagged and jump > 0)
+        is_needed = node.op == "join" and (jump >= options.t_ref or mixes_by_row(graph, node.operands[0]))
+        often = often or is_needed or (node.index in tagged and jump > 0)
         often = often or (blocks is not None and jump > 0 and blocks.pays(node, stored, jump, cost))
         if (often or nested or is_block or node.index in also) and not node.gives_bool:  # memory holds floats
             stored[node.index] = math.inf if loops[node.index] else cost

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..graph import Graph, Node, Traced
 from ..graph.rebuild import Rebuild
-from ..graph.references import jump_counts, reachable, references
+from ..graph.references import jump_counts, mixes_by_row, reachable, references
 from ..integers.ids import Ids
 from ..integers.segments import Segments
 
@@ -162,7 +162,9 @@ def without_joins(traced: Traced, t_ref: float) -> Traced:
     jumps = None
     for index in reversed([n.index for n in traced.graph.nodes if n.op == "join"]):
         jumps = jumps or _jumps(traced)
-        if jumps.get(index, 0) < t_ref or len(traced.graph.nodes_of(traced.graph.nodes[index].operands[0])) < 2:
+        view = traced.graph.nodes[index].operands[0]
+        is_read_often = jumps.get(index, 0) >= t_ref and len(traced.graph.nodes_of(view)) > 1
+        if not is_read_often and not mixes_by_row(traced.graph, view):
             traced, jumps = _past_join(traced, index), None
     return traced
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,9 +12,12 @@ import numpy as np
 from ..integers.gathers import taken
 from ..integers.ids import Ids, id_dtype
 from ..integers.owners import divided_by_lanes
+from ..ops import OPS
 from . import Graph, Node, Traced
 
 LANES = {64: 0, 256: 2, 1024: 8}  # of at most so many lanes an array has so many times as many elements
+MOST_PATTERNS = 4  # of known numbers in the rows of a matrix, so that each may be a structure of its own
+MOST_STEPS = 2  # through which known numbers are followed
 LONGEST_AXIS = 8  # of few elements; longer ones are rows of a grid unless there are twice as many elements as lanes
 
 
@@ -72,6 +76,37 @@ def references(graph: Graph, node: Node) -> Iterator[Reference]:
         for column in lanes(operand):
             for target, count in graph.reads_of(column):
                 yield Reference(node, target, node.op != "segment_sum" and is_regular(column, target), count)
+
+
+def mixes_by_row(graph: Graph, view: Ids) -> bool:
+    """Whether the rows of a matrix, (n, m) or (1, n, m), have known numbers, such as zeros, in many different places:
+    each would be a structure of its own to those who read rows."""
+    if view.ndim not in (2, 3) or view.shape[-2] <= MOST_PATTERNS or view.size > view.shape[-2] * view.shape[-1]:
+        return False
+    is_known = _known(graph, view, MOST_STEPS)
+    if is_known.all() or not is_known.any():
+        return False
+    rows = np.packbits(np.broadcast_to(is_known, view.shape).reshape(view.shape[-2:]), axis=1)
+    return len(np.unique(rows, axis=0)) > MOST_PATTERNS
+
+
+def _known(graph: Graph, view: Ids, steps: int) -> np.ndarray:
+    """Which scalars of a view are numbers, or computed of numbers in so many steps; broadcasts to the view's shape."""
+    nodes = graph.nodes_of(view)
+    found = [_known_of(graph, node, steps) for node in nodes]
+    if len({bool(k.flat[0]) for k in found}) < 2 and all(k.size == 1 for k in found):
+        return found[0].reshape((1,) * view.ndim) if found else np.ones(view.shape, bool)
+    ids, out = view.to_array(), np.zeros(view.shape, bool)
+    for node, known in zip(nodes, found, strict=True):
+        inside = (ids >= node.first) & (ids < node.end)
+        out[inside] = np.broadcast_to(known, node.shape).reshape(-1)[ids[inside] - node.first]
+    return out
+
+
+def _known_of(graph: Graph, node: Node, steps: int) -> np.ndarray:
+    if node.op not in OPS or not steps:
+        return np.full((1,) * len(node.shape), node.op == "constant")
+    return functools.reduce(np.logical_and, [_known(graph, o, steps - 1) for o in node.operands])
 
 
 def reachable(traced: Traced, also: Iterable[int] = ()) -> list[Node]:

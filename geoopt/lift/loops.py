@@ -24,7 +24,7 @@ from .columns import NOTHING, Columns, joined
 
 MOST_SCALARS = 1024  # of a short node: B D Bᵀ of a brick multiplies so many pairs, those of a tetrahedron are 864
 FEWEST = 8  # elements of a loop
-MOST_READ, FEW_READ = 16, 4  # elements that one node of a loop reads; so few that two alike are enough
+MOST_READ, FEW_READ = 16, 4  # elements that one node of a loop reads; so few that it is not array-style code
 BITS = 4  # of a thing in a set of few
 LONG_TAPE = 500  # from here on compiled loops pay
 
@@ -132,8 +132,7 @@ def _made_by_loops(graph: Graph, columns: Columns, measures: _Measures) -> np.nd
     for number, kind in found if is_loop else ():
         node = pieces[number].node
         is_few = node.op != "constant" and measures.reads[number] <= FEW_READ
-        least = 1 if is_few and graph.is_loop else 2 if is_few or graph.is_loop else FEWEST
-        out[node.index] = len(kinds[kind]) >= least
+        out[node.index] = len(kinds[kind]) >= (1 if is_few else 2 if graph.is_loop else FEWEST)
     return out
 
 
@@ -233,7 +232,7 @@ def _measure_vector(begin, end, kinds, terms):
 
 @numba.njit(cache=True, nogil=True)
 def _measure(pieces, ends, tape, outer, inner, of_code, terms):
-    """Fill what entries are and read (``inner``), in order. terms : of sums, the set of their kinds of terms, in bits"""
+    """Fill what entries are and read (``inner``), in order. terms : of sums, which kinds of terms they have, in bits"""
     codes, references = tape
     outer_kinds, outer_elements = outer
     kinds, elements, reads = inner

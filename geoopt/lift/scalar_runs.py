@@ -58,6 +58,7 @@ def _run(tape: Joined, number: int, members: np.ndarray) -> Run:
         members = members[np.argsort(tape.first_use[members], kind="stable")]
         terms, signs, starts = _terms(tape, members)
         return Run(number, "collect", members, depth, [], terms=terms, signs=signs, starts=starts)
+    members = _in_order_of_operands(tape, members)
     if tape.row_of_root[first] >= 0:
         operands, signs = _by_kind(tape, members)
         return Run(number, "sum", members, depth, operands, signs=signs)
@@ -66,6 +67,16 @@ def _run(tape: Joined, number: int, members: np.ndarray) -> Run:
         return Run(number, op, members, 0, [], tape.values[tape.places[members]])
     operands = [r for r in tape.references[members].T if r[0] != NOTHING]
     return Run(number, op, members, depth, operands)
+
+
+def _in_order_of_operands(tape: Joined, members: np.ndarray) -> np.ndarray:
+    """The entries of each vector in the order of what they read on the tape: arrays of one shape may have been made in
+    different orders of their axes."""
+    ends = tape.work.columns.ends[members]
+    if (ends == members + 1).all():
+        return members
+    references = np.maximum(tape.references[members].T, -1)
+    return members[np.lexsort((*references[::-1], ends))]
 
 
 def _terms(tape: Joined, members: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -98,17 +109,24 @@ def elements_of(tape: Joined, found: list[Run]) -> list[tuple[int, int]]:
     for run in found:
         for references in run.operands:
             target_of = np.where(references >= 0, run_of[np.maximum(references, 0)], -1)
-            for target in np.unique(target_of)[:MOST_TARGETS]:
+            for target in np.unique(target_of)[:MOST_TARGETS].tolist():
                 if target >= 0 and found[target].op != "constant":
                     mine = target_of == target
                     elements = _aligned(position[references[mine]], len(found[target].members))
-                    if elements and (mine.reshape(elements, -1) == mine[: len(mine) // elements]).all():
-                        joint.join(run.number, int(target), elements)
+                    if elements := _repeating(mine, elements):
+                        joint.join(run.number, target, elements)
     shapes = []
     for run in found:
         elements = joint.elements(run.number) or len(run.members)
         shapes.append((elements, len(run.members) // elements))
     return shapes
+
+
+def _repeating(mine: np.ndarray, elements: int) -> int:
+    """Into how many elements a run falls of which the same scalars are marked, at most a given number; 0 if into
+    none."""
+    elements = math.gcd(elements, len(mine)) if elements else 0
+    return elements if elements and (mine.reshape(elements, -1) == mine[: len(mine) // elements]).all() else 0
 
 
 def _aligned(positions: np.ndarray, size: int) -> int:

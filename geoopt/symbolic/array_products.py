@@ -16,6 +16,7 @@ from . import Symbolic
 from .array_moving import stack, viewed
 from .array_sums import sum_
 from .dispatch import implements, implements_method, numbers, one_axis
+from .sums import in_memory
 
 Labels = tuple[Hashable, ...]  # one for each axis
 
@@ -160,6 +161,8 @@ def matmul(x: Any, y: Any) -> Symbolic:
     x, y = numbers(x, y)
     if not x.ndim or not y.ndim or x.shape[-1] != y.shape[-2 if y.ndim > 1 else 0]:
         raise ShapeError(f"cannot multiply matrices of shapes {x.shape} and {y.shape}", "inner sizes must agree")
+    x = in_memory(x)
+    y = y if y.ndim == 1 else in_memory(y.T).T if y.ndim == 2 else y
     if y.ndim == 1:
         return sum_(x * y, -1)
     if x.ndim == 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..graph import Node
+from ..graph.references import mixes_by_row
 from ..integers.ids import Ids, id_dtype
 from ..integers.segments import Segments
 from . import Symbolic
@@ -82,6 +83,13 @@ def joined(values: Symbolic) -> Symbolic:
     if len(graph.nodes_of(values.ids)) < 2:
         return values
     return Symbolic(graph, graph.join(values.ids).ids)
+
+
+def in_memory(matrix: Symbolic) -> Symbolic:
+    """A matrix whose rows are to be summed: one array in memory, if they have known zeros in many different places."""
+    if not mixes_by_row(matrix.graph, matrix.ids):
+        return matrix
+    return Symbolic(matrix.graph, matrix.graph.join(matrix.ids[None]).ids)[0]
 
 
 def sum_last_axis(x: Symbolic) -> Symbolic:
