@@ -132,8 +132,9 @@ class Joined:
         many = np.flatnonzero(counts >= FEWEST)
         lengths = counts[many]
         at = np.repeat(self.offsets[many] - np.append(0, np.cumsum(lengths)[:-1]), lengths) + np.arange(lengths.sum())
-        terms, root = self.terms[at], np.repeat(many, lengths)
-        pairs = np.unique(np.stack([root, self.work.elements[terms].view(np.int64)])[:, terms >= 0], axis=1)
+        is_inside = self.terms[at] >= 0
+        terms, root = self.terms[at][is_inside], np.repeat(many, lengths)[is_inside]
+        pairs = np.unique(np.stack([root, self.work.elements[terms].view(np.int64)]), axis=1)
         elements = np.bincount(pairs[0], minlength=len(counts))
         fewest, begin, end = np.full(kind.max() + 1, 1 << 62), np.zeros(kind.max() + 1), np.full(kind.max() + 1, np.inf)
         np.minimum.at(fewest, kind, elements)
