@@ -36,7 +36,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba.core.event import install_listener
 
 from .align import align
 from .allocate import allocate
@@ -46,6 +45,7 @@ from .errors import ArgumentError, DeviceError
 from .group import group
 from .harvest import harvest
 from .lift import lift
+from .native import seconds_of_compiling
 from .options import Options
 from .place import place
 from .program import Preparation, Program
@@ -58,7 +58,6 @@ from .share import share
 from .simplify import simplify
 from .spread import spread
 from .steps import steps
-from .timing import OwnCompilation
 from .trace import trace
 from .warps import warps
 
@@ -147,7 +146,7 @@ def compile(
     target = chosen(device)
     target.describe()
     options = _checked(Options() if options is None else options, target, device)
-    clock = _Clock(watch)
+    clock, compiled_before = _Clock(watch), seconds_of_compiling()
     record: Any  # of one stage at a time: what a stage drops does not stay in memory
     record, signature = clock.run("trace", lambda: trace(function, arguments, keywords))
     if arguments and not signature.arguments:
@@ -157,7 +156,7 @@ def compile(
         work = _work(stage, target, options, dtype)
         record = clock.run(stage, lambda work=work, record=record: work(record))
     machine = clock.run("assemble", lambda: target.machine(record, options, dtype))
-    preparation = Preparation(nodes, scalars, clock.seconds, peak_bytes(), clock.numba_seconds)
+    preparation = Preparation(nodes, scalars, clock.seconds, peak_bytes(), seconds_of_compiling() - compiled_before)
     return Program(signature, options, dtype, machine, preparation)
 
 
@@ -214,13 +213,10 @@ class _Clock:
     def __init__(self, watch: Watch | None):
         self.watch = watch
         self.seconds: dict[str, float] = {}
-        self.numba_seconds = 0.0  # of these, while Numba compiled
 
     def run(self, stage: str, work: Callable[[], Any]) -> Any:
         start = time.perf_counter()
-        with install_listener("numba:compile", OwnCompilation()) as numba:
-            result = work()
-        self.numba_seconds += numba.seconds
+        result = work()
         record = result[0] if stage == "trace" else result
         if hasattr(record, "check"):
             record.check()
