@@ -7,21 +7,36 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import geoopt
 from geoopt.integers import cores, gathers, owners, segments
-from geoopt.meshes import torus
+from geoopt.integers.hashing import add_hashes
+from geoopt.meshes import tetrahedral_ball, torus
 from geoopt.native import Compiled, compiled, fetch, seconds_of_compiling, trailing_zeros
-from geoopt.operators import cotan_laplacian, edges, spring_energy
+from geoopt.operators import cotan_laplacian, dual_laplacian, edges, gradient, spring_energy
+from geoopt.schedule import _meet, _reach
 
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
 SIGNED, UNSIGNED = (np.int8, np.int16, np.int32, np.int64), (np.uint8, np.uint16, np.uint32)
 
 
+class Strict(np.ndarray):
+    """Whose places do not count from the end."""
+
+    def __getitem__(self, at):
+        assert all(i >= 0 for i in (at if type(at) is tuple else (at,)) if type(i) is not slice)
+        return super().__getitem__(at)
+
+    def __setitem__(self, at, value):
+        assert all(i >= 0 for i in (at if type(at) is tuple else (at,)))
+        super().__setitem__(at, value)
+
+
 def wide(array: np.ndarray) -> np.ndarray:
     """A copy for Python, whose integers do not overflow as NumPy's short ones do."""
     is_short = array.dtype.kind in "iu" and array.dtype != np.uint64
-    return array.astype(np.int64 if is_short else array.dtype)
+    return array.astype(np.int64 if is_short else array.dtype).view(Strict)
 
 
 def assert_is_python(function: Compiled, *arguments):
@@ -41,7 +56,7 @@ def assert_is_python(function: Compiled, *arguments):
     with np.errstate(over="ignore"):
         assert got == function.python(*for_python)
     for array, of_python in copies.values():
-        np.testing.assert_array_equal(array, of_python.astype(array.dtype))
+        np.testing.assert_array_equal(array, of_python.view(np.ndarray).astype(array.dtype))
     return got
 
 
@@ -115,7 +130,7 @@ def test_control_flow(seed):
 def pair(a, i):
     if i % 2:
         return a[i], a[:i]
-    return a[-1], a[i:]
+    return a[0], a[i:]
 
 
 @compiled
@@ -292,18 +307,57 @@ def checked(monkeypatch):
     return seen
 
 
+def by_loops(V, F):
+    total = [0.0] * len(V)
+    for face in F.tolist():
+        a, b, c = (V[i] for i in face)
+        n = np.cross(b - a, c - a)
+        for i in face:
+            total[i] += np.sqrt(n[0] * n[0] - n[1] * n[1] - n[2]) / 6
+    return total
+
+
+def smoothed(V, W):
+    for _ in range(4):
+        V = 0.5 * V + 0.5 * (W @ V)
+    return V
+
+
+def stiffness(V, E):
+    return geoopt.hessian(lambda x: spring_energy(x, E, np.ones(len(E)), 3.0))(V)
+
+
 def programs():
-    """Functions and arguments that together use all loops."""
-    V, F = torus(400)
+    """Functions, their arguments and options, that together need all loops."""
+    V, F = torus(100)
     L = cotan_laplacian(V, F)[0]
-    E = edges(F)
-    rest = np.ones(len(E))
-    yield cotan_laplacian, V, F
-    yield (lambda L: L @ L @ L), L
-    yield (lambda x: geoopt.hessian(lambda x: spring_energy(x, E, rest, 3.0))(x)), V
+    A, B = (sp.random_array((50, 50), density=0.05, format="csr", rng=np.random.default_rng(n)) for n in (0, 1))
+    yield (cotan_laplacian, V, F), {}
+    yield (cotan_laplacian, V, F), {"device": "cuda-on-host"}
+    yield (cotan_laplacian, V, F), {"options": geoopt.Options(assembly="scatter", threads=2)}
+    yield (dual_laplacian, *tetrahedral_ball(100)), {}
+    yield (by_loops, V, F), {}
+    yield (smoothed, V, L), {}
+    yield (stiffness, V, edges(F)), {}
+    yield (lambda V: (lambda G: G.T @ G)(gradient(V, F)), V), {}
+    yield (lambda x: geoopt.gradient(lambda x: np.sum(x[F] ** 2))(x), V), {}
+    yield (lambda L: L @ L @ L, L), {}
+    yield (lambda A, B: (A @ B + A) @ B, A, B), {}
 
 
+def examples():
+    """Calls of functions that only large programs need."""
+    numbers = np.random.default_rng(6).integers(0, 30, (5, 60))
+    yield add_hashes, numbers[0].astype(np.uint64), numbers[1].astype(np.int32), 3
+    ends, first, last = np.sort(numbers[2, :20]) * 2, np.full(30, 99), np.full(30, -1)
+    yield _meet, numbers[1], ends, numbers[3], first, last
+    yield _reach, numbers[1], ends, np.arange(20), first, last, np.full(20, 99), np.full(20, -1)
+
+
+@pytest.mark.usefixtures("on_avx512")
 def test_all_own_loops_mean_what_they_mean_to_python(checked):
-    for function, *arguments in programs():
-        geoopt.compile(function, *arguments)
+    for arguments, keywords in programs():
+        geoopt.compile(*arguments, **keywords)
+    for function, *arguments in examples():
+        function(*arguments)
     assert {*own()} - checked == set()

@@ -14,7 +14,8 @@ PART_BITS = 12  # of the numbers of equal parts of the ids, which are looked up 
 
 
 def owners(firsts: Sequence[int] | np.ndarray, ids: np.ndarray) -> np.ndarray:
-    """For each id the last run that begins at or before it. firsts : of the runs, ascending;  ids : of any shape"""
+    """For each id the last run that begins at or before it, or -1. firsts : of the runs, ascending;  ids : of any
+    shape"""
     if ids.size < FEW:
         return np.searchsorted(firsts, ids, side="right") - 1
     out, runs, flat = np.empty(ids.size, np.int32), _in_cells(firsts), ids.reshape(-1)
@@ -84,7 +85,7 @@ def _owner(firsts, runs, bits, i):
 @compiled
 def _find(firsts, runs, bits, ids, out):
     for k in range(len(ids)):
-        out[k] = _owner(firsts, runs, bits, ids[k])
+        out[k] = _owner(firsts, runs, bits, ids[k]) if ids[k] >= firsts[0] else -1
 
 
 @compiled

@@ -56,18 +56,17 @@ class Compiled:
         return version(block.buffer_info()[0])
 
     def _version(self, key: tuple[Type, ...]) -> Callable[[int], Any]:
-        from .object_code import compiled as machine_code
-        from .object_code import loaded
+        from . import object_code
         from .translator import translated
 
         with _LOCK:
             if key not in self.versions:
                 start = time.perf_counter()
                 text, result = translated(self.python, key)
-                code, was_cached = machine_code(text, vectorise=True)
+                code, was_cached = object_code.compiled(text, object_code.host(), vectorise=True)
                 if not was_cached:
                     _COMPILED.append(time.perf_counter() - start)
-                engine, (address,) = loaded(code, 1)
+                engine, (address,) = object_code.loaded(code, object_code.host(), 1)
                 kind = {INT: ctypes.c_int64, WORD: ctypes.c_uint64, BOOL: ctypes.c_bool, None: None}[result]
                 version: Any = ctypes.CFUNCTYPE(kind, ctypes.c_void_p)(int(address))
                 version.engine = engine  # holds the code

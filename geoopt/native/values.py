@@ -161,7 +161,7 @@ class Code:
         assert isinstance(kind, Array)
         rest = replace(kind, axes=kind.axes - len(indices))
         lengths = array.parts[1 : 1 + kind.axes]
-        indices = [self.index(i, n) for i, n in zip(indices, lengths, strict=False)]
+        indices = [self.to_int(i) for i in indices]
         if kind.is_contiguous:
             at = indices[0].text
             for index, length in zip([*indices[1:], *[None] * rest.axes], lengths[1:], strict=True):
@@ -174,17 +174,11 @@ class Code:
             address = self.let(f"getelementptr i8, ptr {address}, i64 {self.let(f'mul i64 {index.text}, {stride}')}")
         return Value(rest, (address, *lengths[len(indices) :], *strides[len(indices) :]))
 
-    def index(self, index: Value, length: str) -> Value:
-        """A place on an axis: constants may count from its end, other numbers are not below 0."""
-        if isinstance(index.constant, int) and index.constant < 0:
-            return Value(INT, (self.let(f"add nsw i64 {length}, {index.constant}"),))
-        return self.to_int(index)
-
     def sliced(self, array: Value, begin: Value | None, end: Value | None) -> Value:
         """Consecutive places of the first axis: up to its end, where they are said to go beyond."""
         length = Value(INT, (array.parts[1],))
         begin = self.as_int(begin) if begin else constant(0)
-        end = self.least([self.index(end, length.text), length]) if end else length
+        end = self.least([end, length]) if end else length
         count = self.most([self.binary("-", end, begin), constant(0)])
         return Value(array.type, (self.view(array, [begin]).text, count.text, *array.parts[2:]))
 

@@ -65,14 +65,14 @@ class CpuMachine(HostMachine):
     def __init__(self, schedule: Schedule, options: Options, dtype: np.dtype):
         v = vectors(options, dtype)
         module = TARGETS["cpu"](schedule.plan, v)
-        code = started(lambda: compiled(module.text))
+        code = started(lambda: compiled(module.text, host()))
         super().__init__(schedule.plan, dtype)  # packs the tables
         found, self.was_cached = code.result()
         self.code_bytes = len(found)
         self.traits = {"lanes": v.lanes, "threads": options.worker_count}
-        self.sources = {"llvm": lambda: module.text, "asm": lambda: assembly(module.text)}
+        self.sources = {"llvm": lambda: module.text, "asm": lambda: assembly(module.text, host())}
         self._schedule, self._workers = replace(schedule, plan=self.plan), options.worker_count
-        self._engine, addresses = loaded(found, max(module.functions, default=-1) + 1)
+        self._engine, addresses = loaded(found, host(), max(module.functions, default=-1) + 1)
         # the buffers of all kernels, one kernel's after the other; per kernel, its function and where its buffers begin
         self._buffers = np.array([b for buffers in module.buffers for b in buffers], np.int64)
         ends = np.cumsum([len(buffers) for buffers in module.buffers], dtype=np.int64)
