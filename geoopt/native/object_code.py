@@ -60,6 +60,7 @@ def _optimised(text: str, processor: Processor, vectorise: bool) -> tuple[llvm.M
     module.data_layout = str(machine.target_data)
     tuning = llvm.create_pipeline_tuning_options(speed_level=3)
     tuning.loop_vectorization, tuning.slp_vectorization = vectorise, False
+    tuning.loop_unrolling = not vectorise  # takes a third of the time, and gains nothing
     builder = llvm.create_pass_builder(machine, tuning)
     builder.getModulePassManager().run(module, builder)
     return module, machine
