@@ -143,7 +143,7 @@ class Times:
 
 def _cuthill_mckee(columns: list[tuple[np.ndarray, np.ndarray]], low: np.ndarray, count: int) -> np.ndarray:
     """Times of ``count`` rows. columns : rows that are read, and the offsets of each member's;  low : its lowest row"""
-    from scipy.sparse.csgraph import reverse_cuthill_mckee  # loads SciPy's linear algebra, which few programs need
+    from scipy.sparse.csgraph import reverse_cuthill_mckee  # loads all of SciPy's linear algebra
 
     rows = np.concatenate([rows for rows, _ in columns])
     lowest = np.concatenate([np.repeat(low, np.diff(offsets)) for _, offsets in columns])
