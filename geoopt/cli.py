@@ -247,8 +247,8 @@ def _demo_table(result: Result) -> Table:
     for stage, seconds in report["seconds"].items():
         table.add_row(f"prepare: {stage}", f"{1e3 * seconds:.0f} ms", "")
     table.add_row("prepare, total", f"{sum(report['seconds'].values()):.2f} s", "")
-    if report["numba_seconds"] >= NOTABLE:
-        table.caption = f"{report['numba_seconds']:.2f} s of preparing are spent {FIRST_TIME}"
+    if report["once_seconds"] >= NOTABLE:
+        table.caption = f"{report['once_seconds']:.2f} s of preparing are spent {FIRST_TIME}"
     table.add_row("peak memory", size(report["peak_bytes"]), "", end_section=True)
     for name, timing in result.timings.items():
         ratio = result.ours.times_faster_than(timing)

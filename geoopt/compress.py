@@ -17,10 +17,10 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numba
 import numpy as np
 
 from .integers.cores import divided
+from .native import compiled
 from .plan import FIELDS, SPAN, Plan, Schedule
 from .plan.parts import Part, Split
 from .plan.planned import Access, PlannedKernel
@@ -109,7 +109,7 @@ def _common_factor(entries: np.ndarray) -> int:
     return factor if factor == 1 or not ((entries - entries[0]) % factor).any() else 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _subtract(entries, scale, residue, low, lengths, ends, begin, end, out):
     """Of some tasks; of those that do not fit, nonsense."""
     for task in range(begin, end):

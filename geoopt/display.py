@@ -10,8 +10,8 @@ from rich.table import Table
 
 TRAITS = ("lanes", "threads", "threads_per_block")  # how a program runs; a device has some of them
 
-NOTABLE = 0.05  # seconds of Numba's, from which on they are told
-FIRST_TIME = "once per installation, while Numba compiles geoopt's own functions"
+NOTABLE = 0.05  # seconds, from which on they are told
+FIRST_TIME = "once per installation, while geoopt's own loops are compiled"
 
 
 def size(count: float) -> str:
@@ -38,8 +38,8 @@ def program_text(report: dict[str, Any]) -> str:
     console.print(", ".join(f"{name} {size(report[f'{name}_bytes'])}" for name in parts))
     stages = ", ".join(f"{name} {t:.2f}" for name, t in seconds.items())
     console.print(f"prepared in {sum(seconds.values()):.2f} s ({stages}), peak memory {size(report['peak_bytes'])}")
-    if report["numba_seconds"] >= NOTABLE:
-        console.print(f"of that {report['numba_seconds']:.2f} s {FIRST_TIME}")
+    if report["once_seconds"] >= NOTABLE:
+        console.print(f"of that {report['once_seconds']:.2f} s {FIRST_TIME}")
     console.print(kernel_table(report))
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
 

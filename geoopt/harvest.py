@@ -13,7 +13,6 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numba
 import numpy as np
 
 from .block_ops import BLOCK_OPS
@@ -26,6 +25,7 @@ from .integers.ids import Ids, id_dtype
 from .integers.segments import Segments, first_of
 from .kernels import Kernel, Kernels, Leaf, Loop
 from .layout import Place
+from .native import compiled
 from .ops import OPS
 from .template import Expression, Template
 
@@ -275,7 +275,7 @@ class _Terms:
         return [Ids.explicit(np.ascontiguousarray(each[:, t])).canonical() for t in range(count)]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list(lengths, starts, sums, chosen, own_lengths, own_starts, begin, end, out):
     """The chosen terms of the sums of members begin to end - 1. own_lengths, own_starts : how many each member has"""
     at = first_of(own_lengths, own_starts, begin)

@@ -36,7 +36,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core.event import install_listener
 
 from .align import align
 from .allocate import allocate
@@ -47,6 +46,7 @@ from .errors import ArgumentError, DeviceError
 from .group import group
 from .harvest import harvest
 from .lift import lift
+from .native import seconds_of_compiling
 from .options import Options
 from .place import place
 from .program import Preparation, Program
@@ -60,7 +60,6 @@ from .signature import Signature
 from .simplify import simplify
 from .spread import spread
 from .steps import steps
-from .timing import OwnCompilation
 from .trace import trace
 from .warps import warps
 
@@ -167,10 +166,10 @@ def compile(
     """
     how = _How.of(device, dtype, options)
     how.target.describe()
-    clock = _Clock(watch)
+    clock, compiled_before = _Clock(watch), seconds_of_compiling()
     record, signature, (nodes, scalars) = _planned(function, arguments, keywords, how, clock)
     machine = clock.run("assemble", lambda: how.target.machine(record, how.options, how.dtype))
-    preparation = Preparation(nodes, scalars, clock.seconds, peak_bytes(), clock.numba_seconds)
+    preparation = Preparation(nodes, scalars, clock.seconds, peak_bytes(), seconds_of_compiling() - compiled_before)
     return Program(signature, how.options, how.dtype, machine, preparation)
 
 
@@ -259,13 +258,10 @@ class _Clock:
     def __init__(self, watch: Watch | None):
         self.watch = watch
         self.seconds: dict[str, float] = {}
-        self.numba_seconds = 0.0  # of these, while Numba compiled
 
     def run(self, stage: str, work: Callable[[], Any]) -> Any:
         start = time.perf_counter()
-        with install_listener("numba:compile", OwnCompilation()) as numba:
-            result = work()
-        self.numba_seconds += numba.seconds
+        result = work()
         record = result[0] if stage == "trace" else result
         if hasattr(record, "check"):
             record.check()

@@ -20,14 +20,14 @@ class Preparation:
     """What preparing a program took.
 
     seconds : by stage; peak_bytes : of the whole process, so far
-    numba_seconds : of the seconds, what Numba compiled geoopt's own functions for; it keeps them for later processes
+    once_seconds : of the seconds, what compiling geoopt's own loops took; they are kept for later processes
     """
 
     nodes: int
     scalars: int
     seconds: dict[str, float] = field(default_factory=dict)
     peak_bytes: int = 0
-    numba_seconds: float = 0.0
+    once_seconds: float = 0.0
 
     @property
     def total(self) -> float:
@@ -140,7 +140,7 @@ class Program:
             "column_bytes": sum(t.nbytes for t in self.plan.typed_tables(self.dtype)),
             "code_bytes": self.machine.code_bytes,
             "seconds": dict(self.preparation.seconds),
-            "numba_seconds": self.preparation.numba_seconds,
+            "once_seconds": self.preparation.once_seconds,
             "peak_bytes": self.preparation.peak_bytes,
             "kernels": kernels,
         }

@@ -21,11 +21,11 @@ import math
 from dataclasses import replace
 from functools import cached_property
 
-import numba
 import numpy as np
 
 from .integers.cores import divided
 from .integers.segments import STRIP
+from .native import compiled
 from .plan import KERNEL, Plan, Schedule
 from .plan.planned import PlannedKernel
 from .plan.writers import Writers, entries
@@ -250,7 +250,7 @@ def _even(work: np.ndarray, chain: np.ndarray, workers: int) -> np.ndarray:
     return np.concatenate([[0], np.append(starts, len(work))[inner], [len(work)]])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _bound(begin, end, tasks, first, last, phase, lowest, highest, latest):
     """The lowest ``first``, the highest ``last`` and the latest ``phase`` of each group of tasks."""
     for group in range(len(begin)):
@@ -263,7 +263,7 @@ def _bound(begin, end, tasks, first, last, phase, lowest, highest, latest):
             latest[group] = max(latest[group], phase[task])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _read_last(reader, start, writer, place, last):
     """Move to their last reader when tasks are read last. reader : the places of the tasks that read what those of
     ``writer`` wrote, from each ``start`` on;  last : by place"""
@@ -273,7 +273,7 @@ def _read_last(reader, start, writer, place, last):
             last[written] = max(last[written], reader[k])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _meet(listed, ends, when, first, last):
     """Move when entries are added to first and last. listed, ends : the entries of tasks, and where each task's end"""
     begin = 0
@@ -284,7 +284,7 @@ def _meet(listed, ends, when, first, last):
         begin = ends[task]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _reach(listed, ends, tasks, first_met, last_met, first, last):
     """Move when tasks meet any other first and last. first_met, last_met : of entries;  listed, ends : see `_meet`"""
     begin = 0

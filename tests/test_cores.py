@@ -136,9 +136,3 @@ def test_runs_do_not_depend_on_it(number):
     for c in range(2):
         np.testing.assert_array_equal(all_at_once.firsts[c], np.concatenate([r.firsts[c] for r in apart]))
     np.testing.assert_array_equal(all_at_once.starts[: members // 32 + 1], apart[0].starts)
-
-
-def test_what_numba_needs_is_loaded_once():
-    loaded = cores.load_in_background()
-    loaded.result()
-    assert cores._nothing.signatures and cores.load_in_background() is loaded

@@ -32,7 +32,7 @@ LAYERS = (
     ("graph", "layout", "plan"),
     # what all are written with
     ("arrays", "integers", "options", "template"),
-    ("block_ops", "errors", "numeric", "ops"),
+    ("block_ops", "errors", "native", "numeric", "ops"),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}
 BESIDE = ("operators", "meshes", "apps")  # of `geoopt`, where only the command line knows them

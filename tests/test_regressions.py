@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import geoopt
-from geoopt.runtime import cache
+from geoopt.native import cache
 from geoopt.sparse import from_triplets
 
 from .test_stages import arrays

@@ -11,7 +11,6 @@ import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-import numba
 import numpy as np
 
 from ..cut import MOST_PLACES, Scatter
@@ -21,6 +20,7 @@ from ..integers.gathers import count_into, taken
 from ..integers.ids import Ids
 from ..integers.patterns import sorting
 from ..integers.segments import ranges
+from ..native import compiled
 from ..ops import OPS
 from .mirrors import align
 
@@ -258,7 +258,7 @@ def _columns(element: Node, scalars: np.ndarray, entries: np.ndarray) -> np.ndar
     return columns
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _fill(scalars, entries, done, columns):
     """Put the entries of each scalar one below another. done : zeros, how many of each scalar's are there"""
     for t in range(len(scalars)):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from ..integers.coordinates import Pairs, Sorted, from_pairs
 from ..integers.cores import divided
 from ..integers.ids import id_dtype
 from ..integers.patterns import Pattern
+from ..native import compiled
 
 WIDTHS = (3, 2)  # coordinates of a vertex
 
@@ -108,14 +108,14 @@ def _entries(blocks: Sorted, terms: Terms, width: int) -> Sorted:
     indptr, starts = (np.append(0, of_rows).cumsum(dtype=everything.dtype) for of_rows in counts.reshape(2, -1))
     listed, indices = np.empty(starts[-1], everything.dtype), np.empty(indptr[-1], everything.dtype)
     of_entries = np.full(0 if blocks.offsets is None else len(indices) + 1, len(listed), everything.dtype)
-    in_blocks = pattern.indptr, pattern.indices, offsets, order
-    in_entries = indptr, indices, of_entries, starts, listed
-    divided(pattern.shape[0], lambda i, j: _list(i, j, in_blocks, tuple(terms), in_entries), len(listed))
+    of_blocks = pattern.indptr, pattern.indices, offsets, order
+    into = indptr, indices, of_entries, starts, listed
+    divided(pattern.shape[0], lambda i, j: _list(i, j, *of_blocks, *terms, *into), len(listed))
     length = pattern.shape[0] * width
     return Sorted(Pattern((length, length), indptr, indices), listed, of_entries if len(of_entries) else None)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _number_terms(vertices, pairs, first, entries, kind, firsts, kinds):
     """first : number of the first entry;  entries : of each element;  kind : of the first pair, the next is of those
     whose second corner is the row"""
@@ -127,7 +127,7 @@ def _number_terms(vertices, pairs, first, entries, kind, firsts, kinds):
             at += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count(indptr, indices, offsets, entries, terms):
     """How many entries and terms each row of the lower triangle has, by vertex and coordinate.
 
@@ -142,12 +142,12 @@ def _count(indptr, indices, offsets, entries, terms):
                 terms[v, i] += cols * (offsets[b + 1] - offsets[b])
 
 
-@numba.njit(cache=True, nogil=True)
-def _list(begin, end, blocks, terms, entries):
+@compiled
+def _list(
+    begin, end, block_indptr, block_indices, block_offsets, order,
+    firsts, kinds, entry, indptr, indices, offsets, starts, listed,
+):  # fmt: skip
     """Entries of the rows of some vertices. Offsets are listed if there is room for them."""
-    block_indptr, block_indices, block_offsets, order = blocks
-    firsts, kinds, entry = terms
-    indptr, indices, offsets, starts, listed = entries
     width = entry.shape[1]
     for v in range(begin, end):
         for i in range(width):

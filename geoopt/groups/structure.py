@@ -5,7 +5,6 @@ Paper: structural hashing.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ..block_ops import BLOCK_OPS
@@ -16,6 +15,7 @@ from ..integers.cores import divided
 from ..integers.gathers import histogram, listed, taken
 from ..integers.ids import Ids
 from ..integers.kinds import Kinds
+from ..native import compiled
 from ..ops import OPS
 
 MOSTLY = 0.9
@@ -148,7 +148,7 @@ def _one(kind: int) -> np.ndarray:
     return np.array([kind], np.min_scalar_type(kind))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _look_up(ids, first, end, kinds, out):
     """The kinds of those ids that are of a node's scalars. kinds : one of each, or one of all"""
     for i in range(len(ids)):

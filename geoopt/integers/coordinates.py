@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from ..native import compiled
 from .cores import divided
 from .gathers import taken
 from .ids import id_dtype
@@ -120,7 +120,7 @@ def _sort_rows(order: np.ndarray, row_offsets: np.ndarray, cols: np.ndarray) -> 
     divided(rows, lambda begin, end: _sort_some(order, row_offsets[begin : end + 1], cols), len(cols))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count_pairs(numbers, pairs, counts):
     """Add to counts[r] the number of entries in row r."""
     for e in range(len(numbers)):
@@ -128,7 +128,7 @@ def _count_pairs(numbers, pairs, counts):
             counts[max(numbers[e, pairs[p, 0]], numbers[e, pairs[p, 1]])] += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _place_pairs(numbers, pairs, first, place, order, cols):
     """Put every entry, counted from ``first`` on, at the next place of its row."""
     for e in range(len(numbers)):
@@ -139,7 +139,7 @@ def _place_pairs(numbers, pairs, first, place, order, cols):
             order[at], cols[at] = first + e * len(pairs) + p, min(one, other)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sort_some(order, offsets, cols):
     """By insertion."""
     for r in range(len(offsets) - 1):
@@ -151,7 +151,7 @@ def _sort_some(order, offsets, cols):
             order[j], cols[j] = entry, col
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count_distinct(row_offsets, cols, begin, end, counts):
     """How many places sorted entries of some rows have: counts[r + 1] of row r."""
     for r in range(begin, end):
@@ -159,7 +159,7 @@ def _count_distinct(row_offsets, cols, begin, end, counts):
             counts[r + 1] += i == row_offsets[r] or cols[i] != cols[i - 1]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _merge(row_offsets, cols, begin, end, indptr, indices, offsets):
     """The columns and the offsets of the places of sorted entries, of some rows."""
     place = indptr[begin]

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import TypeVar
 
-import numba
 import numpy as np
-from numba.core import config
 
 LEAST = 400_000  # numbers, for which a thread pays: starting it takes as long as reading 200k
 PARTS = 4  # for each core: one that is busy with something else gets fewer
 LARGEST = 1 << 21  # numbers of a part, so that what it makes on the way is little memory
 
 Result = TypeVar("Result")
-
-
-@functools.cache
-def load_in_background() -> Future[int]:
-    """Have a thread load what Numba needs for its first call, once, while code that is traced computes with floats."""
-    return started(lambda: _nothing(0))
-
-
-@numba.njit(cache=True, nogil=True)
-def _nothing(number):
-    return number
 
 
 def started(work: Callable[[], Result]) -> Future[Result]:
@@ -45,6 +31,13 @@ def started(work: Callable[[], Result]) -> Future[Result]:
     return future
 
 
+def number_of_cores() -> int:
+    """As many as Numba may use."""
+    from numba.core import config  # takes longer to load than little work takes
+
+    return config.NUMBA_NUM_THREADS  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def divided(count: int, work: Callable[[int, int], Result], size: int | None = None) -> list[Result]:
     """What ``work(begin, end)`` gives for consecutive parts of ``range(count)``, on as many cores as Numba may use.
 
@@ -56,8 +49,8 @@ def divided(count: int, work: Callable[[int, int], Result], size: int | None = N
 
 def in_parts(count: int, work: Callable[[int, int], Result], size: int | None = None) -> Iterator[Result]:
     """Like `divided`, part by part: the next ones are worked on before they are asked for."""
-    cores = config.NUMBA_NUM_THREADS  # pyright: ignore[reportAttributeAccessIssue]
     size = count if size is None else size
+    cores = number_of_cores() if size >= 2 * LEAST else 1
     parts = min(count, max(min(PARTS * cores, size // LEAST), size // LARGEST))
     if cores == 1 or parts < 2:
         yield work(0, count)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
+from ..native import compiled
 from .cores import divided
 from .ids import id_dtype
 from .runs import Lists
@@ -67,18 +67,28 @@ def _found(lists: Lists, steps: tuple[int, ...], begin: np.ndarray, end: np.ndar
         return None
     cursors, places = np.zeros(len(begin) + 1, np.int64), np.zeros(len(begin) + 1, np.int64)  # before each task
     of_tasks, terms = (lists.counts, lists.starts, begin, end), len(columns[key])
-    divided(len(begin), lambda i, j: _extents(columns[key], *of_tasks, i, j, cursors[1:], places[1:]), terms)
+    most = cursors[1:], places[1:]
+    divided(len(begin), lambda i, j: _extents(columns[key], *of_tasks, i, j, *most, *_room()), terms)
     np.cumsum(cursors, out=cursors)
     np.cumsum(places, out=places)
     firsts, lengths = np.empty((len(columns), cursors[-1]), columns[key].dtype), np.zeros(cursors[-1], np.uint16)
     first, starts = (np.empty(strips[-1] + 1, id_dtype(int(most[-1]))) for most in (cursors, places))
     first[-1], starts[-1], positions = cursors[-1], places[-1], np.zeros(places[-1], np.uint16)
     how = (np.array(steps, columns[key].dtype), key, cursors, places, first, firsts, lengths, starts, positions)
-    fits = divided(len(begin), lambda i, j: _fill(columns, *of_tasks, strips, i, j, *how), terms)
+    fits = divided(len(begin), lambda i, j: _fill(columns, *of_tasks, strips, i, j, *how, *_room(), *_places()), terms)
     return Cursors(first, list(firsts), steps, lengths, starts, positions, room) if all(fits) else None
 
 
-@numba.njit(cache=True, nogil=True)
+def _room() -> tuple[np.ndarray, ...]:
+    """For the cursor of each term of a task, what each reads, and a hash table of them."""
+    return np.empty(ROOM, np.int32), np.empty(ROOM, np.int64), np.empty(2 * ROOM, np.int32)
+
+
+def _places() -> tuple[np.ndarray, ...]:
+    """Room for where cursors of a task begin, and where its terms are."""
+    return np.empty(ROOM + 1, np.uint16), np.empty(ROOM, np.uint16)
+
+
 def _numbered(key, first, last, numbers, known, slots):
     """The cursor of each term of a task, counted from 0; gives how many there are. What cursors read is mostly a range
     of consecutive entries; elsewhere, as in products of transposes, they are numbered as they come."""
@@ -88,11 +98,12 @@ def _numbered(key, first, last, numbers, known, slots):
     if high - low < last - first:
         for term in range(first, last):
             numbers[term - first] = key[term] - low
-        return np.int64(high - low + 1)
-    slots[:] = -1
+        return high - low + 1
+    for slot in range(len(slots)):
+        slots[slot] = -1
     count = 0
     for term in range(first, last):
-        slot = (np.int64(key[term]) * MIXING >> 7) & (len(slots) - 1)
+        slot = (key[term] * MIXING >> 7) & (len(slots) - 1)
         while slots[slot] >= 0 and known[slots[slot]] != key[term]:
             slot = (slot + 1) & (len(slots) - 1)
         if slots[slot] < 0:
@@ -102,10 +113,9 @@ def _numbered(key, first, last, numbers, known, slots):
     return count
 
 
-@numba.njit(cache=True, nogil=True)
-def _extents(key, counts, term_starts, begin, end, i, j, cursors, places):
+@compiled
+def _extents(key, counts, term_starts, begin, end, i, j, cursors, places, numbers, known, slots):
     """How many cursors tasks i to j have, and how many places the terms of their strips."""
-    numbers, known, slots = np.empty(ROOM, np.int32), np.empty(ROOM, np.int64), np.empty(2 * ROOM, np.int32)
     for task in range(i, j):
         first, last = term_starts[begin[task]], term_starts[end[task]]
         if last > first:
@@ -114,28 +124,27 @@ def _extents(key, counts, term_starts, begin, end, i, j, cursors, places):
             places[task] += _longest(counts, strip) * STRIP
 
 
-@numba.njit(cache=True, nogil=True)
 def _longest(counts, strip):
     """The most terms that a member of a strip has."""
     longest = 0
     for member in range(strip * STRIP, min((strip + 1) * STRIP, len(counts))):
-        longest = max(longest, np.int64(counts[member]))
+        longest = max(longest, counts[member])
     return longest
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _fill(
     columns, counts, term_starts, begin, end, strips, i, j,
     steps, key, cursors, places, first_cursors, firsts, lengths, starts, positions,
+    numbers, known, slots, at, found,
 ):  # fmt: skip
     """Where the cursors of tasks i to j begin, their lengths, and the terms; gives whether all terms follow cursors."""
-    at, found = np.empty(ROOM + 1, np.uint16), np.empty(ROOM, np.uint16)
-    numbers, known, slots = np.empty(ROOM, np.int32), np.empty(ROOM, np.int64), np.empty(2 * ROOM, np.int32)
     for task in range(i, j):
         first, last = term_starts[begin[task]], term_starts[end[task]]
         base, size = cursors[task], cursors[task + 1] - cursors[task]
-        own, of_strips = lengths[base : base + size], slice(strips[task], strips[task + 1])
-        first_cursors[of_strips] = base
+        own = lengths[base : base + size]
+        for strip in range(strips[task], strips[task + 1]):
+            first_cursors[strip] = base
         if last > first:
             _numbered(columns[key], first, last, numbers, known, slots)
         for term in range(last - first):
@@ -149,38 +158,34 @@ def _fill(
             at[cursor + 1] = at[cursor] + own[cursor]
         for term in range(last - first):
             found[term] += at[numbers[term]]
-        _lay_out(found, counts, begin[task], places[task], starts[of_strips], positions)
+        _lay_out(found, counts, begin[task], places[task], starts[strips[task] : strips[task + 1]], positions)
     return True
 
 
-@numba.njit(cache=True, nogil=True)
 def _follows(column, step, numbers, ranks, firsts):
     """Where the cursors of a task begin in one column; gives whether all terms follow them.
 
     numbers, ranks : the cursor of each term, and how many terms are before it there
     """
-    firsts[:], wrong = column[0] if len(column) else 0, column.dtype.type(0)  # what has no terms is read, too
+    wrong = 0
+    for cursor in range(len(firsts)):  # what has no terms is read, too
+        firsts[cursor] = column[0] if len(column) else 0
     for term in range(len(column)):
         if ranks[term] == 0:
             firsts[numbers[term]] = column[term]
     for term in range(len(column)):
-        wrong |= column[term] ^ (firsts[numbers[term]] + step * column.dtype.type(ranks[term]))
+        wrong |= column[term] ^ (firsts[numbers[term]] + step * ranks[term])
     return wrong == 0
 
 
-@numba.njit(cache=True, nogil=True)
 def _lay_out(found, counts, begin, place, starts, positions):
     """Where a task's terms are, put where the kernel reads them: from ``place`` on. begin : the task's first strip"""
     term = 0
     for strip in range(len(starts)):
         starts[strip], own = place, counts[(begin + strip) * STRIP : (begin + strip + 1) * STRIP]
         longest = _longest(own, 0)
-        if longest == 1 and len(own) == STRIP and own.all():
-            positions[place : place + STRIP] = found[term : term + STRIP]
-            term += STRIP
-        else:
-            for lane in range(len(own)):
-                for t in range(own[lane]):
-                    positions[place + lane + t * STRIP] = found[term]
-                    term += 1
+        for lane in range(len(own)):
+            for t in range(own[lane]):
+                positions[place + lane + t * STRIP] = found[term]
+                term += 1
         place += longest * STRIP

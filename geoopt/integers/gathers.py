@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-import numba
 import numpy as np
 
+from ..native import compiled
 from .cores import divided
 
 FEW = 10_000  # places, for which loading compiled code does not pay
@@ -52,7 +52,7 @@ def _ramps(steps: Sequence[int], shape: Sequence[int]) -> np.ndarray:
     return functools.reduce(np.add.outer, ramps, np.zeros((), np.int64)).reshape(-1)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def count_into(numbers, counts):
     """Add to the counts how often each number is among some."""
     for number in numbers:
@@ -129,7 +129,7 @@ def has_repeats(places: np.ndarray) -> bool:
     return high - low + 1 < places.size or _repeats(places, low, np.zeros((high - low) // 64 + 1, np.uint64))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _find(least, most, numbers, out):
     at = 0
     for place in range(len(numbers)):
@@ -138,7 +138,7 @@ def _find(least, most, numbers, out):
             at += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _find_first(numbers, out):
     missing = len(out)
     for place in range(len(numbers)):
@@ -149,7 +149,7 @@ def _find_first(numbers, out):
                 return
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _find_copies(fewest, most, counts, among, slots, seen, out):
     """slots : the column of each number, empty if it is the number;  seen : zeros, how often each number was found"""
     for place in range(len(among)):
@@ -165,7 +165,7 @@ def _find_copies(fewest, most, counts, among, slots, seen, out):
                     out[copy, column] = out[counts[number] - 1, column]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _repeats(places, low, seen):
     """seen : a bit, not set, for each number from ``low`` on"""
     for place in places:
@@ -176,20 +176,20 @@ def _repeats(places, low, seen):
     return False
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _replace(numbers, first, others):
     for k in range(len(numbers)):
         if first <= numbers[k] < first + len(others):
             numbers[k] = others[numbers[k] - first]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _take(array, offset, places, out):
     for k in range(len(places)):
         out[k] = array[offset + places[k]]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list(offset, step, row, of_lanes, in_row, base, places, out):
     width = np.uint64(len(of_lanes))
     for k in range(len(places)):

@@ -10,11 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection
 
-import numba
 import numpy as np
 import xxhash
-from numba.extending import register_jitable
 
+from ..native import compiled
 from ..ops import OPS, PRIME
 
 SAMPLE = 4096  # values that are looked at to find the frequent ones
@@ -90,7 +89,6 @@ def content(array: np.ndarray) -> int:
     return xxhash.xxh3_128_intdigest(np.ascontiguousarray(array).data)
 
 
-@register_jitable
 def scrambled(x):
     """`mixed` for one number, in compiled loops and in others: a step of SplitMix64 (Steele, Lea & Flood 2014).
 
@@ -102,7 +100,7 @@ def scrambled(x):
     return x ^ (x >> np.uint64(31))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def add_hashes(keys, ids, salt):
     """keys[i] += hash(ids[i]); sums of such hashes identify multisets, or tuples where the salts differ."""
     start = np.uint64(salt) << np.uint64(40)
@@ -110,7 +108,7 @@ def add_hashes(keys, ids, salt):
         keys[i] += scrambled(np.uint64(ids[i]) + np.uint64(1) + start)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def add_segment_hashes(keys, ids, lengths):
     """keys[s] += the sum of hash(ids[j]) over segment s; one follows another."""
     j = 0
@@ -120,17 +118,19 @@ def add_segment_hashes(keys, ids, lengths):
             j += 1
 
 
-@numba.njit(cache=True, nogil=True)
-def first_equal(keys):
+def first_equal(keys: np.ndarray) -> np.ndarray:
     """For each key the position of the first equal one. keys : (n,) uint64, n < 2**31 -> (n,) int32"""
-    n = len(keys)
-    bits = 4
-    while (1 << bits) < 2 * n:
-        bits += 1
+    bits = max((2 * len(keys) - 1).bit_length(), 4)
+    first = np.empty(len(keys), np.int32)
+    _find_equal(keys, bits, np.full(1 << bits, -1, np.int32), first)
+    return first
+
+
+@compiled
+def _find_equal(keys, bits, table, first):
+    """table : a hash table of positions, -1 where there is none"""
     mask = np.uint64((1 << bits) - 1)
-    table = np.full(1 << bits, -1, np.int32)
-    first = np.empty(n, np.int32)
-    for i in range(n):
+    for i in range(len(keys)):
         slot = ((keys[i] * _MULTIPLIER) >> np.uint64(64 - bits)) & mask
         while True:
             j = table[slot]
@@ -142,4 +142,3 @@ def first_equal(keys):
                 first[i] = j
                 break
             slot = (slot + np.uint64(1)) & mask
-    return first

@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 
+from ..native import compiled, fetch
 from .cores import divided
 from .gathers import count_into
 from .ids import id_dtype
-from .instructions import fetch
 from .segments import Segments, length_dtype
 
 SAMPLE = 1000  # rows from which the size of a product is estimated
@@ -56,7 +55,7 @@ def sorting(keys: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
     return order, offsets
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sort(keys, place, order):
     """place : where the first of each key comes"""
     for i in range(len(keys)):
@@ -70,7 +69,7 @@ def transposed(pattern: Pattern) -> tuple[Pattern, np.ndarray]:
     return Pattern((pattern.shape[1], pattern.shape[0]), flipped.indptr, flipped.indices), flipped.data
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count_mirrored(indptr, indices, counts):
     """Add the number of entries in each column below the diagonal."""
     for r in range(len(counts)):
@@ -78,7 +77,7 @@ def _count_mirrored(indptr, indices, counts):
             counts[indices[i]] += indices[i] != r
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _mirror(indptr, indices, place, cols, order):
     """Rows of the lower triangle, each followed by those of its column below the diagonal. place : where rows start"""
     for r in range(len(place)):
@@ -138,7 +137,7 @@ def joint_places(from_left: np.ndarray, from_right: np.ndarray, left: int, right
     return alone, both
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _find_joint(from_left, from_right, alone, both):
     of_alone, of_both = 0, 0
     for t in range(len(from_left)):
@@ -150,7 +149,7 @@ def _find_joint(from_left, from_right, alone, both):
             of_both += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count_union(left_ptr, left_ind, right_ptr, right_ind, begin, end, counts):
     """How many entries some rows of a union have: counts[i + 1] of row i."""
     for i in range(begin, end):
@@ -162,7 +161,7 @@ def _count_union(left_ptr, left_ind, right_ptr, right_ind, begin, end, counts):
         counts[i + 1] = left_ptr[i + 1] - left_ptr[i] + right_ptr[i + 1] - right_ptr[i] - both
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _fill_union(left_ptr, left_ind, right_ptr, right_ind, begin, end, indptr, indices, from_left, from_right):
     """The entries of rows begin to end, and their positions in both."""
     for i in range(begin, end):
@@ -185,11 +184,12 @@ def product(left: Pattern, right: Pattern) -> tuple[Pattern, np.ndarray, np.ndar
     dtype = id_dtype(max(count, rows, columns, left.nnz, right.nnz))
     from_left, from_right, indices = (np.empty(count, dtype) for _ in range(3))
     indptr, lengths = np.zeros(rows + 1, dtype), np.empty(count, length_dtype(most))
-    operands, found = (left.indptr, left.indices, right.indptr, right.indices), (from_left, from_right)
-    parts = divided(rows, lambda i, j: _multiply(*operands, i, j, done, indptr[1:], indices, lengths, *found), count)
+    operands = left.indptr, left.indices, right.indptr, right.indices
+    found = indptr[1:], indices, lengths, from_left, from_right
+    parts = divided(rows, lambda i, j: _multiplied(operands, i, j, done, found), count)
     np.cumsum(indptr, out=indptr)
     indices, lengths = (_closed_up(entries, parts) for entries in (indices, lengths))
-    return Pattern((rows, columns), indptr, indices), *found, Segments.of_lengths(lengths)
+    return Pattern((rows, columns), indptr, indices), from_left, from_right, Segments.of_lengths(lengths)
 
 
 def _closed_up(entries: np.ndarray, parts: list[tuple[int, int]]) -> np.ndarray:
@@ -219,35 +219,42 @@ def row_length(chain: tuple[Pattern, ...]) -> float:
     return part.nnz / len(some)
 
 
-@numba.njit(cache=True, nogil=True)
-def _multiply(
-    left_ptr, left_ind, right_ptr, right_ind, begin, end, done, sizes, indices, lengths, from_left, from_right
-):
+def _multiplied(
+    operands: tuple[np.ndarray, ...], begin: int, end: int, done: np.ndarray, found: tuple[np.ndarray, ...]
+) -> tuple[int, int]:
     """Rows begin to end of a product, one after another from ``done[begin]`` on; gives where their entries begin and
-    end. A row's multiplications are listed, and sorted by column.
+    end. operands, found, done : see `_multiply`"""
+    longest = int(np.diff(done[begin : end + 1]).max(initial=0))
+    terms, others = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    of_left, of_right = np.empty(longest, found[-1].dtype), np.empty(longest, found[-1].dtype)
+    room = terms, others, of_left, of_right, np.empty(1 << MOST_BITS, np.int64)
+    return int(done[begin]), _multiply(*operands, begin, end, done, *found, *room, longest.bit_length())
+
+
+@compiled
+def _multiply(
+    left_ptr, left_ind, right_ptr, right_ind, begin, end, done, sizes, indices, lengths, from_left, from_right,
+    terms, others, of_left, of_right, places, bits,
+):  # fmt: skip
+    """Fill in some rows of a product; gives where their entries end. A row's multiplications are listed, and sorted by
+    column.
 
     done : how many multiplications there are before each row;  sizes : gets the entries of each row
+    terms : room for a column and the number of a multiplication in its row, which has some bits
     """
-    longest, bits = 0, 0  # what numbers the multiplications of a row
-    for i in range(begin, end):
-        longest = max(longest, done[i + 1] - done[i])
-    while longest >> bits:
-        bits += 1
-    terms, others = np.empty(longest, np.uint64), np.empty(longest, np.uint64)  # column and number
-    of_left, of_right = np.empty(longest, from_left.dtype), np.empty(longest, from_right.dtype)
-    places, entry, at = np.empty(1 << MOST_BITS, np.int64), done[begin] - 1, done[begin]
+    entry, at = done[begin] - 1, done[begin]
     for i in range(begin, end):
         _fetch_rows(left_ptr, left_ind, right_ptr, right_ind, i)
-        k, lowest, highest, before = 0, np.int64(1) << 62, np.int64(0), entry
+        k, lowest, highest, before = 0, 1 << 62, 0, entry
         for a in range(left_ptr[i], left_ptr[i + 1]):
             for b in range(right_ptr[left_ind[a]], right_ptr[left_ind[a] + 1]):
-                column = np.int64(right_ind[b])
+                column = right_ind[b]
                 terms[k], of_left[k], of_right[k] = column << bits | k, a, b
                 lowest, highest = min(lowest, column), max(highest, column)
                 k += 1
-        last = np.int64(-1)
+        last = -1
         for term in _sorted(terms[:k], others[:k], bits, lowest, highest, places):
-            column, number = np.int64(term >> np.uint64(bits)), term & np.uint64((1 << bits) - 1)
+            column, number = term >> bits, term & ((1 << bits) - 1)
             if column != last:
                 entry, last = entry + 1, column
                 indices[entry], lengths[entry] = column, 0
@@ -255,10 +262,9 @@ def _multiply(
             from_left[at], from_right[at] = of_left[number], of_right[number]
             at += 1
         sizes[i] = entry - before
-    return done[begin], entry + 1
+    return entry + 1
 
 
-@numba.njit(cache=True, nogil=True)
 def _sorted(keys, others, shift, lowest, highest, places):
     """Keys in the order of their bits from ``shift`` on, stable: by the lowest digits of these, then by higher ones.
 
@@ -271,30 +277,29 @@ def _sorted(keys, others, shift, lowest, highest, places):
         width += 1
     passes = -(-bits // width)
     width = -(-bits // max(passes, 1))
-    base, mask = np.uint64(lowest), np.uint64((1 << width) - 1)
+    mask = (1 << width) - 1
     for done in range(passes):
-        down, above = np.uint64(shift), np.uint64(done * width)
-        places[: 1 << width] = 0
+        for digit in range(1 << width):
+            places[digit] = 0
         for key in keys:
-            places[((key >> down) - base) >> above & mask] += 1
+            places[((key >> shift) - lowest) >> done * width & mask] += 1
         at = 0
         for digit in range(1 << width):
             places[digit], at = at, at + places[digit]
         for key in keys:
-            digit = ((key >> down) - base) >> above & mask
+            digit = ((key >> shift) - lowest) >> done * width & mask
             others[places[digit]] = key
             places[digit] += 1
         keys, others = others, keys
     return keys
 
 
-@numba.njit(cache=True, nogil=True)
 def _fetch_rows(left_ptr, left_ind, right_ptr, right_ind, i):
     """Fetch what the next row of a product reads, rows of the right matrix, which may be anywhere, and where those of
     a later one begin."""
     rows = len(left_ptr) - 1
     for a in range(left_ptr[min(i + 4, rows)], left_ptr[min(i + 5, rows)]):
-        fetch(right_ptr, np.int64(left_ind[a]))
+        fetch(right_ptr, left_ind[a])
     for a in range(left_ptr[min(i + 1, rows)], left_ptr[min(i + 2, rows)]):
         for b in range(right_ptr[left_ind[a]], right_ptr[left_ind[a] + 1], LINE):
-            fetch(right_ind, np.int64(b))
+            fetch(right_ind, b)

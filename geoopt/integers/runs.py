@@ -10,11 +10,9 @@ import itertools
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numba
 import numpy as np
-from numba.cpython.unsafe.numbers import trailing_zeros
-from numba.extending import register_jitable
 
+from ..native import compiled, trailing_zeros
 from .cores import in_parts
 from .segments import STRIP, Segments, first_of, whole_strips
 
@@ -116,25 +114,25 @@ class Lists(NamedTuple):
         """Where the runs of each group end, their masks, and per column what they read first."""
         ends, (masks, firsts) = np.empty(len(groups), np.int64), self._room(groups, multiple)
         key = steps.index(0) if 0 in steps else 0
-        count = _find(*self, np.array(steps), key, groups, multiple, ends, masks, firsts)
+        none = np.iinfo(firsts.dtype).max
+        room = *np.empty((2, STRIP), np.int64), np.full(STRIP, none, firsts.dtype), none
+        count = _find(*self, np.array(steps), key, groups, multiple, ends, masks, firsts, *room)
         return ends, masks[:count], firsts[:, :count]
 
 
-@register_jitable
 def _least(heads, none):
     """A bit for each member that has the least number; no bits where that is ``none``."""
     least, bits = none, 0
     for lane in range(STRIP):
         least = min(least, heads[lane])
     for lane in range(STRIP):
-        bits |= np.int32(heads[lane] == least) << lane
+        bits |= (heads[lane] == least) << lane
     return bits if least < none else 0
 
 
-@numba.njit(cache=True, nogil=True)
 def _begin(counts, starts, first, width, at, end):
     """Where the terms of some members begin and end."""
-    term = first_of(counts, starts, first)
+    term = first_of(counts, starts, min(first, len(counts)))
     for lane in range(width):
         at[lane] = term
         if first + lane < len(counts):
@@ -142,16 +140,18 @@ def _begin(counts, starts, first, width, at, end):
         end[lane] = term
 
 
-@numba.njit(cache=True, nogil=True)
-def _find(columns, counts, starts, width, steps, key, groups, multiple, ends, masks, firsts):
+@compiled
+def _find(
+    columns, counts, starts, width, steps, key, groups, multiple, ends, masks, firsts, at, end, heads, none
+):  # fmt: skip
     """Merge the lists of terms of the members of each group, in the order of the column ``key``; gives how many runs
-    there are."""
-    of_key = columns[key]
-    at, end = np.empty(STRIP, np.int64), np.empty(STRIP, np.int64)  # each member's next term, and behind its last
-    heads = np.full(STRIP, np.iinfo(of_key.dtype).max, of_key.dtype)  # what it has there
-    none, run = heads[0], 0
-    for number, group in enumerate(groups):
-        _begin(counts, starts, group * width, width, at, end)
+    there are.
+
+    at, end : room for each member's next term, and what is behind its last;  heads : ``none``, for what it has there
+    """
+    of_key, run = columns[key], 0
+    for number in range(len(groups)):
+        _begin(counts, starts, groups[number] * width, width, at, end)
         for lane in range(width):
             heads[lane] = of_key[at[lane]] if at[lane] < end[lane] else none
         while True:
@@ -159,7 +159,7 @@ def _find(columns, counts, starts, width, steps, key, groups, multiple, ends, ma
             if not bits:
                 break
             while bits:
-                lane = trailing_zeros(bits)  # pyright: ignore[reportCallIssue]
+                lane = trailing_zeros(bits)
                 bits &= bits - 1
                 term, fits = at[lane], True
                 for c in range(len(columns)):

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numba
 import numpy as np
-from numba.extending import register_jitable
 
+from ..native import compiled
 from .cores import divided
 from .gathers import FEW
 from .hashing import content
@@ -127,7 +126,6 @@ def length_dtype(longest: int) -> np.dtype:
     return np.min_scalar_type(-2 * longest - 1)
 
 
-@register_jitable
 def first_of(lengths, starts, segment):
     """Where a segment begins."""
     first = starts[segment // STRIP]
@@ -136,7 +134,7 @@ def first_of(lengths, starts, segment):
     return first
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _fill_ranges(firsts, ends, begin, end, out):
     at = ends[begin - 1] if begin else 0
     for r in range(begin, end):
@@ -146,7 +144,7 @@ def _fill_ranges(firsts, ends, begin, end, out):
         at = ends[r]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _longest(offsets):
     longest = 0
     for k in range(len(offsets) - 1):
@@ -154,13 +152,13 @@ def _longest(offsets):
     return longest
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _subtract(offsets, out):
     for k in range(len(out)):
         out[k] = offsets[k + 1] - offsets[k]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _add_up(lengths, begin, end, sums):
     for strip in range(begin, end):
         total = sums[strip]
@@ -169,7 +167,7 @@ def _add_up(lengths, begin, end, sums):
         sums[strip] = total
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _number(lengths, starts, begin, end, out):
     """The segment of each entry of segments begin to end."""
     at = first_of(lengths, starts, begin)
@@ -179,7 +177,7 @@ def _number(lengths, starts, begin, end, out):
             at += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list_range(lengths, starts, begin, out):
     """Where the segments from ``begin`` on begin, and where the last ends. out : one more than there are segments"""
     out[0] = first_of(lengths, starts, begin) if len(lengths) else 0
@@ -187,7 +185,7 @@ def _list_range(lengths, starts, begin, out):
         out[k + 1] = out[k] + lengths[begin + k]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list_firsts(lengths, starts, segments, out):
     for k in range(len(segments)):
         out[k] = first_of(lengths, starts, segments[k])

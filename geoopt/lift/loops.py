@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from ..graph import Graph, Node
 from ..graph.tape import CODES, NAMES
 from ..integers.hashing import digest, scrambled
+from ..native import compiled
 from ..ops import OPS
 from .columns import NOTHING, Columns, joined
 
@@ -28,7 +27,7 @@ MOST_READ, FEW_READ = 16, 4  # elements that one node of a loop reads; so few th
 BITS = 4  # of a thing in a set of few
 LONG_TAPE = 500  # from here on compiled loops pay
 
-LINEAR = tuple(CODES[n] for n in ("add", "subtract", "negative"))
+ADD, SUBTRACT, NEGATIVE = (CODES[n] for n in ("add", "subtract", "negative"))
 COMMUTATIVE = np.array([n in OPS and OPS[n].is_commutative for n in NAMES])
 OF_CODE = np.array([digest("op", n) for n in NAMES])
 _CONSTANT = CODES["constant"]
@@ -158,11 +157,10 @@ class _Measures:
             run(_measure, count)(
                 table,
                 columns.ends,
-                (columns.codes, columns.references),
-                _of_outside(graph, columns.outside, outside),
-                (self.kinds, self.elements, self.reads),
-                (OF_CODE, COMMUTATIVE),
-                self.terms,
+                *(columns.codes, columns.references),
+                *_of_outside(graph, columns.outside, outside),
+                *(self.kinds, self.elements, self.reads, self.terms),
+                *(OF_CODE, COMMUTATIVE, np.empty(MOST_READ + 1, np.uint64)),
             )
 
     def are_mostly_alike(self) -> bool:
@@ -175,7 +173,7 @@ class _Measures:
 
 def run(function, count: int):
     """Compiled where it pays; short tapes are not worth loading compiled code."""
-    return function if count > LONG_TAPE else function.py_func
+    return function if count > LONG_TAPE else function.python
 
 
 def _of_outside(graph: Graph, ids: np.ndarray, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -191,7 +189,10 @@ def _of_outside(graph: Graph, ids: np.ndarray, owners: np.ndarray) -> tuple[np.n
         return kinds, np.asarray(_bits(elements), np.uint64)
 
 
-@register_jitable
+def is_linear(code):
+    return code == ADD or code == SUBTRACT or code == NEGATIVE
+
+
 def _bits(key):
     """Some of 64 bits that stand for one of few things, so that sets of them are told apart."""
     bits, places = np.uint64(0), scrambled(key)
@@ -201,10 +202,9 @@ def _bits(key):
     return bits
 
 
-@register_jitable
-def _count_read(begin, end, slot, references, outer_elements, elements):
-    """How many elements some entries read through one operand, as far as it matters."""
-    found, known = 0, np.zeros(MOST_READ + 1, np.uint64)
+def _count_read(begin, end, slot, references, outer_elements, elements, known):
+    """How many elements some entries read through one operand, as far as it matters. known : room for them"""
+    found = 0
     for i in range(begin, end):
         r = references[i, slot]
         if r == NOTHING or found > MOST_READ:
@@ -219,7 +219,6 @@ def _count_read(begin, end, slot, references, outer_elements, elements):
     return found
 
 
-@register_jitable
 def _measure_vector(begin, end, kinds, terms):
     """What one operation makes has one structure."""
     kind, mask = np.uint64(0), np.uint64(0)
@@ -230,13 +229,12 @@ def _measure_vector(begin, end, kinds, terms):
         terms[i], kinds[i] = mask, scrambled(mask if mask else kind)
 
 
-@numba.njit(cache=True, nogil=True)
-def _measure(pieces, ends, tape, outer, inner, of_code, terms):
-    """Fill what entries are and read (``inner``), in order. terms : of sums, which kinds of terms they have, in bits"""
-    codes, references = tape
-    outer_kinds, outer_elements = outer
-    kinds, elements, reads = inner
-    names, commutes = of_code
+@compiled
+def _measure(
+    pieces, ends, codes, references, outer_kinds, outer_elements, kinds, elements, reads, terms, names, commutes, known
+):  # fmt: skip
+    """Fill what entries are and read, in order. terms : of sums, which kinds of terms they have, in bits;  names,
+    commutes : by code"""
     for p in range(len(pieces)):
         begin, end, first = pieces[p, 0], pieces[p, 1], pieces[p, 0]
         for i in range(begin, end):
@@ -249,7 +247,7 @@ def _measure(pieces, ends, tape, outer, inner, of_code, terms):
                     mask |= terms[r] if r >= 0 and terms[r] != 0 else _bits(k)
                     salt = np.uint64(0) if commutes[code] else np.uint64(slot + 1) << np.uint64(40)
                     kind += scrambled(k + salt)
-            is_sum = code == LINEAR[0] or code == LINEAR[1] or code == LINEAR[2]
+            is_sum = is_linear(code)
             terms[i] = mask if is_sum else np.uint64(0)
             kinds[i] = scrambled(mask if is_sum else kind)
             if code == _CONSTANT:
@@ -261,6 +259,6 @@ def _measure(pieces, ends, tape, outer, inner, of_code, terms):
         fewest, most = MOST_READ + 1, 0
         for slot in range(2 if pieces[p, 2] and terms[begin] else 3 if pieces[p, 2] else 0):
             if references[begin, slot] != NOTHING:
-                count = _count_read(begin, end, slot, references, outer_elements, elements)
+                count = _count_read(begin, end, slot, references, outer_elements, elements, known)
                 fewest, most = min(fewest, count), max(most, count)
         reads[p] = fewest if terms[begin] else most

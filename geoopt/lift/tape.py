@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from ..graph import Node, Traced
 from ..graph.tape import CODES
 from ..integers.hashing import digest, scrambled
 from ..integers.ids import Ids
+from ..native import compiled
 from ..symbolic.sums import UNROLLED_SUM
 from .columns import NOTHING
-from .loops import COMMUTATIVE, FEWEST, LINEAR, OF_CODE, Work, run
+from .loops import ADD, COMMUTATIVE, FEWEST, NEGATIVE, OF_CODE, SUBTRACT, Work, is_linear, run
 
 NEAR = 512  # entries of the tape that one element's operations hardly span
 LONG_TERM = 3  # so many terms that an element adds to a sum are added up there
-_ADD, _SUBTRACT, _NEGATIVE = LINEAR
+KINDS = 32  # of terms of a sum that are told apart
 _CONSTANT = CODES["constant"]
 
 
@@ -44,17 +43,19 @@ class Joined:
         self.kept = [n for n in graph.nodes if n.index not in on_tape and n.op != "variable" and n.tape is None]
         self.depths: dict[int, int] = {n.index: 0 for n in graph.nodes if n.is_leaf}
         uses, first_use = self._uses()
-        absorbed = self._run(_absorbed, self.codes, self.references, uses)
+        absorbed = np.zeros(self.size, bool)
+        self._run(_absorb, self.codes, self.references, uses, absorbed)
         if work.is_loop:
-            self._run(_keep_long_terms, self.codes, self.references, absorbed)
+            counted = np.zeros(self.size, np.int64), np.arange(self.size)
+            self._run(_keep_long_terms, self.codes, self.references, absorbed, *counted)
         self._list_terms(absorbed)
         self.collects = self.row_of_root >= 0
         self._hash()
         self.collects[self.roots] = self._judged()
         self._hash()
-        self.is_live, self.first_use = self._run(
-            _live, self.references, self.row_of_root, self.offsets, self.terms, uses > USED, first_use
-        )
+        self.is_live, self.first_use = uses > USED, first_use
+        sums = self.row_of_root, self.offsets, self.terms
+        self._run(_spread_life, self.references, *sums, self.is_live, self.first_use)
 
     def _run(self, function, *arguments):
         with np.errstate(over="ignore"):
@@ -99,7 +100,10 @@ class Joined:
 
     def _list_terms(self, absorbed: np.ndarray) -> None:
         """The terms of every chain of additions and subtractions, in the order in which they were written."""
-        root, signs, terms = self._run(_terms, self.codes, self.references, absorbed)
+        root, terms, signs = *np.empty((2, 2 * self.size), np.int64), np.empty(2 * self.size, np.int8)
+        of_entries = np.zeros(self.size, np.int64), np.ones(self.size, np.int8)
+        first = self._run(_list_terms, self.codes, self.references, absorbed, *of_entries, root, signs, terms)
+        root, signs, terms = root[first:], signs[first:], terms[first:]
         order = np.argsort(root, kind="stable")
         self.signs, self.terms = signs[order], terms[order]
         self.roots, first = np.unique(root[order], return_index=True)
@@ -155,15 +159,16 @@ class Joined:
         self.hashes_outside = np.array([_of_leaf(n) for n in graph.nodes] or [0], np.uint64)[of_outside]
         depths = np.zeros(len(self.outside), np.int64)
         columns = (
-            (self.codes, self.references),
-            (self.row_of_root, self.offsets, self.terms, self.signs, self.collects, self.work.columns.ends),
-            (self.hashes_outside, depths),
-            (self.hashes, self.depth),
+            *(self.codes, self.references),
+            *(self.row_of_root, self.offsets, self.terms, self.signs, self.collects, self.work.columns.ends),
+            *(self.hashes_outside, depths),
+            *(self.hashes, self.depth),
+            *(OF_CODE, COMMUTATIVE, np.empty(KINDS, np.uint64)),
         )
         for piece in self.work.columns.pieces:
             node = piece.node
             if piece.begin >= 0:
-                self._run(_hash_range, piece.begin, piece.end, *columns, OF_CODE, COMMUTATIVE)
+                self._run(_hash_range, piece.begin, piece.end, *columns)
             elif not node.is_leaf:
                 self.depths[node.index] = 1 + max((self._depth_of(o) for o in node.operands), default=0)
                 depths[of_outside == node.index] = self.depths[node.index]
@@ -181,31 +186,26 @@ def _of_leaf(node: Node) -> np.uint64:
     return digest("constant") if node.op == "constant" else digest("node", node.index)
 
 
-@register_jitable
-def _is_linear(code):
-    return code == _ADD or code == _SUBTRACT or code == _NEGATIVE
-
-
-@numba.njit(cache=True, nogil=True)
-def _absorbed(codes, references, uses):
-    """Additions, subtractions and negations that only one sum reads: inner parts of it."""
-    absorbed = np.zeros(len(codes), np.bool_)
+@compiled
+def _absorb(codes, references, uses, absorbed):
+    """Mark additions, subtractions and negations that only one sum reads: inner parts of it."""
     for i in range(len(codes) - 1, -1, -1):
-        if codes[i] == _ADD or codes[i] == _SUBTRACT or (codes[i] == _NEGATIVE and absorbed[i]):
+        if codes[i] == ADD or codes[i] == SUBTRACT or (codes[i] == NEGATIVE and absorbed[i]):
             for slot in range(2):
                 r = references[i, slot]
-                if r >= 0 and uses[r] == 1 and _is_linear(codes[r]):
+                if r >= 0 and uses[r] == 1 and is_linear(codes[r]):
                     absorbed[r] = True
-    return absorbed
 
 
-@numba.njit(cache=True, nogil=True)
-def _keep_long_terms(codes, references, absorbed):
+@compiled
+def _keep_long_terms(codes, references, absorbed, count, begun):
     """Let what adds a sum of many terms, such as an entry of an element's matrix, to another that was begun before, or
-    to what that begins with, read it as one term."""
-    count, begun = np.zeros(len(codes), np.int64), np.arange(len(codes))
+    to what that begins with, read it as one term.
+
+    count, begun : of entries, 0 and their own number
+    """
     for i in range(len(codes)):
-        for slot in range(2 if _is_linear(codes[i]) else 0):
+        for slot in range(2 if is_linear(codes[i]) else 0):
             r = references[i, slot]
             if r >= 0 and absorbed[r]:
                 count[i] += count[r]
@@ -214,7 +214,7 @@ def _keep_long_terms(codes, references, absorbed):
                 count[i] += 1
     for i in range(len(codes) - 1, -1, -1):
         a, b = references[i, 0], references[i, 1]
-        if not _is_linear(codes[i]) or b == NOTHING:
+        if not is_linear(codes[i]) or b == NOTHING:
             continue
         is_a, is_b = a >= 0 and absorbed[a], b >= 0 and absorbed[b]
         keeps_a = is_a and is_b and count[a] >= LONG_TERM and begun[b] < begun[a]
@@ -227,20 +227,16 @@ def _keep_long_terms(codes, references, absorbed):
             absorbed[b] = False
 
 
-@numba.njit(cache=True, nogil=True)
-def _terms(codes, references, absorbed):
-    """Per term: the root of its sum, its sign, what it refers to; terms of one root in the order of writing."""
-    count = 0
-    for i in range(len(codes)):
-        if _is_linear(codes[i]) and (codes[i] != _NEGATIVE or absorbed[i]):
-            for slot in range(2):
-                r = references[i, slot]
-                count += r != NOTHING and not (r >= 0 and absorbed[r])
-    root_of, sign_of = np.zeros(len(codes), np.int64), np.ones(len(codes), np.int8)
-    root, sign, term = np.empty(count, np.int64), np.empty(count, np.int8), np.empty(count, np.int64)
-    at = count
+@compiled
+def _list_terms(codes, references, absorbed, root_of, sign_of, root, sign, term):
+    """Per term: the root of its sum, its sign, what it refers to; terms of one root in the order of writing. Gives the
+    place of the first: they are listed from the end.
+
+    root_of, sign_of : of entries, zeros and ones
+    """
+    at = len(root)
     for i in range(len(codes) - 1, -1, -1):
-        if not _is_linear(codes[i]) or (codes[i] == _NEGATIVE and not absorbed[i]):
+        if not is_linear(codes[i]) or (codes[i] == NEGATIVE and not absorbed[i]):
             continue
         if not absorbed[i]:
             root_of[i] = i
@@ -248,21 +244,19 @@ def _terms(codes, references, absorbed):
             r = references[i, slot]
             if r == NOTHING:
                 continue
-            flips = codes[i] == _NEGATIVE or (slot == 1 and codes[i] == _SUBTRACT)
-            s = np.int8(-sign_of[i]) if flips else sign_of[i]
+            flips = codes[i] == NEGATIVE or (slot == 1 and codes[i] == SUBTRACT)
+            s = -sign_of[i] if flips else sign_of[i]
             if r >= 0 and absorbed[r]:
                 root_of[r], sign_of[r] = root_of[i], s
             else:
                 at -= 1
                 root[at], sign[at], term[at] = root_of[i], s, r
-    return root, sign, term
+    return at
 
 
-@register_jitable
-def _hash_of_sum(begin, end, terms, signs, is_set, outer_hashes, hashes, own):
-    """Of the multiset of terms, or of their set."""
-    kinds, found = np.empty(32, np.uint64), 0
-    total = np.uint64(77 + is_set)
+def _hash_of_sum(begin, end, terms, signs, is_set, outer_hashes, hashes, own, kinds):
+    """Of the multiset of terms, or of their set. kinds : room for those that are told apart"""
+    total, found = np.uint64(77 + is_set), 0
     for t in range(begin, end):
         r = terms[t]
         h = scrambled((hashes[r] if r >= 0 else outer_hashes[-1 - r]) + np.uint64(2 + signs[t]))
@@ -271,14 +265,13 @@ def _hash_of_sum(begin, end, terms, signs, is_set, outer_hashes, hashes, own):
             is_new &= kinds[k] != h
         if is_new or not is_set:
             total += h
-        if is_new and found < 32:
+        if is_new and found < len(kinds):
             kinds[found] = h
             found += 1
     # too many kinds to tell: the sum is a kind of its own
-    return total + np.uint64(own if is_set and found == 32 else 0)
+    return total + np.uint64(own if is_set and found == len(kinds) else 0)
 
 
-@register_jitable
 def _hash_vector(begin, end, rows, hashes, depth):
     """What one operation makes has one structure, that of the vector; each sum stays what it is."""
     total, deepest = np.uint64(end - begin), 0
@@ -291,19 +284,18 @@ def _hash_vector(begin, end, rows, hashes, depth):
             hashes[i], depth[i] = scrambled(total), deepest
 
 
-@numba.njit(cache=True, nogil=True)
-def _hash_range(begin, end, tape, sums, outer, inner, of_code, commutes):
-    """Fill hashes and depths (``inner``) of a stretch of the tape from those before and outside (``outer``)."""
-    codes, references = tape
-    rows, offsets, terms, signs, collects, ends = sums
-    outer_hashes, outer_depths = outer
-    hashes, depth = inner
+@compiled
+def _hash_range(
+    begin, end, codes, references, rows, offsets, terms, signs, collects, ends, outer_hashes, outer_depths,
+    hashes, depth, of_code, commutes, kinds,
+):  # fmt: skip
+    """Fill hashes and depths of a stretch of the tape from those before and outside. of_code, commutes : by code"""
     first_of_vector = begin
     for i in range(begin, end):
         deepest = 0
         if rows[i] >= 0:
             first, last = offsets[rows[i]], offsets[rows[i] + 1]
-            total = _hash_of_sum(first, last, terms, signs, collects[i], outer_hashes, hashes, i)
+            total = _hash_of_sum(first, last, terms, signs, collects[i], outer_hashes, hashes, i, kinds)
             for t in range(first, last):
                 deepest = max(deepest, depth[terms[t]] if terms[t] >= 0 else outer_depths[-1 - terms[t]])
         else:
@@ -322,10 +314,9 @@ def _hash_range(begin, end, tape, sums, outer, inner, of_code, commutes):
             first_of_vector = i + 1
 
 
-@numba.njit(cache=True, nogil=True)
-def _live(references, rows, offsets, terms, is_read, first_use):
-    """Which entries are needed, given those read from elsewhere; and who needs each first."""
-    live = is_read.copy()
+@compiled
+def _spread_life(references, rows, offsets, terms, live, first_use):
+    """Mark the entries that are needed, given those read from elsewhere; and note who needs each first."""
     for i in range(len(live) - 1, -1, -1):
         if not live[i]:
             continue
@@ -339,4 +330,3 @@ def _live(references, rows, offsets, terms, is_read, first_use):
                 if references[i, slot] >= 0:
                     live[references[i, slot]] = True
                     first_use[references[i, slot]] = i
-    return live, first_use

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import numba
 import numpy as np
 
 from ..grid import BLOCK, CHUNK, MANY, WARP
 from ..integers.owners import owners
 from ..kernels import Kernel, Kernels
 from ..layout import Place
+from ..native import compiled
 
 ENOUGH = 4096  # chunks, which occupy a whole GPU: larger ones would leave parts of it idle
 MOST_KERNELS = 16  # that run together: a compiler takes long for long functions
@@ -130,7 +130,7 @@ def _extents(kernel: Kernel, buffer: int, is_written: np.ndarray) -> tuple[np.nd
     return low, high
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _widen(entries, offsets, low, high, is_written):
     for member in range(len(low)):
         for k in range(offsets[member], offsets[member + 1]):
@@ -139,7 +139,7 @@ def _widen(entries, offsets, low, high, is_written):
             high[member] = max(high[member], entries[k])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _reach(low, high, reach):
     """Note at the lowest entry of each member its highest."""
     for member in range(len(low)):
@@ -147,7 +147,7 @@ def _reach(low, high, reach):
             reach[low[member]] = max(reach[low[member]], high[member])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _cut(reach, usual, most, starts):
     """Cut entries into chunks of about ``usual``; gives how many, or 0 where one needs more than ``most``."""
     count, cut, furthest = 0, 0, -1

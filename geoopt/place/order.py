@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import numba
 import numpy as np
 
 from ..integers.gathers import ranked, taken
@@ -23,6 +22,7 @@ from ..integers.ids import Ids, id_dtype
 from ..integers.segments import STRIP, ranges
 from ..kernels import Kernel
 from ..layout import Address
+from ..native import compiled
 from ..plan import SPAN
 from ..plan.planned import ROW_TERMS
 from .times import FEW, PART, TIMES, AddressOf, Times, one_per_column, same_column
@@ -215,21 +215,21 @@ def _sort_strips(members: np.ndarray, begin: np.ndarray, end: np.ndarray, by: np
     members[starts[:, None] + lanes] = members[starts[order][:, None] + lanes]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _mark_far(one, other, is_far):
     for i in range(len(one)):
         is_far[i] |= abs(one[i] - other[i]) > FAR
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _set_keys(reached, buckets, is_far, is_long, counts, classes, keys):
     """By bucket of time, those that are far behind the others, by row, by class of numbers of terms."""
     for i in range(len(keys)):
-        bucket = np.int64(reached[i]) * buckets // TIMES
+        bucket = reached[i] * buckets // TIMES
         keys[i] = ((2 * bucket + is_far[i]) * 2 + is_long[i]) * classes + counts[i]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _farthest(members):
     """By how many places any member has moved."""
     moved = 0
@@ -245,7 +245,7 @@ def _sorted_by(key: np.ndarray, members: np.ndarray) -> np.ndarray:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sort_by_key(key, members, starts, out):
     """By counting. starts : zeros, one more than there are keys"""
     for k in key:

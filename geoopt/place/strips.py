@@ -6,13 +6,13 @@ their last term fill the columns (or of another member's, where they have none),
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ..integers.cores import divided
 from ..integers.ids import Ids, id_dtype
 from ..integers.segments import STRIP, first_of, whole_strips
 from ..kernels import Loop
+from ..native import compiled
 from .order import Order
 
 
@@ -52,7 +52,7 @@ class Strips:
         return out
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _pad(members, begin, lengths, of_members, starts, first, counts):
     """The first terms and the counts of the members of every task, its last strip filled up with its last member.
 
@@ -68,7 +68,7 @@ def _pad(members, begin, lengths, of_members, starts, first, counts):
             at += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _fill(first, counts, starts, begin, end, of_terms, out):
     """of_terms : empty for the numbers of the terms"""
     for s in range(begin, end):
@@ -81,5 +81,5 @@ def _fill(first, counts, starts, begin, end, of_terms, out):
             if counts[member] == 0:
                 member = longest
             for t in range(length):
-                term = first[member] + min(t, np.int64(counts[member]) - 1)
+                term = first[member] + min(t, counts[member] - 1)
                 out[starts[s] + t * STRIP + lane] = of_terms[term] if len(of_terms) else term

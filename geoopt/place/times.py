@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 
@@ -20,6 +19,7 @@ from ..integers.ids import Ids
 from ..integers.segments import Segments
 from ..kernels import Kernel, Leaf, Loop
 from ..layout import Address, Layout
+from ..native import compiled
 
 POOR = 1 / 16  # an input is in poor order if members read rows farther apart than this share of it
 FEW = 0.1  # ... and if more members than this share do; those that read a smaller share of it tell nothing
@@ -143,7 +143,7 @@ class Times:
 
 def _cuthill_mckee(columns: list[tuple[np.ndarray, np.ndarray]], low: np.ndarray, count: int) -> np.ndarray:
     """Times of ``count`` rows. columns : rows that are read, and the offsets of each member's;  low : its lowest row"""
-    from scipy.sparse.csgraph import reverse_cuthill_mckee  # loads SciPy's linear algebra, which few programs need
+    from scipy.sparse.csgraph import reverse_cuthill_mckee  # loads all of SciPy's linear algebra
 
     rows = np.concatenate([rows for rows, _ in columns])
     lowest = np.concatenate([np.repeat(low, np.diff(offsets)) for _, offsets in columns])
@@ -173,7 +173,7 @@ def same_column(ids: Ids) -> tuple:
     return (ids.offset, ids.strides) if base is None else (base.__array_interface__["data"][0], base.strides)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _widen(low, high, rows, offsets):
     for i in range(len(offsets) - 1):
         for t in range(offsets[i], offsets[i + 1]):
@@ -184,31 +184,31 @@ def _advancing(reached: np.ndarray, times: np.ndarray, entries: np.ndarray, offs
     return lambda i, j: _advance(reached[i:j], times, entries, offsets[i : j + 1])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _advance(reached, times, entries, offsets):
     for i in range(len(offsets) - 1):
         for t in range(offsets[i], offsets[i + 1]):
             reached[i] = max(reached[i], times[entries[t]])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _hasten(known, entries, times):
     """Make the times of entries these, where earlier."""
     for i in range(len(entries)):
         known[entries[i]] = min(known[entries[i]], times[i])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _fill(times):
     """Instead of NEVER, the time before; at the start 0."""
-    before = np.uint16(0)
+    before = 0
     for i in range(len(times)):
         if times[i] == NEVER:
             times[i] = before
         before = times[i]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _join(times, together):
     """Entries that follow each other, within so much time, have the first of their times."""
     begin = 0
@@ -217,9 +217,10 @@ def _join(times, together):
         end = begin + 1
         while end < len(times):
             lower, upper = min(first, times[end]), max(last, times[end])
-            if np.int64(upper) - np.int64(lower) > together:
+            if upper - lower > together:
                 break
             first, last = lower, upper
             end += 1
-        times[begin:end] = first
+        for k in range(begin, end):
+            times[k] = first
         begin = end

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ..integers.cores import divided
+from ..native import compiled
 from . import Plan
 from .planned import Access
-
-FEW = 1 << 14  # tasks for which there is room at first
 
 
 class Writers:
@@ -43,27 +41,25 @@ class Writers:
         return mine[busy], np.cumsum(counts) - counts, found
 
 
-@numba.njit(cache=True, nogil=True)
-def _longer(found, count, room):
-    """The first entries of an array in one with more room; `np.append` takes Numba long to compile."""
-    longer = np.empty(len(found) + room, found.dtype)
-    for k in range(count):
-        longer[k] = found[k]
-    return longer
-
-
-@numba.njit(cache=True, nogil=True)
-def _writers(task_of, tasks, table, offset, stride, begin, end):
+def _writers(
+    task_of: np.ndarray, tasks: int, table: np.ndarray, offset: int, stride: int, begin: np.ndarray, end: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """How many tasks wrote what each run of places reads, and which, in the order in which it does.
 
     table : of the places, to which ``offset`` is added, or empty: place k is ``offset + stride * k``
     """
-    counts, found, count = np.zeros(len(begin), np.int64), np.empty(FEW, np.int32), 0
-    seen = np.full(tasks, -1, np.int32)
+    counts, seen = np.empty(len(begin), np.int64), np.full(tasks, -1, np.int32)
+    found = np.empty(int((end - begin).sum()), np.int32)  # memory that is not used is not there
+    count = _find(task_of, table, offset, stride, begin, end, seen, counts, found)
+    return counts, found[:count].copy()
+
+
+@compiled
+def _find(task_of, table, offset, stride, begin, end, seen, counts, found):
+    """Fill counts and found; gives how many are found. seen : -1, the last run that met each task"""
+    count = 0
     for run in range(len(begin)):
-        before, room = count, count + end[run] - begin[run]
-        if room > len(found):
-            found = _longer(found, count, room)
+        before = count
         for k in range(begin[run], end[run]):
             writer = task_of[offset + (table[k] if len(table) else stride * k)]
             if seen[writer] != run:
@@ -71,7 +67,7 @@ def _writers(task_of, tasks, table, offset, stride, begin, end):
                 found[count] = writer
                 count += 1
         counts[run] = count - before
-    return counts, found[:count].copy()
+    return count
 
 
 def entries(plan: Plan, access: Access, count: int) -> np.ndarray | slice:

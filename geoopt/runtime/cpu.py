@@ -7,7 +7,6 @@ import os
 import threading
 from dataclasses import replace
 
-import llvmlite
 import llvmlite.binding as llvm
 import numba
 import numpy as np
@@ -18,12 +17,11 @@ from ..codegen import TARGETS
 from ..codegen.llvm_math import vector_names
 from ..codegen.llvm_vectors import Vectors
 from ..integers.cores import started
+from ..native.object_code import assembly, compiled, host, loaded
 from ..options import Options
 from ..plan import Schedule
-from . import cache
 from .host import HostMachine
 
-_LOCK = threading.Lock()  # several steps of llvmlite's, each of which locks for itself, belong together
 _PARALLEL = threading.Lock()  # nor may two threads enter Numba's workqueue layer at once
 _FORKED: list[bool] = []  # OpenMP's threads do not survive a fork; the child runs serially, with the same results
 
@@ -41,15 +39,6 @@ def vector_math() -> frozenset[str]:
     flags = set(host()[1].split(","))
     usable = "b" + ("d" if "+avx2" in flags else "") + ("e" if "+avx512f" in flags else "")
     return frozenset(n for n in vector_names() if n[4] in usable and llvm.address_of_symbol(n))
-
-
-@functools.cache
-def host() -> tuple[str, str]:
-    """The processor's name and its features, in LLVM's words."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    features = llvm.get_host_cpu_features().flatten()
-    return llvm.get_host_cpu_name(), features + ",-prefer-256-bit"
 
 
 def vectors(options: Options, dtype: np.dtype) -> Vectors:
@@ -74,14 +63,14 @@ class CpuMachine(HostMachine):
     def __init__(self, schedule: Schedule, options: Options, dtype: np.dtype):
         v = vectors(options, dtype)
         module = TARGETS["cpu"](schedule.plan, v)
-        compiled = started(lambda: _compiled(module.text))
+        code = started(lambda: compiled(module.text, host()))
         super().__init__(schedule.plan, dtype)  # packs the tables
-        code, self.was_cached = compiled.result()
-        self.code_bytes = len(code)
+        found, self.was_cached = code.result()
+        self.code_bytes = len(found)
         self.traits = {"lanes": v.lanes, "threads": options.worker_count}
-        self.sources = {"llvm": lambda: module.text, "asm": lambda: assembly(module.text)}
+        self.sources = {"llvm": lambda: module.text, "asm": lambda: assembly(module.text, host())}
         self._schedule, self._workers = replace(schedule, plan=self.plan), options.worker_count
-        self._engine, addresses = _loaded(code, max(module.functions, default=-1) + 1)
+        self._engine, addresses = loaded(found, host(), max(module.functions, default=-1) + 1)
         # the buffers of all kernels, one kernel's after the other; per kernel, its function and where its buffers begin
         self._buffers = np.array([b for buffers in module.buffers for b in buffers], np.int64)
         ends = np.cumsum([len(buffers) for buffers in module.buffers], dtype=np.int64)
@@ -105,57 +94,6 @@ class CpuMachine(HostMachine):
 def describe() -> str:
     """The processor, in a line."""
     return f"{host()[0]}, {os.cpu_count()} cores"
-
-
-def _compiled(text: str) -> tuple[bytes, bool]:
-    """Object code, and whether it was in the cache."""
-    name, features = host()
-    key = cache.key(text, name, features, llvmlite.__version__)
-    with _LOCK:
-        found = cache.load(key)
-        code = found or _compile(text, name, features)
-        if found is None:
-            cache.store(key, code)
-    return code, found is not None
-
-
-def _loaded(code: bytes, functions: int) -> tuple[object, np.ndarray]:
-    """The engine that holds some object code, and the addresses of its functions."""
-    with _LOCK:
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(*host()))
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        engine.finalize_object()
-        addresses = [engine.get_function_address(f"k{i}") for i in range(functions)]
-    return engine, np.array(addresses, np.int64)
-
-
-def _target_machine(name: str, features: str) -> llvm.TargetMachine:
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=name, features=features, opt=3, codemodel="jitdefault")
-
-
-def _optimised(text: str, name: str, features: str) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
-    machine = _target_machine(name, features)
-    module = llvm.parse_assembly(text)
-    module.triple = llvm.get_default_triple()
-    module.data_layout = str(machine.target_data)
-    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
-    tuning.loop_vectorization = tuning.slp_vectorization = False  # the text is vectors already
-    builder = llvm.create_pass_builder(machine, tuning)
-    builder.getModulePassManager().run(module, builder)
-    return module, machine
-
-
-def _compile(text: str, name: str, features: str) -> bytes:
-    module, machine = _optimised(text, name, features)
-    return machine.emit_object(module)
-
-
-def assembly(text: str) -> str:
-    """The host's assembly for a module's text, for reading."""
-    with _LOCK:
-        module, machine = _optimised(text, *host())
-        return machine.emit_assembly(module)
 
 
 @intrinsic

@@ -19,8 +19,9 @@ import numpy as np
 from ..codegen import TARGETS
 from ..errors import DeviceError, InternalError
 from ..grid import BLOCK, Grid
+from ..native import cache
 from ..options import Options
-from . import cache, nvrtc
+from . import nvrtc
 from .host import HostMachine
 
 COMPILERS = ("g++", "clang++")

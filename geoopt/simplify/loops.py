@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numba
 import numpy as np
 
 from ..integers.ids import Ids
 from ..kernels import Kernel, Leaf, Loop
+from ..native import compiled
 from ..template import Expression, rewritten
 from .chains import Chains
 from .facts import Facts
@@ -91,7 +91,7 @@ def _longer(lengths: np.ndarray) -> np.ndarray:
     return (first if len(first) or len(lengths) <= MANY else np.flatnonzero(lengths > 1))[:SAMPLE]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _varies(values, lengths):
     """Whether terms of any member have different values; NaN differs from all."""
     first = 0

@@ -18,7 +18,6 @@ import scipy.sparse as sp
 
 from ..errors import ArgumentError, TracingError, none_swallowed, scipy_remedy
 from ..graph import Graph, Node, Traced
-from ..integers.cores import load_in_background
 from ..signature import Argument, Signature
 from ..sparse.matrix import stand_in
 from ..symbolic import Symbolic, symbolic
@@ -56,7 +55,6 @@ def block(*arrays: Any) -> Any:
 
 def trace(function: Callable, arguments: tuple, keywords: dict | None = None) -> tuple[Traced, Signature]:
     """Run ``function`` on symbolic stand-ins for its floating-point arguments."""
-    load_in_background()
     graph = Graph()
     names = _names(function, arguments)
     found: list[tuple[Argument, Node]] = []
