@@ -1,34 +1,28 @@
-"""The CPU: machine code from LLVM IR by llvmlite, tasks launched by Numba's threads."""
+"""The CPU: machine code from LLVM IR by llvmlite, whose tasks threads of a `Crew` share."""
 
 from __future__ import annotations
 
 import functools
 import os
 import threading
-from dataclasses import replace
 
 import llvmlite
 import llvmlite.binding as llvm
-import numba
 import numpy as np
-from numba.core import config, types
-from numba.extending import intrinsic
+from numba.core import config
 
 from ..codegen import TARGETS
+from ..codegen.llvm_crew import crew
 from ..codegen.llvm_math import vector_names
 from ..codegen.llvm_vectors import Vectors
 from ..integers.cores import started
 from ..options import Options
 from ..plan import Schedule
 from . import cache
-from .host import HostMachine
+from .crew import Crew, Work
+from .host import HostMachine, address
 
 _LOCK = threading.Lock()  # several steps of llvmlite's, each of which locks for itself, belong together
-_PARALLEL = threading.Lock()  # nor may two threads enter Numba's workqueue layer at once
-_FORKED: list[bool] = []  # OpenMP's threads do not survive a fork; the child runs serially, with the same results
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: _FORKED.append(True))
 
 
 @functools.cache
@@ -82,26 +76,18 @@ class CpuMachine(HostMachine):
         self.code_bytes = len(code)
         self.traits = {"lanes": v.lanes, "threads": options.worker_count}
         self.sources = {"llvm": lambda: module.text, "asm": lambda: assembly(module.text)}
-        self._schedule, self._workers = replace(schedule, plan=self.plan), options.worker_count
-        self._engine, addresses = _loaded(code, max(module.functions, default=-1) + 1)
+        functions = [f"k{number}" for number in range(max(module.functions, default=-1) + 1)]
+        self._engine, addresses = _loaded(code, functions)
         # the buffers of all kernels, one kernel's after the other; per kernel, its function and where its buffers begin
         self._buffers = np.array([b for buffers in module.buffers for b in buffers], np.int64)
         ends = np.cumsum([len(buffers) for buffers in module.buffers], dtype=np.int64)
-        self._kernels = np.stack([addresses[module.functions], np.append(0, ends)[:-1]], axis=1)
+        kernels = np.stack([addresses[module.functions], np.append(0, ends)[:-1]], axis=1)
+        helpers = min(options.worker_count - 1, _most_helpers())
+        self._work = Work(kernels, schedule.tasks, schedule.shares, helpers)
 
     def _launch(self, buffers: np.ndarray) -> None:
-        """On as many of the workers as the machine has."""
-        tasks, shares = self._schedule.tasks, self._schedule.shares
-        if self._workers == 1 or _FORKED:
-            _launch_serial(self._kernels, buffers[self._buffers], tasks)
-            return
-        with _PARALLEL:
-            before = numba.get_num_threads()
-            numba.set_num_threads(min(self._workers, config.NUMBA_NUM_THREADS))  # pyright: ignore[reportAttributeAccessIssue]
-            try:
-                _launch_parallel(self._kernels, buffers[self._buffers], tasks, shares)
-            finally:
-                numba.set_num_threads(before)
+        own = buffers[self._buffers]
+        _crew().run(self._work, address(own))
 
 
 def describe() -> str:
@@ -121,13 +107,13 @@ def _compiled(text: str) -> tuple[bytes, bool]:
     return code, found is not None
 
 
-def _loaded(code: bytes, functions: int) -> tuple[object, np.ndarray]:
-    """The engine that holds some object code, and the addresses of its functions."""
+def _loaded(code: bytes, functions: list[str]) -> tuple[object, np.ndarray]:
+    """The engine that holds some object code, and the addresses of functions."""
     with _LOCK:
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(*host()))
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
-        addresses = [engine.get_function_address(f"k{i}") for i in range(functions)]
+        addresses = [engine.get_function_address(name) for name in functions]
     return engine, np.array(addresses, np.int64)
 
 
@@ -160,36 +146,23 @@ def assembly(text: str) -> str:
         return machine.emit_assembly(module)
 
 
-@intrinsic
-def _call(typingctx, address, buffers, task):
-    """Call ``void f(ptr, ptr)`` at an address."""
-
-    def codegen(context, builder, signature, args):
-        from llvmlite import ir
-
-        pointer = ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [pointer, pointer])
-        function = builder.inttoptr(args[0], kind.as_pointer())
-        builder.call(function, [builder.inttoptr(a, pointer) for a in args[1:]])
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), codegen
+def _most_helpers() -> int:
+    """As many threads as Numba may use, but for the caller."""
+    return config.NUMBA_NUM_THREADS - 1  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@numba.njit(cache=True, nogil=True)
-def _run_range(kernels, buffers, tasks, begin, end):
-    for t in range(begin, end):
-        function, first = kernels[tasks[t, 0]]
-        _call(function, buffers[first:].ctypes.data, tasks[t].ctypes.data)  # pyright: ignore[reportCallIssue]
+@functools.cache
+def _sharing() -> tuple[object, list[int]]:
+    """The engine, and the functions, with which threads share tasks."""
+    engine, addresses = _loaded(_compiled(crew())[0], ["run", "lead", "help"])
+    return engine, addresses.tolist()
 
 
-@numba.njit(cache=True, nogil=True)
-def _launch_serial(kernels, buffers, tasks):
-    _run_range(kernels, buffers, tasks, 0, len(tasks))
+@functools.cache
+def _crew() -> Crew:
+    run, lead, help_ = _sharing()[1]
+    return Crew(run, lead, help_, _most_helpers())
 
 
-@numba.njit(cache=True, nogil=True, parallel=True)
-def _launch_parallel(kernels, buffers, tasks, shares):
-    for phase in range(shares.shape[0]):
-        for w in numba.prange(shares.shape[1] - 1):
-            _run_range(kernels, buffers, tasks, shares[phase, w], shares[phase, w + 1])
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_crew.cache_clear)  # threads do not survive a fork; others are started
