@@ -185,13 +185,16 @@ class Graph:
 
     def reads_of(self, view: Ids) -> list[tuple[Node, int]]:
         """The nodes that a view reads, in order, and how many entries of the view belong to each."""
-        if not view.size:
+        size = view.size
+        if not size:
             return []
-        low, high = self.node_of(view.lowest), self.node_of(view.highest)
-        if low is high:
-            return [(low, view.size)]
+        if view.highest >= self.size - len(self._tape):
+            self.finish()
+        low, high = (bisect.bisect_right(self.firsts, scalar) for scalar in (view.lowest, view.highest))
+        if low == high:
+            return [(self.nodes[low - 1], size)]
         if view not in self._reads:
-            self._reads[view] = self._counted(view, self.nodes[low.index : high.index + 1])
+            self._reads[view] = self._counted(view, self.nodes[low - 1 : high])
         return self._reads[view]
 
     def _counted(self, view: Ids, nodes: list[Node]) -> list[tuple[Node, int]]:

@@ -51,16 +51,26 @@ def divided(count: int, work: Callable[[int, int], Result], size: int | None = N
     work : releases the interpreter's lock and writes to places of its own
     size : how many numbers all of it touches; ``count`` by default
     """
-    return list(in_parts(count, work, size))
+    bounds = _bounds(count, size)
+    return [work(0, count)] if len(bounds) == 2 else list(_in_parts(bounds, work))
 
 
 def in_parts(count: int, work: Callable[[int, int], Result], size: int | None = None) -> Iterator[Result]:
     """Like `divided`, part by part: the next ones are worked on before they are asked for."""
+    yield from _in_parts(_bounds(count, size), work)
+
+
+def _bounds(count: int, size: int | None) -> list[int]:
+    """Where parts begin, and the last one ends."""
     cores = config.NUMBA_NUM_THREADS  # pyright: ignore[reportAttributeAccessIssue]
     size = count if size is None else size
     parts = min(count, max(min(PARTS * cores, size // LEAST), size // LARGEST))
-    if cores == 1 or parts < 2:
-        yield work(0, count)
+    return [0, count] if cores == 1 or parts < 2 else np.linspace(0, count, parts + 1).astype(int).tolist()
+
+
+def _in_parts(bounds: list[int], work: Callable[[int, int], Result]) -> Iterator[Result]:
+    if len(bounds) == 2:
+        yield work(*bounds)
         return
-    with ThreadPoolExecutor(cores) as pool:
-        yield from pool.map(lambda part: work(*part), pairwise(np.linspace(0, count, parts + 1).astype(int).tolist()))
+    with ThreadPoolExecutor(config.NUMBA_NUM_THREADS) as pool:  # pyright: ignore[reportAttributeAccessIssue]
+        yield from pool.map(lambda part: work(*part), pairwise(bounds))

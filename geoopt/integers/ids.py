@@ -12,6 +12,7 @@ three coordinates of a corner are visibly neighbours: the paper's address cohere
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -35,6 +36,7 @@ def id_dtype(largest: int) -> type:
     return np.int32 if largest < 2**31 else np.int64
 
 
+@functools.lru_cache(1024)
 def _strided(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
     """A phantom NumPy view whose addresses are ids, so that NumPy itself does slicing and reshaping."""
     return np.lib.stride_tricks.as_strided(_GROUND, shape, strides)
@@ -217,7 +219,7 @@ class Ids:
 
     def _folded(self) -> Ids:
         """A one-element explicit part is a constant; an empty view has no ids at all."""
-        if not self.size:
+        if 0 in self.shape:
             return Ids(self.shape, 0, (0,) * self.ndim)
         if self.base is not None and self.base.size == 1:
             return Ids(self.shape, self.offset + int(self.base.reshape(())), self.strides)
