@@ -188,13 +188,15 @@ class Graph:
         size = view.size
         if not size:
             return []
-        if view.highest >= self.size - len(self._tape):
+        lowest, highest = view.bounds
+        if highest >= self.size - len(self._tape.codes):
             self.finish()
-        low, high = (bisect.bisect_right(self.firsts, scalar) for scalar in (view.lowest, view.highest))
-        if low == high:
-            return [(self.nodes[low - 1], size)]
+        after = bisect.bisect_right(self.firsts, lowest)
+        if after == len(self.firsts) or highest < self.firsts[after]:
+            return [(self.nodes[after - 1], size)]
         if view not in self._reads:
-            self._reads[view] = self._counted(view, self.nodes[low - 1 : high])
+            high = bisect.bisect_right(self.firsts, highest, after)
+            self._reads[view] = self._counted(view, self.nodes[after - 1 : high])
         return self._reads[view]
 
     def _counted(self, view: Ids, nodes: list[Node]) -> list[tuple[Node, int]]:

@@ -30,19 +30,19 @@ class Reference:
 def has_lanes(shape: tuple[int, ...]) -> bool:
     """Whether trailing axes are values of an element, each of which is a column: they are few, or there are many more
     elements. The rows of a grid are not."""
+    if len(shape) == 1:
+        return True
     count, elements = math.prod(shape[1:]), math.prod(shape[:1])
     if max(shape[1:], default=0) > LONGEST_AXIS and elements < 2 * count:
         return False
     return any(count <= most and times * count <= elements for most, times in LANES.items())
 
 
-def lanes(view: Ids) -> list[Ids]:
+def lanes(view: Ids) -> tuple[Ids, ...]:
     """A view as columns over its leading axis (one flat column where the trailing axes are long)."""
-    if view.ndim == 1:
-        return [view.canonical()]
     if view.ndim == 0 or not has_lanes(view.shape):
-        return [view.reshape((view.size,))]
-    return [view.lane(number).canonical() for number in np.ndindex(*view.shape[1:])]
+        return (view.reshape((view.size,)),)
+    return view.lanes
 
 
 def elements_and_lanes(nodes: list[Node], ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

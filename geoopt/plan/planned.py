@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from ..integers.segments import STRIP
@@ -43,12 +44,12 @@ class Access:
     scale: int = 1
     adds: int = 0
 
-    @property
+    @cached_property
     def family(self) -> Access:
         """What it has in common with accesses whose entries differ from its own by a constant."""
         return replace(self, offset=0, adds=0)
 
-    @property
+    @cached_property
     def column(self) -> Access:
         """What it has in common with accesses, to any buffer, whose entries differ from its own by what tasks know."""
         return replace(self, buffer=0, offset=0, loop=self.column_loop, base=None, bits=None, adds=0)
