@@ -47,21 +47,20 @@ class Template:
         return found
 
 
-def bottom_up(roots: list[Expression], is_done: Callable[[Expression], bool] = lambda e: False) -> Iterator[Expression]:
+def bottom_up(roots: list[Expression], is_done: Callable[[Expression], bool] | None = None) -> Iterator[Expression]:
     """Every expression below some roots once, arguments first; without those that are done, and what is below."""
-    seen: set[int] = set()
     opened: set[int] = set()
-    stack = [e for e in reversed(roots) if not is_done(e)]
+    stack: list[Expression | None] = list(reversed(roots))
     while stack:
-        e = stack[-1]
-        if id(e) in opened or not e.args:
-            stack.pop()
-            if id(e) not in seen:
-                seen.add(id(e))
-                yield e
-        else:
+        e = stack.pop()
+        if e is None:  # before what all arguments are there for
+            yield stack.pop()  # type: ignore[misc]
+        elif id(e) not in opened and (is_done is None or not is_done(e)):
             opened.add(id(e))
-            stack.extend([a for a in reversed(e.args) if id(a) not in opened and not is_done(a)])
+            if e.args:
+                stack += (e, None, *e.args[::-1])
+            else:
+                yield e
 
 
 def rewritten(

@@ -58,7 +58,7 @@ class _Function:
 
     def __init__(self, plan: Plan, kernel: PlannedKernel, vectors: Vectors, declarations: dict[str, None]):
         self.plan, self.kernel, self.vectors, self.declarations = plan, kernel, vectors, declarations
-        self.loops_of = kernel.loops_of()
+        self.loops_of = kernel.loops_of
         self.room = Room(kernel, vectors)
         self.pieces = pieces_of(kernel)
 
@@ -100,7 +100,7 @@ class _Function:
 
     def _start(self, rooms: list[str]) -> list[str]:
         """What a task does before its members: all of the block ``entry`` but its end. rooms : on the stack"""
-        loops = {j.loop: j for j in self.kernel.joints() if self.kernel.loops[j.loop].cursors is not None}
+        loops = {j.loop: j for j in self.kernel.joints if self.kernel.loops[j.loop].cursors is not None}
         if not loops:
             return ["entry:", *self._entry(), *rooms]
         bodies = {loop: self._body(f"p{loop}.") for loop in loops}
@@ -189,7 +189,7 @@ class _Body(Functions, Sums, Additions):
 
     def __init__(self, plan, kernel, vectors, declarations, prefix: str, loops_of: dict[int, frozenset[int]]):
         super().__init__(plan, kernel, vectors, declarations, prefix, loops_of=loops_of)
-        self.joints = kernel.joints()
+        self.joints = kernel.joints
         self.joint_of = {id(e): joint for joint in self.joints for e in joint.sums}
 
     def lines(self, block: str, room: Room) -> list[str]:

@@ -63,7 +63,7 @@ class _Cuts:
     """
 
     def __init__(self, kernel: PlannedKernel):
-        self.kernel, self.loops_of, self.joints = kernel, kernel.loops_of(), kernel.joints()
+        self.kernel, self.loops_of, self.joints = kernel, kernel.loops_of, kernel.joints
         terms = [e.args[0] for joint in self.joints for e in joint.sums]  # all that the sums of a loop need comes first
         below = bottom_up([*terms, *kernel.roots])
         self.order = [e for e in below if not self.loops_of[id(e)] and not self._is_repeated(e)]

@@ -47,7 +47,8 @@ class Memory:
         """Append an assignment where it belongs: inside the current loop if it varies there."""
         self._fresh += 1
         name = f"%{self.prefix}{self._fresh}"
-        self._lines(loops).append(f"  {name} = {expression}")
+        lines = self.inner if self.inner is not None and self.loop in loops else self.outer
+        lines.append(f"  {name} = {expression}")
         if expression.startswith("load "):
             self._loads += 1
             if self._loads % LOADS == 0:

@@ -201,6 +201,7 @@ class PlannedKernel:
         of_accesses = (b for a in self.accesses() for b in (a.buffer, a.table, a.bits, a.step) if b is not None)
         return list(dict.fromkeys([*of_accesses, *(t for loop in self.loops for t in loop.tables())]))
 
+    @cached_property
     def joints(self) -> list[Joint]:
         """All sums, and all roots written in loops, each once; first those that need no other sums."""
         depths: dict[int, int] = {}  # how many sums lie inside each other
@@ -230,6 +231,7 @@ class PlannedKernel:
         """All reads, then all writes."""
         return [*self.reads, *(a for places in self.writes for a in places)]
 
+    @cached_property
     def loops_of(self) -> dict[int, frozenset[int]]:
         """The loops in which each expression varies, by identity."""
         loops: dict[int, frozenset[int]] = {}

@@ -32,7 +32,7 @@ def vector_math() -> frozenset[str]:
         llvm.load_library_permanently("libmvec.so.1")
     except RuntimeError:
         return frozenset()
-    flags = set(host()[1].split(","))
+    flags = _flags(host()[1])
     usable = "b" + ("d" if "+avx2" in flags else "") + ("e" if "+avx512f" in flags else "")
     return frozenset(n for n in vector_names() if n[4] in usable and llvm.address_of_symbol(n))
 
@@ -46,10 +46,15 @@ def host() -> tuple[str, str]:
     return llvm.get_host_cpu_name(), features + ",-prefer-256-bit"
 
 
+@functools.lru_cache
+def _flags(features: str) -> frozenset[str]:
+    return frozenset(features.split(","))
+
+
 def vectors(options: Options, dtype: np.dtype) -> Vectors:
     """The vector shape for this machine and these options."""
     name, features = host()
-    flags = set(features.split(","))
+    flags = _flags(features)
     bits = 512 if "+avx512f" in flags else 256 if "+avx" in flags else 128
     lanes = options.lanes or bits // (8 * dtype.itemsize)
     is_zen = name.startswith("znver")  # whole lines are written without being read
@@ -70,9 +75,11 @@ class CpuMachine(HostMachine):
     def __init__(self, schedule: Schedule, options: Options, dtype: np.dtype):
         v = vectors(options, dtype)
         module = TARGETS["cpu"](schedule.plan, v)
-        compiled = started(lambda: _compiled(module.text))
+        key, code = _cached(module.text)
+        self.was_cached = code is not None
+        compiled = None if code else started(lambda: _compiled(key, module.text))
         super().__init__(schedule.plan, dtype)  # packs the tables
-        code, self.was_cached = compiled.result()
+        code = code or compiled.result()  # type: ignore[union-attr]
         self.code_bytes = len(code)
         self.traits = {"lanes": v.lanes, "threads": options.worker_count}
         self.sources = {"llvm": lambda: module.text, "asm": lambda: assembly(module.text)}
@@ -95,16 +102,18 @@ def describe() -> str:
     return f"{host()[0]}, {os.cpu_count()} cores"
 
 
-def _compiled(text: str) -> tuple[bytes, bool]:
-    """Object code, and whether it was in the cache."""
-    name, features = host()
-    key = cache.key(text, name, features, llvmlite.__version__)
+def _cached(text: str) -> tuple[str, bytes | None]:
+    """The key of object code in the cache, and what is there."""
+    key = cache.key(text, *host(), llvmlite.__version__)
+    return key, cache.load(key)
+
+
+def _compiled(key: str, text: str) -> bytes:
+    """Object code that was not in the cache, and is now."""
     with _LOCK:
-        found = cache.load(key)
-        code = found or _compile(text, name, features)
-        if found is None:
-            cache.store(key, code)
-    return code, found is not None
+        code = _compile(text, *host())
+    cache.store(key, code)
+    return code
 
 
 def _loaded(code: bytes, functions: list[str]) -> tuple[object, np.ndarray]:
@@ -154,7 +163,9 @@ def _most_helpers() -> int:
 @functools.cache
 def _sharing() -> tuple[object, list[int]]:
     """The engine, and the functions, with which threads share tasks."""
-    engine, addresses = _loaded(_compiled(crew())[0], ["run", "lead", "help"])
+    text = crew()
+    key, code = _cached(text)
+    engine, addresses = _loaded(code or _compiled(key, text), ["run", "lead", "help"])
     return engine, addresses.tolist()
 
 
