@@ -60,6 +60,8 @@ class Structure:
             return flat.reshape((1,) * view.ndim) if flat.size == 1 else flat.reshape(view.shape)
         columns = [self._of_column(c, level) for c in lanes(view)]
         length = max(len(c) for c in columns)
+        if length == 1:
+            return np.concatenate(columns).reshape(1, *view.shape[1:])
         return np.stack([np.broadcast_to(c, (length,)) for c in columns], axis=1).reshape(length, *view.shape[1:])
 
     def reads(self, node: Node, level: int) -> bool:

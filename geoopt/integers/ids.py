@@ -248,6 +248,8 @@ class Ids:
         return [self._from_phantoms(a, b) for a, b in zip(seen, bases, strict=True)]
 
     def transpose(self, axes: tuple[int, ...]) -> Ids:
+        if axes == tuple(range(self.ndim)):
+            return self
         affine, base = self._phantoms()
         return self._from_phantoms(affine.transpose(axes), None if base is None else base.transpose(axes))
 
@@ -258,6 +260,8 @@ class Ids:
 
     def reshape(self, shape: tuple[int, ...]) -> Ids:
         """Reshape without listing the ids where the layout allows, else by listing them."""
+        if shape == self.shape:
+            return self
         affine, base = self._phantoms()
         try:
             affine = np.reshape(affine, shape, copy=False)
@@ -357,6 +361,11 @@ class Ids:
         if self.ndim == 1:
             return (self.canonical(),)
         return tuple(self.lane(number).canonical() for number in np.ndindex(*self.shape[1:]))
+
+    def at(self, places: np.ndarray) -> np.ndarray:
+        """The ids at some places of a column."""
+        ids = self.offset + self.strides[0] * places
+        return ids if self.base is None else ids + self.base[places]
 
     def compose(self, column: Ids, given: bool = False) -> Ids:
         """``self.ravel()[column]`` for a 1-D column of flat positions, affine where possible.
