@@ -85,7 +85,7 @@ class _Run:
 
     def access(self, access: Access, tables: Tables) -> Access:
         column = self.place[access.table]  # type: ignore[index]
-        return replace(access, stride=self.steps[column], table=tables.number(self.firsts[column]))
+        return access._replace(stride=self.steps[column], table=tables.number(self.firsts[column]))
 
 
 def _small(starts: np.ndarray) -> np.ndarray:

@@ -7,7 +7,6 @@ three times faster than gather instructions on the processors measured.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ..plan import Plan
 from ..plan.planned import Access, PlannedKernel
@@ -146,7 +145,7 @@ class Memory:
         if key in self.values:
             return self.values[key]  # type: ignore[return-value]
         if access.step is not None:
-            start = self._entries(replace(access, step=None, times=0), loops)
+            start = self._entries(access._replace(step=None, times=0), loops)
             steps = self._entries(Access(access.buffer, 0, 0, access.step), loops)
             further = [self.let(f"mul i64 {step}, {access.times}", loops) for step in steps]
             entries = [self.let(f"add i64 {a}, {b}", loops) for a, b in zip(start, further, strict=True)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +18,7 @@ LANES = {64: 0, 256: 2, 1024: 8}  # of at most so many lanes an array has so man
 LONGEST_AXIS = 8  # of few elements; longer ones are rows of a grid unless there are twice as many elements as lanes
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(NamedTuple):
     """``reader`` reads ``count`` scalars of ``target``."""
 
     reader: Node
@@ -27,11 +27,10 @@ class Reference:
     count: int
 
 
+@functools.lru_cache(1024)
 def has_lanes(shape: tuple[int, ...]) -> bool:
     """Whether trailing axes are values of an element, each of which is a column: they are few, or there are many more
     elements. The rows of a grid are not."""
-    if len(shape) == 1:
-        return True
     count, elements = math.prod(shape[1:]), math.prod(shape[:1])
     if max(shape[1:], default=0) > LONGEST_AXIS and elements < 2 * count:
         return False

@@ -16,8 +16,7 @@ WRITES = {0: "=", 1: "+=", -1: "-="}  # by how often a write adds its value
 JOINT_SUMS = 12  # the most sums of one loop, so that their totals stay in registers
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """How a kernel reads or writes one value per member (or per term of a loop).
 
     Without a table entry i is at ``offset + stride * i`` of the buffer: uniform (stride 0), sequential (1) or
@@ -44,15 +43,15 @@ class Access:
     scale: int = 1
     adds: int = 0
 
-    @cached_property
+    @property
     def family(self) -> Access:
         """What it has in common with accesses whose entries differ from its own by a constant."""
-        return replace(self, offset=0, adds=0)
+        return self._replace(offset=0, adds=0)
 
-    @cached_property
+    @property
     def column(self) -> Access:
         """What it has in common with accesses, to any buffer, whose entries differ from its own by what tasks know."""
-        return replace(self, buffer=0, offset=0, loop=self.column_loop, base=None, bits=None, adds=0)
+        return self._replace(buffer=0, offset=0, loop=self.column_loop, base=None, bits=None, adds=0)
 
     @property
     def column_loop(self) -> int | None:
