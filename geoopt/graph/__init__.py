@@ -181,11 +181,12 @@ class Graph:
 
     def nodes_of(self, view: Ids) -> list[Node]:
         """The nodes that a view reads, in order."""
-        return [node for node, _ in self.reads_of(view)]
+        reads = self.reads_of(view)
+        return [reads[0][0]] if len(reads) == 1 else [node for node, _ in reads]
 
     def reads_of(self, view: Ids) -> list[tuple[Node, int]]:
         """The nodes that a view reads, in order, and how many entries of the view belong to each."""
-        size = view.size
+        size = math.prod(view.shape)
         if not size:
             return []
         lowest, highest = view.bounds

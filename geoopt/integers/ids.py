@@ -154,9 +154,14 @@ class Ids:
 
     def is_contiguous(self) -> bool:
         """Whether the ids are ``offset, offset + 1, ...`` in C order."""
-        expected = Ids.contiguous(0, self.shape).strides
-        used = [(s, e) for s, e, n in zip(self.strides, expected, self.shape, strict=True) if n > 1]
-        return self.base is None and all(s == e for s, e in used)
+        if self.base is not None:
+            return False
+        step = 1
+        for stride, length in zip(reversed(self.strides), reversed(self.shape), strict=True):
+            if length > 1 and stride != step:
+                return False
+            step *= length
+        return True
 
     @cached_property
     def key(self) -> tuple:
