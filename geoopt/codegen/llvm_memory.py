@@ -25,7 +25,7 @@ class Memory:
 
     def __init__(self, plan: Plan, kernel: PlannedKernel, vectors: Vectors, declarations: dict[str, None], prefix: str):
         self.plan, self.kernel, self.v, self.declarations = plan, kernel, vectors, declarations
-        self.prefix = prefix
+        self.prefix, self._percent = prefix, f"%{prefix}"
         self.is_full = prefix == "f"
         self.outer: list[str] = []
         self.inner: list[str] | None = None
@@ -45,7 +45,7 @@ class Memory:
     def let(self, expression: str, loops: frozenset[int] = frozenset()) -> str:
         """Append an assignment where it belongs: inside the current loop if it varies there."""
         self._fresh += 1
-        name = f"%{self.prefix}{self._fresh}"
+        name = f"{self._percent}{self._fresh}"
         lines = self.inner if self.inner is not None and self.loop in loops else self.outer
         lines.append(f"  {name} = {expression}")
         if expression.startswith("load "):

@@ -88,6 +88,7 @@ class Graph:
     values: Any = None  # `values.Values` of the first call, once they have been asked for
     _known: dict[tuple, Node] = field(default_factory=dict)
     _reads: WeakKeyDictionary[Ids, list] = field(default_factory=WeakKeyDictionary)
+    _below: dict[Node, list[Node]] = field(default_factory=dict)
     _numbers: dict[object, int] = field(default_factory=dict)
     _tape: Tape = field(default_factory=Tape)  # of the scalars made since the last node
 
@@ -178,6 +179,12 @@ class Graph:
     def tagged(self) -> list[set[int]]:
         """Per block that the author tagged, the indices of the nodes that its values belong to."""
         return [{n.index for view in block for n in self.nodes_of(view)} for block in self.blocks]
+
+    def below(self, node: Node) -> list[Node]:
+        """The nodes that a node reads, operand by operand."""
+        if node not in self._below:
+            self._below[node] = [read for operand in node.operands for read in self.nodes_of(operand)]
+        return self._below[node]
 
     def nodes_of(self, view: Ids) -> list[Node]:
         """The nodes that a view reads, in order."""

@@ -79,7 +79,7 @@ def reachable(traced: Traced, also: Iterable[int] = ()) -> list[Node]:
     used = {n.index for view in traced.outputs for n in graph.nodes_of(view)}.union(also)
     for node in reversed(graph.nodes):
         if node.index in used:
-            used.update(t.index for operand in node.operands for t in graph.nodes_of(operand))
+            used.update(read.index for read in graph.below(node))
     return [n for n in graph.nodes if n.index in used]
 
 

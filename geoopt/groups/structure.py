@@ -47,8 +47,7 @@ class Structure:
             n = todo.pop()
             if n.index not in found and (n.index, level) not in self._found:
                 found[n.index] = n
-                below = (t for operand in n.operands for t in self.graph.nodes_of(operand))
-                todo += [t for t in below if not t.is_leaf and not self.reads(t, level)]
+                todo += [t for t in self.graph.below(n) if not t.is_leaf and not self.reads(t, level)]
         return [found[i] for i in sorted(found)]
 
     def of_view(self, view: Ids, level: int) -> np.ndarray:
