@@ -261,11 +261,12 @@ class _Body(Functions, Sums, Additions):
             self.fill_numbers(room)
 
     def value(self, e: Expression) -> str:
-        if self.key(e) not in self.values:
+        key = self.key(e)
+        if key not in self.values:
             for below in bottom_up([e], self._is_done):  # so that deep expressions need no recursion
                 if not self._is_done(below):
                     self.values[self.key(below)] = self._compute(below, self.loops_of[id(below)])
-        return self.values[self.key(e)]
+        return self.values[key]
 
     def _is_done(self, e: Expression) -> bool:
         """Whether a value is known, or belongs into another loop."""

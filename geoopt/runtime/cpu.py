@@ -119,7 +119,8 @@ def _compiled(key: str, text: str) -> bytes:
 def _loaded(code: bytes, functions: list[str]) -> tuple[object, np.ndarray]:
     """The engine that holds some object code, and the addresses of functions."""
     with _LOCK:
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(*host()))
+        linker = llvm.Target.from_default_triple().create_target_machine(codemodel="jitdefault")
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), linker)
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
         addresses = [engine.get_function_address(name) for name in functions]
