@@ -39,6 +39,8 @@ def has_lanes(shape: tuple[int, ...]) -> bool:
 
 def lanes(view: Ids) -> tuple[Ids, ...]:
     """A view as columns over its leading axis (one flat column where the trailing axes are long)."""
+    if view.ndim == 1:
+        return (view.canonical(),)
     if view.ndim == 0 or not has_lanes(view.shape):
         return (view.reshape((view.size,)),)
     return view.lanes

@@ -362,9 +362,7 @@ class Ids:
 
     @cached_property
     def lanes(self) -> tuple[Ids, ...]:
-        """All of them, in order, `canonical`."""
-        if self.ndim == 1:
-            return (self.canonical(),)
+        """All of them, in order, `canonical`; none is the view itself, which would keep itself in memory."""
         return tuple(self.lane(number).canonical() for number in np.ndindex(*self.shape[1:]))
 
     def at(self, places: np.ndarray) -> np.ndarray:
