@@ -83,7 +83,7 @@ BENCHMARK = Benchmark(
         for case, sizes in SIZES.items()
         for n in sizes
     ),
-    small=("--vertices 3000",),
+    small=("--vertices 200", "--vertices 3000"),
     measure=measure,
     columns=COLUMNS,
 )

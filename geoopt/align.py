@@ -31,7 +31,7 @@ def align(plan: Plan) -> Plan:
         if access.buffer != plan.workspace:
             return None
         if access.table is None:
-            return replace(access, offset=int(places[access.offset]))
+            return access._replace(offset=int(places[access.offset]))
         entries = taken(places, plan.table(access.table) + access.offset)
         found = split.tables.listed if access.loop is None else split.tables.column
         return found(access.buffer, entries, access.loop)

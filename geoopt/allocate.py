@@ -229,7 +229,7 @@ def _relocated(plan: Plan, kernel: PlannedKernel, block: _Block, physical: np.nd
 
 def _kept(plan: Plan, access: Access, tables: Tables) -> Access:
     if access.table is not None:
-        return replace(access, table=tables.number(plan.table(access.table)))
+        return access._replace(table=tables.number(plan.table(access.table)))
     if access.buffer > plan.workspace:
-        return replace(access, buffer=tables.number(plan.table(access.buffer)))
+        return access._replace(buffer=tables.number(plan.table(access.buffer)))
     return access

@@ -134,6 +134,6 @@ def _narrow(plan: Plan, columns: list[_Column], tables: Tables) -> Callable[[Acc
             return None
         column = columns[base_of[key]]
         offset = access.offset + column.residue - column.common
-        return replace(access, offset=offset, table=table(key), base=base_of[key], scale=column.scale)
+        return access._replace(offset=offset, table=table(key), base=base_of[key], scale=column.scale)
 
     return narrowed

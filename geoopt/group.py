@@ -295,14 +295,20 @@ def _read_elsewhere(cut: Cut, node: Node, size: int) -> set[Shared]:
 def _gathers(cut: Cut, node: Node, size: int) -> set[Shared]:
     """Equal for columns that read the same elements of a node, as far as some members tell: joined, they are read
     once, and what is computed of them alike is computed once."""
-    chosen = np.linspace(0, max(size - 1, 0), EXAMPLES).astype(np.int64)
+    chosen = _examples(size)
     found: set[Shared] = set()
     for column in (c for operand in node.operands for c in lanes(operand)):
         if column.base is not None and column.shape == (size,):
-            ids = column.compose(Ids.explicit(chosen)).to_array()
+            ids = column.at(chosen)
             target = cut.graph.node_of(int(ids[0]))
             found.add(("gather", target.index, ((ids - target.first) // target.lanes).tobytes()))
     return found
+
+
+@functools.lru_cache(256)
+def _examples(size: int) -> np.ndarray:
+    """Some members."""
+    return np.linspace(0, max(size - 1, 0), EXAMPLES).astype(np.int64)
 
 
 def _terms(cut: Cut, node: Node) -> set[Shared]:

@@ -117,7 +117,7 @@ class Layout:
 
     def address(self, column: Ids) -> Address:
         """The buffer and the entries of it at which a column of ids is found."""
-        buffer = self.home_of(int(column[:1].to_array()[0]) if column.size else 0).place.buffer
+        buffer = self.home_of(int(column.at(np.zeros(1, int))[0]) if column.size else 0).place.buffer
         between = self.homes[self._number_of(column.lowest) : self._number_of(column.highest) + 1]
         homes = [home for home in between if home.place.buffer == buffer]
         if len(homes) == 1:

@@ -74,6 +74,6 @@ def _by_row(part: Part, found: dict[Access, _Rows], tables: Tables) -> Callable[
         if access not in found:
             return None
         first, bits = (part.of(column, None) for column in (found[access].first, found[access].bits))
-        return replace(access, table=tables.number(first), bits=tables.number(bits))
+        return access._replace(table=tables.number(first), bits=tables.number(bits))
 
     return changed

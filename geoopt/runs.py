@@ -85,7 +85,7 @@ class _Run:
 
     def access(self, access: Access, tables: Tables) -> Access:
         column = self.place[access.table]  # type: ignore[index]
-        return replace(access, stride=self.steps[column], table=tables.number(self.firsts[column]))
+        return access._replace(stride=self.steps[column], table=tables.number(self.firsts[column]))
 
 
 def _small(starts: np.ndarray) -> np.ndarray:
@@ -94,7 +94,7 @@ def _small(starts: np.ndarray) -> np.ndarray:
 
 def _may_have_cursors(kernel: PlannedKernel, number: int) -> bool:
     """Whether a loop is one sum, whose terms read nothing of their member."""
-    joints = [joint for joint in kernel.joints() if joint.loop == number]
+    joints = [joint for joint in kernel.joints if joint.loop == number]
     if len(joints) != 1 or len(joints[0].sums) != 1 or joints[0].roots:
         return False
     leaves = [e for e in bottom_up([joints[0].sums[0].args[0]]) if e.op in ("leaf", "sum")]

@@ -110,6 +110,6 @@ def _by_steps(plan: Plan, found: list[_Steps], tables: Tables) -> Callable[[Acce
         if not _is_listed(access) or access.table not in places:
             return None
         step, first, times = places[access.table]
-        return replace(access, table=tables.number(plan.table(first)), step=tables.number(step), times=times)
+        return access._replace(table=tables.number(plan.table(first)), step=tables.number(step), times=times)
 
     return changed

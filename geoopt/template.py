@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,21 +47,20 @@ class Template:
         return found
 
 
-def bottom_up(roots: list[Expression], is_done: Callable[[Expression], bool] = lambda e: False) -> Iterator[Expression]:
+def bottom_up(roots: list[Expression], is_done: Callable[[Expression], bool] | None = None) -> Iterator[Expression]:
     """Every expression below some roots once, arguments first; without those that are done, and what is below."""
-    seen: set[int] = set()
     opened: set[int] = set()
-    stack = [e for e in reversed(roots) if not is_done(e)]
+    stack: list[Expression | None] = list(reversed(roots))
     while stack:
-        e = stack[-1]
-        if id(e) in opened or not e.args:
-            stack.pop()
-            if id(e) not in seen:
-                seen.add(id(e))
-                yield e
-        else:
+        e = stack.pop()
+        if e is None:  # before what all arguments are there for
+            yield stack.pop()  # type: ignore[misc]
+        elif id(e) not in opened and (is_done is None or not is_done(e)):
             opened.add(id(e))
-            stack.extend([a for a in reversed(e.args) if id(a) not in opened and not is_done(a)])
+            if e.args:
+                stack += (e, None, *e.args[::-1])
+            else:
+                yield e
 
 
 def rewritten(
@@ -84,6 +83,26 @@ def replaced(
         e2 = e if all(a is b for a, b in zip(args, e.args, strict=True)) else template.make(e.op, args, e.value)
         done[id(e)] = rule(e2) or e2
     return [done[id(r)] for r in roots]
+
+
+Written = tuple[tuple[tuple, ...], tuple[int, ...]]  # expressions, arguments first, and which of them are the roots
+
+
+def written(roots: Iterable[Expression]) -> Written:
+    """Some roots as plain tuples, which are equal for templates that are alike."""
+    order = list(bottom_up(list(roots)))
+    places = {id(e): place for place, e in enumerate(order)}
+    lines = ((e.op, tuple(places[id(a)] for a in e.args), e.value, repr(e.value)) for e in order)  # 0.0 is not -0.0
+    return tuple(lines), tuple(places[id(r)] for r in roots)
+
+
+def read(template: Template, found: Written) -> list[Expression]:
+    """The roots that were written, in another template."""
+    lines, roots = found
+    made: list[Expression] = []
+    for op, args, value, _ in lines:
+        made.append(template.make(op, tuple(made[a] for a in args), value))
+    return [made[r] for r in roots]
 
 
 def operations(roots: list[Expression]) -> int:

@@ -10,8 +10,6 @@ after the other, and members of a strip read each other's.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from .grid import MANY
@@ -62,10 +60,10 @@ class _Listed:
         entries = self.entries[access.loop]
         if access.table is None:
             constants = taken(self.plan.table(access.buffer), entries)
-            return replace(access, buffer=self.tables.number(constants)) if access.stride else None
+            return access._replace(buffer=self.tables.number(constants)) if access.stride else None
         column = taken(self.plan.table(access.table), entries)
         found = self.tables.listed(access.buffer, column, access.loop)
-        return replace(found, offset=access.offset + found.offset)
+        return found._replace(offset=access.offset + found.offset)
 
     def _loop(self, loop: PlannedLoop, counts: np.ndarray, tasks: np.ndarray) -> PlannedLoop:
         ends = np.append(0, np.cumsum(counts, dtype=np.int64))

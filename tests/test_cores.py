@@ -7,7 +7,6 @@ from itertools import chain
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numba.core import config
 
 from geoopt.integers import cores
 from geoopt.integers.coordinates import Pairs, from_coordinates, from_pairs
@@ -24,7 +23,7 @@ MANY = 20_000
 @pytest.fixture(params=[1, 2, 7])
 def number(request, monkeypatch):
     """So many cores, for which any work pays."""
-    monkeypatch.setattr(config, "NUMBA_NUM_THREADS", request.param)
+    monkeypatch.setenv("NUMBA_NUM_THREADS", str(request.param))
     monkeypatch.setattr(cores, "LEAST", 1)
     return request.param
 
@@ -37,7 +36,7 @@ def test_parts_are_everything_once_and_in_order(number, count):
 
 
 def test_little_work_is_one_part(monkeypatch):
-    monkeypatch.setattr(config, "NUMBA_NUM_THREADS", 8)
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "8")
     assert divided(2 * LEAST - 1, lambda *part: part) == [(0, 2 * LEAST - 1)]
     assert divided(10, lambda *part: part, size=2 * LEAST) == [(0, 5), (5, 10)]
 

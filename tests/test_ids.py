@@ -99,6 +99,31 @@ def test_compose_is_flat_indexing(data):
 
 
 @given(st.data())
+def test_queries_tell_what_the_ids_are(data):
+    shape = data.draw(shapes)
+    view = Ids.contiguous(7, shape)[data.draw(keys(shape))]
+    array = view.to_array()
+    flat = array.ravel()
+    if array.size:
+        assert view.bounds[0] <= array.min() and array.max() <= view.bounds[1]
+        if view.is_contiguous():
+            np.testing.assert_array_equal(flat, flat[0] + np.arange(flat.size))
+        places = np.array(data.draw(st.lists(st.integers(0, flat.size - 1), min_size=1)))
+        np.testing.assert_array_equal(view.reshape((view.size,)).at(places), flat[places])
+    if array.ndim:
+        columns = array.reshape(array.shape[0], -1).T if array.size else [()] * int(np.prod(array.shape[1:]))
+        for lane, column in zip(view.lanes, columns, strict=True):
+            np.testing.assert_array_equal(lane.to_array(), column)
+
+
+@given(shapes)
+def test_the_ids_of_a_node_are_contiguous(shape):
+    ids = Ids.contiguous(7, shape)
+    assert ids.is_contiguous() and ids.reshape(shape) is ids and ids.transpose(tuple(range(len(shape)))) is ids
+    assert Ids.contiguous(7, shape)[::2].is_contiguous() == (shape[0] <= 2)
+
+
+@given(st.data())
 def test_views_of_numpy_are_views_of_ids(data):
     shape = data.draw(shapes)
     ids, array = Ids.contiguous(7, shape), 7 + np.arange(np.prod(shape)).reshape(shape)

@@ -51,7 +51,7 @@ def many(x):
 
 def joints(function):
     (kernel,) = [k for k in records(function, np.ones(N))["place"].kernels if k.loops and k.size <= N]
-    return [len(joint.sums) for joint in kernel.joints()]
+    return [len(joint.sums) for joint in kernel.joints]
 
 
 def test_moments_take_one_loop():
@@ -71,7 +71,7 @@ def test_a_matrix_is_read_once_for_all_columns_that_it_multiplies(columns, empty
     program = geoopt.compile(lambda A, x: (A @ x, A.sum(axis=1)), A, x)
     kernel, *of_empty_rows = program.plan.kernels
     assert len(of_empty_rows) == (empty > 0)
-    assert [len(joint.sums) for joint in kernel.joints()] == [columns + 1]
+    assert [len(joint.sums) for joint in kernel.joints] == [columns + 1]
     for found, truth in zip(program(A, x), (A @ x, A.sum(axis=1)), strict=True):
         np.testing.assert_allclose(found, truth, rtol=1e-12)
 
@@ -84,7 +84,7 @@ def test_a_sum_that_needs_another_comes_later():
     last = t.make("sum", (t.make("multiply", (x, total)),), 0)
     writes = ((Access(2, 0, 1),), (Access(3, 0, 1),), (Access(4, 0, 1, loop=0),))
     kernel = PlannedKernel((last, other, y), (), writes, (PlannedLoop(5, None, 9),), 1, 3)
-    assert kernel.joints() == [Joint(0, (total, other), (2,)), Joint(0, (last,), ())]
+    assert kernel.joints == [Joint(0, (total, other), (2,)), Joint(0, (last,), ())]
 
 
 def test_totals_stay_in_registers():

@@ -149,7 +149,7 @@ def test_many_totals_are_chosen_from_in_the_last_terms_only():
         return re.findall(r"^fs\d+((?:\.all)?)\.head:", program.source(), re.M)
 
     plan = geoopt.compile(covariances, V, mesh).plan
-    assert [len(joint.sums) for kernel in plan.kernels for joint in kernel.joints()] == [9]
+    assert [len(joint.sums) for kernel in plan.kernels for joint in kernel.joints] == [9]
     assert loops(32, covariances, V, mesh) == [".all", ""] and loops(64, covariances, V, mesh) == [""]
     assert not any(loops(32, cotan_laplacian, V, F))
 

@@ -17,7 +17,7 @@ from geoopt.simplify import PASSES, rewrite, signs
 from geoopt.simplify.facts import Facts
 from geoopt.simplify.fractions import share_divisors
 from geoopt.simplify.merge import merge_equal_values, merge_opposite_values
-from geoopt.template import Template, bottom_up, cost, evaluate_template, listing, operations
+from geoopt.template import Template, bottom_up, cost, evaluate_template, listing, operations, read, written
 
 RATIONAL = ("add", "subtract", "multiply", "negative", "divide")
 SAFE = (*RATIONAL, "absolute", "minimum", "maximum", "sqrt")
@@ -460,6 +460,18 @@ def test_a_shared_divisor_is_inverted_once():
     after = share_divisors(roots, Facts(x.t, roots))
     assert [e.op for e in bottom_up(after[:2])].count("divide") == 1 and after[2:] == roots[2:]
     assert share_divisors(roots[:1], Facts(x.t, roots)) == roots[:1]
+
+
+def test_what_is_written_of_a_template_is_all_of_it():
+    x, y = leaves(2)
+    shared = sqrt(x * y)
+    roots = [e.e for e in (shared + 0.0 * x, shared - shared / y, x)]
+    template = Template()
+    found = read(template, written(roots))
+    assert listing(found) == listing(roots) and written(found) == written(roots)
+    assert read(template, written(roots)) == found  # interned: the same objects
+    zeros = [written([(value * x).e]) for value in (0.0, -0.0, 1.0)]
+    assert len({*zeros}) == 3
 
 
 def test_unknown_names_are_refused():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,6 +11,7 @@ import scipy.sparse as sp
 import geoopt
 from geoopt import meshes
 from geoopt.options import Options
+from geoopt.simplify import rewrite
 
 
 def smoothing(steps):
@@ -120,6 +123,19 @@ def test_more_steps_need_no_more_code(make):
     functions = [p.source().count("define void @k") for p in programs]
     assert kernels[1] > 1.7 * kernels[0]
     assert functions[1] <= functions[0] + 2 and functions[1] < 0.35 * kernels[1]
+
+
+@pytest.mark.parametrize("make", [smoothing, wave, diffusion])
+def test_more_steps_need_no_more_simplification(make, monkeypatch):
+    stage, counts = importlib.import_module("geoopt.simplify"), []
+    for steps in (15, 30):
+        stage._once.cache_clear()
+        calls = []
+        with monkeypatch.context() as patch:
+            patch.setattr(stage, "rewrite", lambda *given, calls=calls: calls.append(1) or rewrite(*given))
+            program = geoopt.compile(*make(steps))
+        counts.append(len(calls))
+    assert counts[1] <= counts[0] + 2 and counts[1] < 0.35 * len(program.plan.kernels)
 
 
 @pytest.mark.parametrize(("make", "most"), [(curve, 30), (wave, 30), (upwind, 10), (centred, 20), (diffusion, 10)])

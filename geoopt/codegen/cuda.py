@@ -127,9 +127,9 @@ class _Body:
         self.plan, self.kernel, self.terms = grid.plan, grid.plan.kernels[number], grid.terms[number]
         self.dtype, self.routines, self.collected = dtype, routines, collected
         self.scalar, self.index = TYPES[dtype.name], _index_type(grid)
-        self.loops_of = self.kernel.loops_of()
+        self.loops_of = self.kernel.loops_of
         self.by_warps = by_warps(self.kernel)
-        self.joints = self.kernel.joints()
+        self.joints = self.kernel.joints
         self.joint_of = {id(e): joint for joint in self.joints for e in joint.sums}
         self.names: ChainMap[Hashable, str] = ChainMap()
         self._lines: list[str] = []

@@ -58,7 +58,7 @@ class _Function:
 
     def __init__(self, plan: Plan, kernel: PlannedKernel, vectors: Vectors, declarations: dict[str, None]):
         self.plan, self.kernel, self.vectors, self.declarations = plan, kernel, vectors, declarations
-        self.loops_of = kernel.loops_of()
+        self.loops_of = kernel.loops_of
         self.room = Room(kernel, vectors)
         self.pieces = pieces_of(kernel)
 
@@ -100,7 +100,7 @@ class _Function:
 
     def _start(self, rooms: list[str]) -> list[str]:
         """What a task does before its members: all of the block ``entry`` but its end. rooms : on the stack"""
-        loops = {j.loop: j for j in self.kernel.joints() if self.kernel.loops[j.loop].cursors is not None}
+        loops = {j.loop: j for j in self.kernel.joints if self.kernel.loops[j.loop].cursors is not None}
         if not loops:
             return ["entry:", *self._entry(), *rooms]
         bodies = {loop: self._body(f"p{loop}.") for loop in loops}
@@ -189,7 +189,7 @@ class _Body(Functions, Sums, Additions):
 
     def __init__(self, plan, kernel, vectors, declarations, prefix: str, loops_of: dict[int, frozenset[int]]):
         super().__init__(plan, kernel, vectors, declarations, prefix, loops_of=loops_of)
-        self.joints = kernel.joints()
+        self.joints = kernel.joints
         self.joint_of = {id(e): joint for joint in self.joints for e in joint.sums}
 
     def lines(self, block: str, room: Room) -> list[str]:
@@ -261,11 +261,12 @@ class _Body(Functions, Sums, Additions):
             self.fill_numbers(room)
 
     def value(self, e: Expression) -> str:
-        if self.key(e) not in self.values:
+        key = self.key(e)
+        if key not in self.values:
             for below in bottom_up([e], self._is_done):  # so that deep expressions need no recursion
                 if not self._is_done(below):
                     self.values[self.key(below)] = self._compute(below, self.loops_of[id(below)])
-        return self.values[self.key(e)]
+        return self.values[key]
 
     def _is_done(self, e: Expression) -> bool:
         """Whether a value is known, or belongs into another loop."""

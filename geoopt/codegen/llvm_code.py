@@ -1,4 +1,7 @@
-"""Functions with loops in LLVM IR, statement by statement, for what is too long to be unrolled."""
+"""Functions with loops in LLVM IR, statement by statement, for what is too long to be unrolled.
+
+`Statements` are of numbers of 64 bits and of addresses, `Code` of vectors too.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,10 @@ class Loop:
     exit: str
 
 
-class Code:
+class Statements:
     """The text of one function; variables are memory on the stack, which LLVM turns into registers."""
 
-    def __init__(self, vectors: Vectors):
-        self.v = vectors
-        self.declarations: dict[str, None] = {}
+    def __init__(self) -> None:
         self.lines: list[str] = []
         self.block = "entry"
         self._fresh = 0
@@ -87,7 +88,28 @@ class Code:
         entry = self.let(f"load i32, ptr {self.let(f'getelementptr i32, ptr {table}, i64 {at}')}")
         return self.let(f"zext i32 {entry} to i64")
 
-    # -- vectors --------------------------------------------------------------------------------------
+    def at(self, array: str, place: str | int) -> str:
+        """The address of a number in an array."""
+        return self.let(f"getelementptr i64, ptr {array}, i64 {place}")
+
+    def word(self, array: str, place: str | int = 0) -> str:
+        return self.let(f"load i64, ptr {self.at(array, place)}")
+
+    def address(self, array: str, place: str | int = 0) -> str:
+        return self.let(f"load ptr, ptr {self.at(array, place)}")
+
+    def compared(self, how: str, a: str, b: str | int) -> str:
+        """eq, slt, ... of numbers."""
+        return self.let(f"icmp {how} i64 {a}, {b}")
+
+
+class Code(Statements):
+    """Statements of vectors, too."""
+
+    def __init__(self, vectors: Vectors):
+        super().__init__()
+        self.v = vectors
+        self.declarations: dict[str, None] = {}
 
     def room(self, entries: int = 1) -> str:
         return self.let(f"alloca [{entries} x {self.v.vector}], align {self.v.alignment}")

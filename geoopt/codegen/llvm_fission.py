@@ -15,7 +15,7 @@ import numpy as np
 
 from ..ops import OPS
 from ..plan.planned import PlannedKernel
-from ..template import Expression, bottom_up
+from ..template import Expression, bottom_up, operations
 from .llvm_projection import ROUTINES
 
 LONG = 200  # operations: more than processors look ahead
@@ -45,6 +45,8 @@ def pieces_of(kernel: PlannedKernel) -> list[Piece]:
     """The pieces of a kernel; none where it is left whole."""
     if kernel.added or any(loop.cursors is not None for loop in kernel.loops):
         return []  # these have rooms of their own, for one vector
+    if operations(list(kernel.roots)) < LONG:
+        return []
     cuts = _Cuts(kernel)
     pieces = cuts.pieces() if cuts.are_worth_it() else []
     return pieces if 0 < rooms_of(pieces) <= MOST_ROOMS else []
@@ -63,7 +65,7 @@ class _Cuts:
     """
 
     def __init__(self, kernel: PlannedKernel):
-        self.kernel, self.loops_of, self.joints = kernel, kernel.loops_of(), kernel.joints()
+        self.kernel, self.loops_of, self.joints = kernel, kernel.loops_of, kernel.joints
         terms = [e.args[0] for joint in self.joints for e in joint.sums]  # all that the sums of a loop need comes first
         below = bottom_up([*terms, *kernel.roots])
         self.order = [e for e in below if not self.loops_of[id(e)] and not self._is_repeated(e)]

@@ -7,7 +7,6 @@ three times faster than gather instructions on the processors measured.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ..plan import Plan
 from ..plan.planned import Access, PlannedKernel
@@ -26,7 +25,7 @@ class Memory:
 
     def __init__(self, plan: Plan, kernel: PlannedKernel, vectors: Vectors, declarations: dict[str, None], prefix: str):
         self.plan, self.kernel, self.v, self.declarations = plan, kernel, vectors, declarations
-        self.prefix = prefix
+        self.prefix, self._percent = prefix, f"%{prefix}"
         self.is_full = prefix == "f"
         self.outer: list[str] = []
         self.inner: list[str] | None = None
@@ -46,8 +45,9 @@ class Memory:
     def let(self, expression: str, loops: frozenset[int] = frozenset()) -> str:
         """Append an assignment where it belongs: inside the current loop if it varies there."""
         self._fresh += 1
-        name = f"%{self.prefix}{self._fresh}"
-        self._lines(loops).append(f"  {name} = {expression}")
+        name = f"{self._percent}{self._fresh}"
+        lines = self.inner if self.inner is not None and self.loop in loops else self.outer
+        lines.append(f"  {name} = {expression}")
         if expression.startswith("load "):
             self._loads += 1
             if self._loads % LOADS == 0:
@@ -145,7 +145,7 @@ class Memory:
         if key in self.values:
             return self.values[key]  # type: ignore[return-value]
         if access.step is not None:
-            start = self._entries(replace(access, step=None, times=0), loops)
+            start = self._entries(access._replace(step=None, times=0), loops)
             steps = self._entries(Access(access.buffer, 0, 0, access.step), loops)
             further = [self.let(f"mul i64 {step}, {access.times}", loops) for step in steps]
             entries = [self.let(f"add i64 {a}, {b}", loops) for a, b in zip(start, further, strict=True)]

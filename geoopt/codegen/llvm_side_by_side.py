@@ -94,7 +94,7 @@ class _Alike:
 
     @staticmethod
     def _is_beside(access: Access, other: Access, step: int) -> bool:
-        return other == replace(access, offset=access.offset + step)
+        return other == access._replace(offset=access.offset + step)
 
 
 def _shared_operations(roots: tuple[Expression, ...], across: set[int]) -> int:

@@ -8,7 +8,6 @@ finds the places of one is at hand.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ..plan.planned import Access
 from .llvm_memory import ROW, Memory, loop_of, rows_of_neighbours
@@ -119,4 +118,4 @@ def parts(length: int) -> Iterator[tuple[int, int]]:
 
 def start_of(access: Access) -> Access:
     """What it has in common with accesses that differ by a constant, and by steps."""
-    return replace(access.family, step=None, times=0)
+    return access.family._replace(step=None, times=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class Vectors:
     reads_what_it_writes: bool = False
     permutes: bool = False
 
-    @property
+    @cached_property
     def scalar(self) -> str:
         return "double" if self.dtype == np.float64 else "float"
 
@@ -52,15 +53,15 @@ class Vectors:
         """Of vectors on the stack: theirs, and that of a cache line."""
         return max(64, self.bytes)
 
-    @property
+    @cached_property
     def suffix(self) -> str:
         return f"v{self.lanes}f{8 * self.dtype.itemsize}"
 
-    @property
+    @cached_property
     def vector(self) -> str:
         return f"<{self.lanes} x {self.scalar}>"
 
-    @property
+    @cached_property
     def mask(self) -> str:
         return f"<{self.lanes} x i1>"
 

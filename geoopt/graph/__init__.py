@@ -90,6 +90,7 @@ class Graph:
     values: Any = None  # `values.Values` of the first call, once they have been asked for
     _known: dict[tuple, Node] = field(default_factory=dict)
     _reads: WeakKeyDictionary[Ids, list] = field(default_factory=WeakKeyDictionary)
+    _below: dict[Node, list[Node]] = field(default_factory=dict)
     _numbers: dict[object, int] = field(default_factory=dict)
     _tape: Tape = field(default_factory=Tape)  # of the scalars made since the last node
 
@@ -191,19 +192,31 @@ class Graph:
         """Per block that the author tagged, the indices of the nodes that its values belong to."""
         return [{n.index for view in block for n in self.nodes_of(view)} for block in self.blocks]
 
+    def below(self, node: Node) -> list[Node]:
+        """The nodes that a node reads, operand by operand."""
+        if node not in self._below:
+            self._below[node] = [read for operand in node.operands for read in self.nodes_of(operand)]
+        return self._below[node]
+
     def nodes_of(self, view: Ids) -> list[Node]:
         """The nodes that a view reads, in order."""
-        return [node for node, _ in self.reads_of(view)]
+        reads = self.reads_of(view)
+        return [reads[0][0]] if len(reads) == 1 else [node for node, _ in reads]
 
     def reads_of(self, view: Ids) -> list[tuple[Node, int]]:
         """The nodes that a view reads, in order, and how many entries of the view belong to each."""
-        if not view.size:
+        size = math.prod(view.shape)
+        if not size:
             return []
-        low, high = self.node_of(view.lowest), self.node_of(view.highest)
-        if low is high:
-            return [(low, view.size)]
+        lowest, highest = view.bounds
+        if highest >= self.size - len(self._tape.codes):
+            self.finish()
+        after = bisect.bisect_right(self.firsts, lowest)
+        if after == len(self.firsts) or highest < self.firsts[after]:
+            return [(self.nodes[after - 1], size)]
         if view not in self._reads:
-            self._reads[view] = self._counted(view, self.nodes[low.index : high.index + 1])
+            high = bisect.bisect_right(self.firsts, highest, after)
+            self._reads[view] = self._counted(view, self.nodes[after - 1 : high])
         return self._reads[view]
 
     def _counted(self, view: Ids, nodes: list[Node]) -> list[tuple[Node, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,7 @@ MOST_STEPS = 2  # through which known numbers are followed
 LONGEST_AXIS = 8  # of few elements; longer ones are rows of a grid unless there are twice as many elements as lanes
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(NamedTuple):
     """``reader`` reads ``count`` scalars of ``target``."""
 
     reader: Node
@@ -31,6 +30,7 @@ class Reference:
     count: int
 
 
+@functools.lru_cache(1024)
 def has_lanes(shape: tuple[int, ...]) -> bool:
     """Whether trailing axes are values of an element, each of which is a column: they are few, or there are many more
     elements. The rows of a grid are not."""
@@ -40,13 +40,13 @@ def has_lanes(shape: tuple[int, ...]) -> bool:
     return any(count <= most and times * count <= elements for most, times in LANES.items())
 
 
-def lanes(view: Ids) -> list[Ids]:
+def lanes(view: Ids) -> tuple[Ids, ...]:
     """A view as columns over its leading axis (one flat column where the trailing axes are long)."""
     if view.ndim == 1:
-        return [view.canonical()]
+        return (view.canonical(),)
     if view.ndim == 0 or not has_lanes(view.shape):
-        return [view.reshape((view.size,))]
-    return [view.lane(number).canonical() for number in np.ndindex(*view.shape[1:])]
+        return (view.reshape((view.size,)),)
+    return view.lanes
 
 
 def elements_and_lanes(nodes: list[Node], ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -115,7 +115,7 @@ def reachable(traced: Traced, also: Iterable[int] = ()) -> list[Node]:
     used = {n.index for view in traced.outputs for n in graph.nodes_of(view)}.union(also)
     for node in reversed(graph.nodes):
         if node.index in used:
-            used.update(t.index for operand in node.operands for t in graph.nodes_of(operand))
+            used.update(read.index for read in graph.below(node))
     return [n for n in graph.nodes if n.index in used]
 
 

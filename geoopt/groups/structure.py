@@ -47,8 +47,7 @@ class Structure:
             n = todo.pop()
             if n.index not in found and (n.index, level) not in self._found:
                 found[n.index] = n
-                below = (t for operand in n.operands for t in self.graph.nodes_of(operand))
-                todo += [t for t in below if not t.is_leaf and not self.reads(t, level)]
+                todo += [t for t in self.graph.below(n) if not t.is_leaf and not self.reads(t, level)]
         return [found[i] for i in sorted(found)]
 
     def of_view(self, view: Ids, level: int) -> np.ndarray:
@@ -60,6 +59,8 @@ class Structure:
             return flat.reshape((1,) * view.ndim) if flat.size == 1 else flat.reshape(view.shape)
         columns = [self._of_column(c, level) for c in lanes(view)]
         length = max(len(c) for c in columns)
+        if length == 1:
+            return np.concatenate(columns).reshape(1, *view.shape[1:])
         return np.stack([np.broadcast_to(c, (length,)) for c in columns], axis=1).reshape(length, *view.shape[1:])
 
     def reads(self, node: Node, level: int) -> bool:

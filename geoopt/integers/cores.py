@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -32,28 +33,39 @@ def started(work: Callable[[], Result]) -> Future[Result]:
 
 
 def number_of_cores() -> int:
-    """As many as Numba may use."""
-    from numba.core import config  # takes longer to load than little work takes
-
-    return config.NUMBA_NUM_THREADS  # pyright: ignore[reportAttributeAccessIssue]
+    """As many as `NUMBA_NUM_THREADS` says, which people set for programs of this kind; else as this process may use."""
+    asked = os.environ.get("NUMBA_NUM_THREADS", "")
+    if asked.isdigit() and int(asked):
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def divided(count: int, work: Callable[[int, int], Result], size: int | None = None) -> list[Result]:
-    """What ``work(begin, end)`` gives for consecutive parts of ``range(count)``, on as many cores as Numba may use.
+    """What ``work(begin, end)`` gives for consecutive parts of ``range(count)``, on all cores, see `number_of_cores`.
 
     work : releases the interpreter's lock and writes to places of its own
     size : how many numbers all of it touches; ``count`` by default
     """
-    return list(in_parts(count, work, size))
+    bounds = _bounds(count, size)
+    return [work(0, count)] if len(bounds) == 2 else list(_in_parts(bounds, work))
 
 
 def in_parts(count: int, work: Callable[[int, int], Result], size: int | None = None) -> Iterator[Result]:
     """Like `divided`, part by part: the next ones are worked on before they are asked for."""
+    yield from _in_parts(_bounds(count, size), work)
+
+
+def _bounds(count: int, size: int | None) -> list[int]:
+    """Where parts begin, and the last one ends."""
     size = count if size is None else size
     cores = number_of_cores() if size >= 2 * LEAST else 1
     parts = min(count, max(min(PARTS * cores, size // LEAST), size // LARGEST))
-    if cores == 1 or parts < 2:
-        yield work(0, count)
+    return [0, count] if cores == 1 or parts < 2 else np.linspace(0, count, parts + 1).astype(int).tolist()
+
+
+def _in_parts(bounds: list[int], work: Callable[[int, int], Result]) -> Iterator[Result]:
+    if len(bounds) == 2:
+        yield work(*bounds)
         return
-    with ThreadPoolExecutor(cores) as pool:
-        yield from pool.map(lambda part: work(*part), pairwise(np.linspace(0, count, parts + 1).astype(int).tolist()))
+    with ThreadPoolExecutor(number_of_cores()) as pool:
+        yield from pool.map(lambda part: work(*part), pairwise(bounds))

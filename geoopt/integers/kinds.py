@@ -38,6 +38,9 @@ class Kinds:
 
 def _coded(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """A number for each combination of values that occurs, element by element; and the values (parts, combinations)."""
+    if all(part.size == 1 for part in parts):
+        shape = np.broadcast_shapes(*(part.shape for part in parts))
+        return np.zeros(shape, np.uint8), np.array([[part.item()] for part in parts], np.int64)
     codes, values = np.zeros((), np.uint8), np.zeros((0, 1), np.int64)
     for part in parts:
         low, high = int(part.min()), int(part.max())

@@ -63,10 +63,11 @@ class Compiled:
             if key not in self.versions:
                 start = time.perf_counter()
                 text, result = translated(self.python, key)
-                code, was_cached = object_code.compiled(text, object_code.host(), vectorise=True)
-                if not was_cached:
+                code = object_code.cached(text, object_code.host(), vectorise=True)
+                if code is None:
+                    code = object_code.compiled(text, object_code.host(), vectorise=True)
                     _COMPILED.append(time.perf_counter() - start)
-                engine, (address,) = object_code.loaded(code, object_code.host(), 1)
+                engine, (address,) = object_code.loaded(code, ["k0"])
                 kind = {INT: ctypes.c_int64, WORD: ctypes.c_uint64, BOOL: ctypes.c_bool, None: None}[result]
                 version: Any = ctypes.CFUNCTYPE(kind, ctypes.c_void_p)(int(address))
                 version.engine = engine  # holds the code

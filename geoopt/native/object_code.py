@@ -26,24 +26,32 @@ def host() -> Processor:
     return llvm.get_host_cpu_name(), features + ",-prefer-256-bit"
 
 
-def compiled(text: str, processor: Processor, vectorise: bool = False) -> tuple[bytes, bool]:
-    """Object code, and whether it was in the cache. vectorise : loops that are written number by number"""
-    name = key(text, *processor, llvmlite.__version__, *["vectorised"] * vectorise)
-    with _LOCK:
-        found = load(name)
-        code = found or _compile(text, processor, vectorise)
-        if found is None:
-            store(name, code)
-    return code, found is not None
+def cached(text: str, processor: Processor, vectorise: bool = False) -> bytes | None:
+    """Object code that `compiled` has made before."""
+    return load(_name(text, processor, vectorise))
 
 
-def loaded(code: bytes, processor: Processor, functions: int) -> tuple[object, np.ndarray]:
-    """The engine that holds some object code, and the addresses of its functions."""
+def compiled(text: str, processor: Processor, vectorise: bool = False) -> bytes:
+    """Object code, which is in the cache from then on. vectorise : loops that are written number by number"""
     with _LOCK:
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(processor))
+        module, machine = _optimised(text, processor, vectorise)
+        code = machine.emit_object(module)
+    store(_name(text, processor, vectorise), code)
+    return code
+
+
+def _name(text: str, processor: Processor, vectorise: bool) -> str:
+    return key(text, *processor, llvmlite.__version__, *["vectorised"] * vectorise)
+
+
+def loaded(code: bytes, functions: list[str]) -> tuple[object, np.ndarray]:
+    """The engine that holds some object code, and the addresses of functions."""
+    with _LOCK:
+        linker = llvm.Target.from_default_triple().create_target_machine(codemodel="jitdefault")
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), linker)
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
-        addresses = [engine.get_function_address(f"k{i}") for i in range(functions)]
+        addresses = [engine.get_function_address(name) for name in functions]
     return engine, np.array(addresses, np.int64)
 
 
@@ -64,11 +72,6 @@ def _optimised(text: str, processor: Processor, vectorise: bool) -> tuple[llvm.M
     builder = llvm.create_pass_builder(machine, tuning)
     builder.getModulePassManager().run(module, builder)
     return module, machine
-
-
-def _compile(text: str, processor: Processor, vectorise: bool) -> bytes:
-    module, machine = _optimised(text, processor, vectorise)
-    return machine.emit_object(module)
 
 
 def assembly(text: str, processor: Processor) -> str:

@@ -154,13 +154,13 @@ class _PlacedKernel:
         return constants if self.order.members is None else taken(constants, self.order.members)
 
     def _written(self, place: Place) -> Access:
-        return replace(self._access(Address(place.buffer, place.position), place.loop), adds=place.adds)
+        return self._access(Address(place.buffer, place.position), place.loop)._replace(adds=place.adds)
 
     def _access(self, address: Address, loop: int | None) -> Access:
         """The access to entries of a buffer, one per member or one per term; columns that differ by a constant share
         a table (address coherence), arithmetic ones need none."""
         if address.moves is not None:
-            return replace(self._varying(address, loop), buffer=address.buffer)
+            return self._varying(address, loop)._replace(buffer=address.buffer)
         column, base = address.column, address.column.base
         if base is None and column.strides[0] == 0:
             return Access(address.buffer, column.offset)
@@ -169,7 +169,7 @@ class _PlacedKernel:
             found = self._varying(replace(address, column=column.shifted(-column.offset)), loop)
             self._placed[varying] = column, found  # the column is kept, so that its address stays its own
         found = self._placed[varying][1]
-        return replace(found, buffer=address.buffer, offset=column.offset + found.offset)
+        return found._replace(buffer=address.buffer, offset=column.offset + found.offset)
 
     def _varying(self, address: Address, loop: int | None) -> Access:
         """The access to a column of some buffer, in the order of the members or terms."""

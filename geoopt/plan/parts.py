@@ -82,15 +82,15 @@ class Part:
         def moved(access: Access) -> Access:
             new = changed(access) or access
             if new is access and access.table is not None:
-                new = replace(new, table=number(access.table, access.column_loop))
+                new = new._replace(table=number(access.table, access.column_loop))
             if access.bits is not None:
-                new = replace(new, bits=number(access.bits, None))
+                new = new._replace(bits=number(access.bits, None))
             if access.step is not None:
-                new = replace(new, step=number(access.step, None))
+                new = new._replace(step=number(access.step, None))
             if new is access and access.buffer > self.plan.workspace:  # constants
                 constants = self.plan.table(access.buffer)
                 inside = constants if access.loop is None else self.of(constants, access.loop)
-                new = replace(new, buffer=tables.number(inside))
+                new = new._replace(buffer=tables.number(inside))
             return new
 
         writes = tuple(tuple(map(moved, places)) for places in self.kernel.writes)

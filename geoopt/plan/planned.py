@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from ..integers.segments import STRIP
@@ -15,8 +16,7 @@ WRITES = {0: "=", 1: "+=", -1: "-="}  # by how often a write adds its value
 JOINT_SUMS = 12  # the most sums of one loop, so that their totals stay in registers
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """How a kernel reads or writes one value per member (or per term of a loop).
 
     Without a table entry i is at ``offset + stride * i`` of the buffer: uniform (stride 0), sequential (1) or
@@ -46,12 +46,12 @@ class Access:
     @property
     def family(self) -> Access:
         """What it has in common with accesses whose entries differ from its own by a constant."""
-        return replace(self, offset=0, adds=0)
+        return self._replace(offset=0, adds=0)
 
     @property
     def column(self) -> Access:
         """What it has in common with accesses, to any buffer, whose entries differ from its own by what tasks know."""
-        return replace(self, buffer=0, offset=0, loop=self.column_loop, base=None, bits=None, adds=0)
+        return self._replace(buffer=0, offset=0, loop=self.column_loop, base=None, bits=None, adds=0)
 
     @property
     def column_loop(self) -> int | None:
@@ -200,6 +200,7 @@ class PlannedKernel:
         of_accesses = (b for a in self.accesses() for b in (a.buffer, a.table, a.bits, a.step) if b is not None)
         return list(dict.fromkeys([*of_accesses, *(t for loop in self.loops for t in loop.tables())]))
 
+    @cached_property
     def joints(self) -> list[Joint]:
         """All sums, and all roots written in loops, each once; first those that need no other sums."""
         depths: dict[int, int] = {}  # how many sums lie inside each other
@@ -229,6 +230,7 @@ class PlannedKernel:
         """All reads, then all writes."""
         return [*self.reads, *(a for places in self.writes for a in places)]
 
+    @cached_property
     def loops_of(self) -> dict[int, frozenset[int]]:
         """The loops in which each expression varies, by identity."""
         loops: dict[int, frozenset[int]] = {}

@@ -11,12 +11,13 @@ Paper: expression simplification; local decomposition (equal subexpressions are 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 
 from ..kernels import Kernel, Kernels
 from ..options import Options
-from ..template import Expression, Template, bottom_up, rewritten
+from ..template import Expression, Template, Written, bottom_up, read, rewritten, written
 from .constants import fold_constants
 from .factors import factorize
 from .facts import Facts
@@ -59,12 +60,25 @@ def _simplified(kernel: Kernel, options: Options) -> Kernel:
 
 def _rewritten(kernel: Kernel, options: Options) -> tuple[Kernel, tuple[int, int]]:
     """By all families; and what it costs then."""
-    loops = {i: leaf.loop for i, leaf in enumerate(kernel.leaves) if leaf.loop is not None}
+    loops = tuple((i, leaf.loop) for i, leaf in enumerate(kernel.leaves) if leaf.loop is not None)
     varying = ((i, leaf.constants) for i, leaf in enumerate(kernel.leaves) if leaf.constants is not None)
-    nonnegative = {i for i, values in varying if (values >= 0).all()}
-    facts = Facts(kernel.template, list(kernel.roots), options.without, options.assume, loops, nonnegative)
-    roots = rewrite(list(kernel.roots), facts, options)
-    return replace(kernel, roots=tuple(roots)), facts.cost(roots)
+    nonnegative = frozenset(i for i, values in varying if (values >= 0).all())
+    switches = Options(without=options.without, assume=options.assume)
+    found, cost = _once(written(kernel.roots), loops, nonnegative, switches)
+    template = Template()
+    return replace(kernel, template=template, roots=tuple(read(template, found))), cost
+
+
+@functools.lru_cache(256)
+def _once(
+    before: Written, loops: tuple[tuple[int, int], ...], nonnegative: frozenset[int], options: Options
+) -> tuple[Written, tuple[int, int]]:
+    """Of kernels that are alike, as those of the steps of a loop, and of programs for other meshes."""
+    template = Template()
+    roots = read(template, before)
+    facts = Facts(template, roots, options.without, options.assume, dict(loops), nonnegative)
+    roots = rewrite(roots, facts, options)
+    return written(roots), facts.cost(roots)
 
 
 def rewrite(roots: list[Expression], facts: Facts, options: Options) -> list[Expression]:

@@ -107,4 +107,4 @@ def _values(leaf: Leaf, terms: np.ndarray) -> np.ndarray:
     """What a leaf reads in some terms."""
     if leaf.ids is None:
         return leaf.constants[terms]  # type: ignore[index]
-    return leaf.ids.compose(Ids.explicit(terms)).to_array()
+    return leaf.ids.at(terms)

@@ -9,6 +9,7 @@ transpose or a reshaped array sees what happens to the array that it was taken f
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 import sys
@@ -354,6 +355,9 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
         return np.matmul(other, self)
 
 
+own_signature = functools.cache(inspect.signature)  # of what answers NumPy's functions
+
+
 def symbolic(graph: Graph, ids: Ids, is_bool: bool = False) -> Symbolic:
     """A symbolic array, or a number where there are no axes."""
     kind = Symbolic if ids.shape else Symbolic.number_type
@@ -375,7 +379,7 @@ def _reject_symbolic_index(keys: tuple) -> None:
 
 def _check_arguments(name: str, function: Callable, args: tuple, kwargs: dict) -> None:
     try:
-        inspect.signature(function).bind(*args, **kwargs)
+        own_signature(function).bind(*args, **kwargs)
     except TypeError as error:
         raise UnsupportedError(f"{name}: {error} on symbolic arrays", "leave that argument out") from None
 

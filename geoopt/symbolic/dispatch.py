@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import AxisError, GeooptError, ShapeError, TracingError, UnsupportedError, user_line
-from . import FUNCTIONS, UFUNC_METHODS, UFUNCS, Symbolic
+from . import FUNCTIONS, UFUNC_METHODS, UFUNCS, Symbolic, own_signature
 from .arithmetic import as_symbolic, graph_of, reject_comparison
 
 LONGEST_CHAIN = 64  # products, extremes and running sums are unrolled over at most this many entries
@@ -112,7 +112,7 @@ def _ufunc_method(ufunc: np.ufunc, method: str, ours: Callable) -> Callable:
 
 
 def _answered(name: str, ours: Callable, signature: inspect.Signature, listed: tuple, given: dict) -> Any:
-    taken = inspect.signature(ours).parameters
+    taken = own_signature(ours).parameters
     for key, value in given.items():
         if key not in taken:
             require_default(name, key, value, signature)
