@@ -343,6 +343,7 @@ def programs():
     yield (lambda x: geoopt.gradient(lambda x: np.sum(x[F] ** 2))(x), V), {}
     yield (lambda L: L @ L @ L, L), {}
     yield (lambda A, B: (A @ B + A) @ B, A, B), {}
+    yield (lambda A, B: (A @ B + A) @ np.ones(50), A, B), {}
 
 
 def examples():

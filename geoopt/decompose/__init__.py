@@ -186,14 +186,13 @@ def _choose(
         often = often and jump > 0 and cost >= threshold
         inner = {t.index for operand in node.operands for t in graph.nodes_of(operand)}.difference(stored)
         loops[node.index] = _longest(node) > options.unrolled_terms or any(map(loops.get, inner))
-        nested = node.index in in_sums and loops[node.index]
-        is_block = node.op in BLOCK_OPS  # evaluated once per element, and never inside of another's loop
-        loops[node.index] |= is_block
+        loops[node.index] |= node.op in BLOCK_OPS  # evaluated once per element, and never inside of another's loop
+        nested = loops[node.index] and (node.index in in_sums or node.op in BLOCK_OPS)
         often = _is_read_back(options, often, jump, cost) if node.index in in_sums else often
         is_needed = node.op == "join" and (jump >= options.t_ref or mixes_by_row(graph, node.operands[0]))
         often = often or is_needed or (node.index in tagged and jump > 0)
         often = often or (blocks is not None and jump > 0 and blocks.pays(node, stored, jump, cost))
-        if (often or nested or is_block or node.index in also) and not node.gives_bool:  # memory holds floats
+        if (often or nested or node.index in also) and not node.gives_bool:  # memory holds floats
             stored[node.index] = math.inf if loops[node.index] else cost
     return stored, {i: math.inf if loops.get(i) else cost for i, cost in costs.items()}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -18,6 +19,8 @@ from ..options import Options
 from ..plan import Schedule
 from .crew import Crew, Work
 from .host import HostMachine, address
+
+_MAKING = threading.Lock()  # one crew, whose helpers run code that stays, however many call first
 
 
 @functools.cache
@@ -79,7 +82,9 @@ class CpuMachine(HostMachine):
 
     def _launch(self, buffers: np.ndarray) -> None:
         own = buffers[self._buffers]
-        _crew().run(self._work, address(own))
+        with _MAKING:
+            ours = _crew()
+        ours.run(self._work, address(own))
 
 
 def describe() -> str:
@@ -107,5 +112,12 @@ def _crew() -> Crew:
     return Crew(run, lead, help_, _most_helpers())
 
 
+def _after_fork() -> None:
+    """Threads do not survive a fork; others are started."""
+    global _MAKING
+    _MAKING = threading.Lock()
+    _crew.cache_clear()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_crew.cache_clear)  # threads do not survive a fork; others are started
+    os.register_at_fork(after_in_child=_after_fork)
