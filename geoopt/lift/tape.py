@@ -14,7 +14,7 @@ from ..integers.hashing import digest, scrambled
 from ..integers.ids import Ids
 from ..symbolic.sums import UNROLLED_SUM
 from .columns import NOTHING
-from .loops import COMMUTATIVE, FEWEST, LINEAR, OF_CODE, Work, run
+from .loops import COMMUTATIVE, FEWEST, LINEAR, OF_CODE, OF_CONSTANT, Work, run
 
 NEAR = 512  # entries of the tape that one element's operations hardly span
 LONG_TERM = 3  # so many terms that an element adds to a sum are added up there
@@ -42,7 +42,7 @@ class Joined:
         if not work.is_loop:
             self._share_equal_entries()
         self.kept = [n for n in graph.nodes if n.index not in on_tape and n.op != "variable" and n.tape is None]
-        self.depths: dict[int, int] = {n.index: 0 for n in graph.nodes if n.is_leaf}
+        self.depths: dict[int, int] = {n.index: 0 for n in graph.nodes if n.is_leaf or not n.size}
         uses, first_use = self._uses()
         absorbed = self._run(_absorbed, self.codes, self.references, uses)
         if work.is_loop:
@@ -132,8 +132,9 @@ class Joined:
         many = np.flatnonzero(counts >= FEWEST)
         lengths = counts[many]
         at = np.repeat(self.offsets[many] - np.append(0, np.cumsum(lengths)[:-1]), lengths) + np.arange(lengths.sum())
-        terms, root = self.terms[at], np.repeat(many, lengths)
-        pairs = np.unique(np.stack([root, self.work.elements[terms].view(np.int64)])[:, terms >= 0], axis=1)
+        is_inside = self.terms[at] >= 0
+        terms, root = self.terms[at][is_inside], np.repeat(many, lengths)[is_inside]
+        pairs = np.unique(np.stack([root, self.work.elements[terms].view(np.int64)]), axis=1)
         elements = np.bincount(pairs[0], minlength=len(counts))
         fewest, begin, end = np.full(kind.max() + 1, 1 << 62), np.zeros(kind.max() + 1), np.full(kind.max() + 1, np.inf)
         np.minimum.at(fewest, kind, elements)
@@ -177,7 +178,7 @@ USED = 1 << 20  # added to the uses of what is read from elsewhere
 
 
 def _of_leaf(node: Node) -> np.uint64:
-    return digest("constant") if node.op == "constant" else digest("node", node.index)
+    return OF_CONSTANT if node.op == "constant" else digest("node", node.index)
 
 
 @register_jitable
@@ -315,7 +316,7 @@ def _hash_range(begin, end, tape, sums, outer, inner, of_code, commutes):
                     salt = np.uint64(0) if commutes[codes[i]] else np.uint64(slot + 1) << np.uint64(40)
                     total += scrambled(h + salt)
         hashes[i], depth[i] = scrambled(total), deepest + 1
-        if i + 1 == min(ends[i], end) and i > first_of_vector:
+        if i + 1 == min(ends[i], end) and i > first_of_vector and codes[i] != _CONSTANT:
             _hash_vector(first_of_vector, i + 1, rows, hashes, depth)
         if i + 1 == min(ends[i], end):
             first_of_vector = i + 1
