@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -139,7 +141,7 @@ def strain_energy(V, T):
 
 def one_loop_after_another(V, F):
     normals = [np.cross(V[b] - V[a], V[c] - V[a]) for a, b, c in F]
-    pairs = zip(normals[:-1], normals[1:], strict=True)
+    pairs = itertools.pairwise(normals)
     return np.array([m @ n / (np.linalg.norm(m) * np.linalg.norm(n)) for m, n in pairs])
 
 
