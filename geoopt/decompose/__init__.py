@@ -189,12 +189,16 @@ def _choose(
         loops[node.index] |= node.op in BLOCK_OPS  # evaluated once per element, and never inside of another's loop
         nested = loops[node.index] and (node.index in in_sums or node.op in BLOCK_OPS)
         often = _is_read_back(options, often, jump, cost) if node.index in in_sums else often
-        is_needed = node.op == "join" and (jump >= options.t_ref or mixes_by_row(graph, node.operands[0]))
-        often = often or is_needed or (node.index in tagged and jump > 0)
+        often = often or _is_kept(graph, node, jump, options) or (node.index in tagged and jump > 0)
         often = often or (blocks is not None and jump > 0 and blocks.pays(node, stored, jump, cost))
         if (often or nested or node.index in also) and not node.gives_bool:  # memory holds floats
             stored[node.index] = math.inf if loops[node.index] else cost
     return stored, {i: math.inf if loops.get(i) else cost for i, cost in costs.items()}
+
+
+def _is_kept(graph: Graph, node: Node, jump: float, options: Options) -> bool:
+    """Whether a node joins others for those who read it."""
+    return node.op == "join" and (jump >= options.t_ref or mixes_by_row(graph, node.operands[0]))
 
 
 def _is_read_back(options: Options, often: bool, jump: float, cost: float) -> bool:

@@ -6,7 +6,9 @@ Ensures: the same values; scalars of equal structure are one node, whose leading
 the code's loops show what that is.
 Paper: expression grouping, moved to the front: there every scalar stays a tree node of its own.
 
-Scalars with equal structure hashes form a *run*. Sums that collect from many elements, one term here and one there
+What is lifted are numbers made one by one and the short vectors and matrices of loops over elements, which `loops`
+tells from a few elements' values in array-style code. Scalars with equal structure hashes form a *run*.
+Sums that collect from many elements, one term here and one there
 (``L[i, j] += w``), become segment sums. When element e of one run reads element e of another, both get
 the shape (elements, scalars of each), so that later stages see which references stay in one element.
 """

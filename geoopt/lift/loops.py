@@ -31,6 +31,8 @@ ADD, SUBTRACT, NEGATIVE = (CODES[n] for n in ("add", "subtract", "negative"))
 COMMUTATIVE = np.array([n in OPS and OPS[n].is_commutative for n in NAMES])
 OF_CODE = np.array([digest("op", n) for n in NAMES])
 _CONSTANT = CODES["constant"]
+with np.errstate(over="ignore"):
+    OF_CONSTANT = scrambled(OF_CODE[_CONSTANT])  # on the tape or not
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +132,7 @@ def _made_by_loops(graph: Graph, columns: Columns, measures: _Measures) -> np.nd
     out = np.zeros(len(graph.nodes), bool)
     for number, kind in found if is_loop else ():
         node = pieces[number].node
-        is_few = node.op != "constant" and measures.reads[number] <= FEW_READ
+        is_few = measures.reads[number] <= FEW_READ if node.op != "constant" else node.size == 1
         out[node.index] = len(kinds[kind]) >= (1 if is_few else 2 if graph.is_loop else FEWEST)
     return out
 
@@ -182,7 +184,7 @@ def _of_outside(graph: Graph, ids: np.ndarray, owners: np.ndarray) -> tuple[np.n
     for index in np.unique(owners):
         node, mine = graph.nodes[index], owners == index
         step, length = _axis_of_elements(node)
-        kinds[mine] = digest("constant") if node.op == "constant" else digest("node", node.index)
+        kinds[mine] = OF_CONSTANT if node.op == "constant" else digest("node", node.index)
         with np.errstate(over="ignore"):
             elements[mine] = digest(int(index)) + ((ids[mine] - node.first) // step % length).astype(np.uint64)
     with np.errstate(over="ignore"):
@@ -253,7 +255,7 @@ def _measure(
             if code == _CONSTANT:
                 elements[i] = _bits(np.uint64(p) + (np.uint64(i - begin) << np.uint64(32)))
             if i + 1 == min(ends[i], end):
-                if i > first:
+                if i > first and code != _CONSTANT:
                     _measure_vector(first, i + 1, kinds, terms)
                 first = i + 1
         fewest, most = MOST_READ + 1, 0

@@ -13,7 +13,7 @@ from ..integers.ids import Ids
 from ..native import compiled
 from ..symbolic.sums import UNROLLED_SUM
 from .columns import NOTHING
-from .loops import ADD, COMMUTATIVE, FEWEST, NEGATIVE, OF_CODE, SUBTRACT, Work, is_linear, run
+from .loops import ADD, COMMUTATIVE, FEWEST, NEGATIVE, OF_CODE, OF_CONSTANT, SUBTRACT, Work, is_linear, run
 
 NEAR = 512  # entries of the tape that one element's operations hardly span
 LONG_TERM = 3  # so many terms that an element adds to a sum are added up there
@@ -41,7 +41,7 @@ class Joined:
         if not work.is_loop:
             self._share_equal_entries()
         self.kept = [n for n in graph.nodes if n.index not in on_tape and n.op != "variable" and n.tape is None]
-        self.depths: dict[int, int] = {n.index: 0 for n in graph.nodes if n.is_leaf}
+        self.depths: dict[int, int] = {n.index: 0 for n in graph.nodes if n.is_leaf or not n.size}
         uses, first_use = self._uses()
         absorbed = np.zeros(self.size, bool)
         self._run(_absorb, self.codes, self.references, uses, absorbed)
@@ -183,7 +183,7 @@ USED = 1 << 20  # added to the uses of what is read from elsewhere
 
 
 def _of_leaf(node: Node) -> np.uint64:
-    return digest("constant") if node.op == "constant" else digest("node", node.index)
+    return OF_CONSTANT if node.op == "constant" else digest("node", node.index)
 
 
 @compiled
@@ -308,7 +308,7 @@ def _hash_range(
                     salt = np.uint64(0) if commutes[codes[i]] else np.uint64(slot + 1) << np.uint64(40)
                     total += scrambled(h + salt)
         hashes[i], depth[i] = scrambled(total), deepest + 1
-        if i + 1 == min(ends[i], end) and i > first_of_vector:
+        if i + 1 == min(ends[i], end) and i > first_of_vector and codes[i] != _CONSTANT:
             _hash_vector(first_of_vector, i + 1, rows, hashes, depth)
         if i + 1 == min(ends[i], end):
             first_of_vector = i + 1
