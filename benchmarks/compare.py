@@ -1,7 +1,7 @@
 """Two versions of geoopt side by side: every work in fresh processes that take turns, BASE twice in each round.
 
-What seems worse after the first rounds is measured again, in processes of its own, and is judged by that alone: with
-hundreds of numbers on a busy machine some are far off by chance, but not twice.
+What seems worse after the first rounds is measured again, unless there is no doubt, in processes of its own, and is
+judged by that alone: with hundreds of numbers on a busy machine some are far off by chance, but not twice.
 """
 
 from __future__ import annotations
@@ -149,11 +149,16 @@ def compare(base: Version, now: Version, chosen: list[Case], rounds: int, step: 
     noise = {what: verdict.noise_of_most(c.rounds[what] for c in measured.values()) for what in verdict.LEAST}
     for one in measured.values():
         _judge(one, noise)
-    doubtful = {case: one for case, one in measured.items() if one.worse}
+    doubtful = {case: one for case, one in measured.items() if one.worse and not _is_certain(one, noise)}
     _measure(versions, doubtful, AGAIN, step)
     for one in doubtful.values():
         _judge(one, noise)
     return list(found.values())
+
+
+def _is_certain(one: Compared, noise: dict[str, float]) -> bool:
+    """Whether it is worse in some way beyond doubt."""
+    return any(verdict.is_certain(one.rounds[what], noise[what]) for what in one.worse)
 
 
 def _judge(one: Compared, noise: dict[str, float]) -> None:
