@@ -30,7 +30,6 @@ TURNS = 3  # of each process within a round, for the times of calls
 AGAIN = 3  # rounds of what seems worse
 THREADS = {"one thread": 1, "two threads": 2}
 SIDES = ("base", "now", "again")
-DONE = "done.txt"  # in the folder of a version: the cases that it has prepared, so that its Numba functions are there
 STEADY = {"PYTHONHASHSEED": "0", "MALLOC_MMAP_THRESHOLD_": "131072"}  # memory depends less on what was before
 Step = Callable[[str], None]  # is told what was done, for whoever waits
 
@@ -96,7 +95,7 @@ class Process:
 
     def __init__(self, version: Version):
         self.version = version
-        environment = {**os.environ, **STEADY, "PYTHONPATH": str(version.site)}
+        environment = {**os.environ, **STEADY, "PYTHONPATH": f"{version.site}{os.pathsep}{version.works}"}
         command = [sys.executable, "-P", "-m", "benchmarks.side"]
         pipes: dict[str, Any] = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._process = subprocess.Popen(command, env=environment, cwd=version.site, stderr=subprocess.DEVNULL, **pipes)
@@ -174,8 +173,8 @@ def _warmed(versions: dict[Path, Version], chosen: list[Case], step: Step) -> di
 
 
 def _failures(version: Version, chosen: list[Case], step: Step) -> dict[Case, str]:
-    """What a version did before, it can; what else is there is tried."""
-    done, failures = version.site / DONE, {}
+    """What a version did before, it can, and its Numba functions are there; a file keeps which cases these are."""
+    done, failures = version.site / f"{version.works.name}.txt", {}
     before = set(done.read_text().splitlines()) if done.exists() else set()
     with ExitStack() as stack:
         process = stack.enter_context(Process(version))
