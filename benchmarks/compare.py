@@ -1,7 +1,7 @@
 """Two versions of geoopt side by side: every work in fresh processes that take turns, BASE twice in each round.
 
-What seems worse after the first rounds is measured again, in processes of its own, and is judged by that alone: with
-hundreds of numbers on a busy machine some are far off by chance, but not twice.
+What seems worse after the first rounds is measured again, unless there is no doubt, in processes of its own, and is
+judged by that alone: with hundreds of numbers on a busy machine some are far off by chance, but not twice.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ TURNS = 3  # of each process within a round, for the times of calls
 AGAIN = 3  # rounds of what seems worse
 THREADS = {"one thread": 1, "two threads": 2}
 SIDES = ("base", "now", "again")
-DONE = "done.txt"  # in the folder of a version: the cases that it has prepared, so that its Numba functions are there
 STEADY = {"PYTHONHASHSEED": "0", "MALLOC_MMAP_THRESHOLD_": "131072"}  # memory depends less on what was before
 Step = Callable[[str], None]  # is told what was done, for whoever waits
 
@@ -96,7 +95,7 @@ class Process:
 
     def __init__(self, version: Version):
         self.version = version
-        environment = {**os.environ, **STEADY, "PYTHONPATH": str(version.site)}
+        environment = {**os.environ, **STEADY, "PYTHONPATH": f"{version.site}{os.pathsep}{version.works}"}
         command = [sys.executable, "-P", "-m", "benchmarks.side"]
         pipes: dict[str, Any] = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._process = subprocess.Popen(command, env=environment, cwd=version.site, stderr=subprocess.DEVNULL, **pipes)
@@ -149,11 +148,16 @@ def compare(base: Version, now: Version, chosen: list[Case], rounds: int, step: 
     noise = {what: verdict.noise_of_most(c.rounds[what] for c in measured.values()) for what in verdict.LEAST}
     for one in measured.values():
         _judge(one, noise)
-    doubtful = {case: one for case, one in measured.items() if one.worse}
+    doubtful = {case: one for case, one in measured.items() if one.worse and not _is_certain(one, noise)}
     _measure(versions, doubtful, AGAIN, step)
     for one in doubtful.values():
         _judge(one, noise)
     return list(found.values())
+
+
+def _is_certain(one: Compared, noise: dict[str, float]) -> bool:
+    """Whether it is worse in some way beyond doubt."""
+    return any(verdict.is_certain(one.rounds[what], noise[what]) for what in one.worse)
 
 
 def _judge(one: Compared, noise: dict[str, float]) -> None:
@@ -169,8 +173,8 @@ def _warmed(versions: dict[Path, Version], chosen: list[Case], step: Step) -> di
 
 
 def _failures(version: Version, chosen: list[Case], step: Step) -> dict[Case, str]:
-    """What a version did before, it can; what else is there is tried."""
-    done, failures = version.site / DONE, {}
+    """What a version did before, it can, and its Numba functions are there; a file keeps which cases these are."""
+    done, failures = version.site / f"{version.works.name}.txt", {}
     before = set(done.read_text().splitlines()) if done.exists() else set()
     with ExitStack() as stack:
         process = stack.enter_context(Process(version))

@@ -16,6 +16,7 @@ LEAST = {"one thread": 20e-6, "two threads": 50e-6, "preparing": 0.03, "memory":
 SHARE = 0.05  # by which a value must be larger at least
 TIMES = 2.0  # noise of works, and of most of them, up to which a difference is explained
 MOST = 0.9  # the share of the works whose noise is no larger than what is taken to be that of all
+CERTAIN = 2.0  # how many times as much is no doubt, unless noise is large
 COUNTED = 0.05  # counts are exact; by what they may grow
 
 
@@ -62,6 +63,11 @@ def noise_of_most(measured: Iterable[Rounds]) -> float:
 def is_worse(what: str, rounds: Rounds, usual_noise: float) -> bool:
     """Whether the present tree needs more than BASE, and noise does not explain it. what : a name in `LEAST`"""
     return _is_apart(what, rounds, usual_noise, rounds.ratio)
+
+
+def is_certain(rounds: Rounds, usual_noise: float) -> bool:
+    """Whether what is worse need not be measured again."""
+    return bool(np.log(rounds.ratio) > max(np.log(CERTAIN), 2 * TIMES * max(rounds.noise, usual_noise)))
 
 
 def is_better(what: str, rounds: Rounds, usual_noise: float) -> bool:

@@ -26,10 +26,11 @@ NO_CODE = shutil.ignore_patterns("__pycache__", "results", "plots", "*.md")
 
 @dataclass(frozen=True)
 class Version:
-    """name : what it is called;  site : the folder that Python finds its packages in"""
+    """name : what it is called;  site : the folder that Python finds its packages in;  works : that of the works"""
 
     name: str
     site: Path
+    works: Path
 
 
 def of_commit(commit: str) -> Version:
@@ -43,12 +44,12 @@ def of_commit(commit: str) -> Version:
         raise ArgumentError(f"commit {commit!r} cannot be read: {archive.stderr.decode().strip()}")
     with tempfile.TemporaryDirectory() as tree, tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
         files.extractall(tree, filter="data")
-        return Version(full[:10], _installed(Path(tree)))
+        return _version(full[:10], Path(tree))
 
 
 def of_this_tree() -> Version:
     """What lies here, committed or not."""
-    return Version("this tree", _installed(ROOT))
+    return _version("this tree", ROOT)
 
 
 def _git(*words: str) -> subprocess.CompletedProcess:
@@ -58,11 +59,15 @@ def _git(*words: str) -> subprocess.CompletedProcess:
         raise ArgumentError(f"comparing commits needs git: {error}") from error
 
 
-def _installed(tree: Path) -> Path:
-    """The folder with the packages of a tree, where pyproject.toml says that they go, and with the present works."""
+def _version(name: str, tree: Path) -> Version:
+    """The packages of a tree, where pyproject.toml says that they go."""
     setuptools = tomllib.loads((tree / "pyproject.toml").read_text())["tool"]["setuptools"]
-    folders = {name.replace(".", "/"): tree / folder for name, folder in setuptools["package-dir"].items()}
-    folders["benchmarks"] = ROOT / "benchmarks"
+    packages = {package.replace(".", "/"): tree / folder for package, folder in setuptools["package-dir"].items()}
+    return Version(name, _installed(packages), _installed({"benchmarks": ROOT / "benchmarks"}))
+
+
+def _installed(folders: dict[str, Path]) -> Path:
+    """A folder that holds others, by their places in it."""
     site = FOLDER / _digest(folders)
     if not site.exists():
         FOLDER.mkdir(parents=True, exist_ok=True)

@@ -48,6 +48,11 @@ def test_what_noise_or_size_explains_is_not_worse(explained):
     assert not verdict.is_worse("preparing", *explained)
 
 
+def test_what_is_twice_as_much_is_certain_unless_noise_is_large():
+    assert verdict.is_certain(rounds(2.1), QUIET) and not verdict.is_certain(rounds(1.9), QUIET)
+    assert not verdict.is_certain(rounds(2.1), 0.2) and not verdict.is_certain(rounds(2.1, itself=1.3), QUIET)
+
+
 def noisy(ratio=1.0, noise=0.03):
     return Rounds(*(list(np.exp(noise * RNG.normal(size=2)) * factor) for factor in (1.0, 1.0, ratio)))
 
