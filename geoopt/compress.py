@@ -111,10 +111,10 @@ def _common_factor(entries: np.ndarray) -> int:
 
 @compiled
 def _subtract(entries, scale, residue, low, lengths, ends, begin, end, out):
-    """Of some tasks; of those that do not fit, nonsense."""
+    """Of some tasks; of those that do not fit into 16 bits, nonsense."""
     for task in range(begin, end):
         for k in range(ends[task] - lengths[task], ends[task]):
-            out[k] = (entries[k] - residue - low[task]) // scale & (SPAN - 1)
+            out[k] = (entries[k] - residue - low[task]) // scale
 
 
 def _narrow(plan: Plan, columns: list[_Column], tables: Tables) -> Callable[[Access], Access | None]:

@@ -3,9 +3,9 @@
 What there is: assignments to names and to entries of arrays, ``for`` over ranges and arrays, ``while``, ``if``,
 ``break``, ``continue``, ``return``; arithmetic and comparisons of integers and words (see `values`); floats, which are
 moved and compared; entries, rows, slices and shapes of arrays, tuples of arrays of one type; ``len``, ``min``, ``max``,
-``abs``, ``np.int64``, ``np.uint64``; constants of the module; and calls of other such functions, which are inlined. A
-name has one type. Places in arrays are not checked, and never count from the end. What there is not is a `SyntaxError`
-that names file and line.
+``abs``, ``np.int64``, ``np.uint64``; constants of the module, as they are when the function is compiled; and calls of
+other such functions, which are inlined. A name has one type. Places in arrays are not checked, and never count from the
+end. What there is not is a `SyntaxError` that names file and line.
 """
 
 from __future__ import annotations

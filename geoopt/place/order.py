@@ -167,7 +167,7 @@ def _far_writes(kernel: Kernel) -> np.ndarray:
     for places in kernel.writes:
         for first, second in itertools.pairwise(places):
             if first.buffer == second.buffer and first.position.base is not None:
-                _mark_far(first.position.to_array(), second.position.to_array(), is_far)
+                _mark_far(first.position.to_array(), second.position.to_array(), FAR, is_far)
     return is_far
 
 
@@ -216,9 +216,9 @@ def _sort_strips(members: np.ndarray, begin: np.ndarray, end: np.ndarray, by: np
 
 
 @compiled
-def _mark_far(one, other, is_far):
+def _mark_far(one, other, far, is_far):
     for i in range(len(one)):
-        is_far[i] |= abs(one[i] - other[i]) > FAR
+        is_far[i] |= abs(one[i] - other[i]) > far
 
 
 @compiled
