@@ -129,7 +129,7 @@ def _values(kernel: PlannedKernel, accesses: Iterable[Access]) -> int:
 
 def executed(kernel: PlannedKernel) -> int:
     """Operations of all members, those of loops for each of their terms."""
-    loops_of = kernel.loops_of()
+    loops_of = kernel.loops_of
 
     def times(e: Any) -> int:
         if e.op == "sum":
