@@ -125,7 +125,6 @@ def _wait(code: Statements) -> str:
 def _lead(code: Statements) -> str:
     _write(code, code.let("ptrtoint ptr %program to i64"), "%board", PROGRAM)
     code.do(f"store ptr %buffers, ptr {code.at('%board', BUFFERS)}")
-    _wake(code)
     first = code.address("%program", FIRST)
     with code.loop(0, code.word("%program", PHASES)) as phase:
         parts = code.index("sub", code.word(first, code.index("add", phase.index, 1)), code.word(first, phase.index))
@@ -135,6 +134,8 @@ def _lead(code: Statements) -> str:
         _write(code, "0", "%board", FINISHED)
         number = code.index("add", code.index("lshr", _read(code, "%board", TICKET), SHIFT), 1)
         _write(code, code.index("or", code.index("shl", number, SHIFT), others), "%board", TICKET)
+        with code.when(code.compared("eq", phase.index, 0)):
+            _wake(code)  # there is something for them to do already
         code.do(f"call void @part(ptr %program, ptr %buffers, i64 {phase.index}, i64 {parts})")
         with code.loop(0, FOREVER) as turn:
             _leave_unless(code, turn, code.let("call i1 @take(ptr %board)"))

@@ -12,7 +12,6 @@ three coordinates of a corner are visibly neighbours: the paper's address cohere
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -22,34 +21,16 @@ from typing import Any
 
 import numpy as np
 
-from .cores import divided
 from .gathers import listed, taken
 from .hashing import content
 from .indexing import normalised, wrapped
-
-PROBE = 64
-_GROUND = np.zeros(1, np.int8)  # affine parts are strided views of this one byte; it is never read
-_GROUND_AT = _GROUND.__array_interface__["data"][0]
+from .phantoms import address, compact, strided
+from .spacing import bounds_of_parts, even_step
 
 
 def id_dtype(largest: int) -> type:
     """int32 wherever it suffices."""
     return np.int32 if largest < 2**31 else np.int64
-
-
-@functools.lru_cache(1024)
-def _strided(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
-    """A phantom NumPy view whose addresses are ids, so that NumPy itself does slicing and reshaping."""
-    return np.lib.stride_tricks.as_strided(_GROUND, shape, strides)
-
-
-def _address(phantom: np.ndarray) -> int:
-    return phantom.__array_interface__["data"][0] - _GROUND_AT
-
-
-def _compact(array: np.ndarray) -> np.ndarray:
-    """Keep one entry along the axes on which a broadcast array does not vary."""
-    return array[tuple(slice(0, 1) if step == 0 else slice(None) for step in array.strides)]
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -138,7 +119,7 @@ class Ids:
             else:
                 low += stride * (length - 1)
         if self.base is not None and self.base.size:
-            least, most = zip(*_bounds_of_parts(self.base), strict=True)
+            least, most = zip(*bounds_of_parts(self.base), strict=True)
             low, high = low + int(min(least)), high + int(max(most))
         return low, high
 
@@ -175,7 +156,7 @@ class Ids:
         """By how much ids grow from one place along an axis to the next; None where that is not the same everywhere."""
         if self.base is None or self.base.shape[axis] == 1:
             return self.strides[axis]
-        step = _even_step(np.moveaxis(self.base, axis, 0))
+        step = even_step(np.moveaxis(self.base, axis, 0))
         return None if step is None else self.strides[axis] + step
 
     def to_array(self, dtype: type | None = None) -> np.ndarray:
@@ -208,15 +189,15 @@ class Ids:
 
     def _phantoms(self) -> tuple[np.ndarray, np.ndarray | None]:
         base = None if self.base is None else np.broadcast_to(self.base, self.shape)
-        return _strided(self.shape, self.strides), base
+        return strided(self.shape, self.strides), base
 
     def _from_phantoms(self, affine: np.ndarray, base: np.ndarray | None) -> Ids:
         assert not affine.flags.owndata or not affine.size, "a copy of phantoms has no ids"
         out = Ids(
             affine.shape,
-            self.offset + (_address(affine) if affine.size else 0),
+            self.offset + (address(affine) if affine.size else 0),
             affine.strides,
-            None if base is None else _compact(base),
+            None if base is None else compact(base),
         )
         return out._folded()
 
@@ -227,7 +208,7 @@ class Ids:
             return self._folded()
         for axis in range(base.ndim):
             line = np.moveaxis(base, axis, 0)
-            step = _even_step(line) if len(line) > 1 else None
+            step = even_step(line) if len(line) > 1 else None
             if step is not None:
                 strides[axis] += step
                 base = np.moveaxis(line[:1], 0, axis)
@@ -410,26 +391,5 @@ class Ids:
         """The same column with an arithmetic explicit part made affine, and its first entry moved to the offset."""
         if self.base is None or self.ndim != 1 or not self.base.size:
             return self
-        step = _even_step(self.base)
+        step = even_step(self.base)
         return self if step is None else Ids(self.shape, self.offset + int(self.base[0]), (self.strides[0] + step,))
-
-
-def _bounds_of_parts(ids: np.ndarray) -> list[tuple[np.integer, np.integer]]:
-    """The least and the greatest id of each part of an array that is not empty."""
-    flat = ids.reshape(-1) if ids.flags.c_contiguous else ids  # a view
-    return divided(len(flat), lambda begin, end: (flat[begin:end].min(), flat[begin:end].max()), ids.size)
-
-
-def _even_step(ids: np.ndarray) -> int | None:
-    """The step along the first axis where it is the same everywhere, else None."""
-    if len(ids) > 2 and ids.size:
-        first, second, third = ids[:3].reshape(3, -1)[:, 0].tolist()
-        if second - first != third - second:
-            return None
-    step = 0
-    for part in (ids[:PROBE], ids):  # uneven ones mostly are so from the beginning
-        steps = part[1:] - part[:-1]
-        step = int(steps.flat[0]) if len(steps) else 0
-        if (steps != step).any():
-            return None
-    return step

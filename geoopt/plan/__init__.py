@@ -180,8 +180,8 @@ class Plan:
 @dataclass(frozen=True, eq=False)
 class Schedule:
     """plan : its tasks are in running order.
-    shares : (phases, workers + 1): worker w runs the tasks shares[p, w] .. shares[p, w + 1] of phase p;
-    there is a barrier after each phase.
+    shares : (phases, workers + 1): the tasks shares[p, w] .. shares[p, w + 1] of phase p run one after the other,
+    beside those of its other parts, in whichever thread takes them; a phase begins when the one before is over.
     last_reader : (tasks,) the last task that reads what a task wrote to the workspace; itself where none does
     """
 
