@@ -50,8 +50,8 @@ class MatrixLike(NDArrayOperatorsMixin):
     __hash__ = None  # type: ignore[assignment]
     ndim = 2
 
-    def __init__(self, array: Symbolic):
-        self.A = array if array.ndim == 2 else array.reshape(1, -1)
+    def __init__(self, array: Any):
+        self.A: Symbolic = array if array.ndim == 2 else array.reshape(1, -1)
 
     shape = property(lambda self: self.A.shape)
     size = property(lambda self: self.A.size)
@@ -111,8 +111,9 @@ class MatrixLike(NDArrayOperatorsMixin):
     def __array_function__(self, function: Any, _: Any, args: tuple, kwargs: dict) -> Any:
         args, kwargs = tuple(map(as_array, args)), {k: as_array(v) for k, v in kwargs.items()}
         if function in _REDUCING:
-            axis = kwargs.pop("axis", args[1] if len(args) > 1 else None)
-            return _reduced(function, args[0], axis, kwargs)
+            array, *others = args
+            axis = kwargs.pop("axis", others[0] if others else None)
+            return _reduced(function, array, axis, kwargs)
         if function not in _MATRICES and function not in _ARRAYS:
             raise UnsupportedError(f"np.{function.__name__} of a np.matrix is not supported", "give np.asarray(A)")
         found = function(*args, **kwargs)

@@ -21,7 +21,7 @@ class Reshaping:
     _owner: Any
     _derive: Callable[[Ids], Ids] | None
 
-    def view(self, ids: Ids) -> Self:
+    def reading(self, ids: Ids) -> Self:
         raise NotImplementedError
 
     def sharing(self, derive: Callable[[Ids], Ids]) -> Self:
