@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numba
@@ -16,7 +15,6 @@ import numpy as np
 
 import geoopt
 from geoopt.display import size
-from geoopt.plan import KERNEL
 
 from . import method, run
 from .records import Benchmark, Column, Entry, Line, Setting
@@ -126,9 +124,7 @@ def _alone(program: geoopt.Program, inputs: tuple, kernel: int) -> method.Candid
     program(*inputs)
     part = copy.copy(program)
     part.machine = copy.copy(program.machine)
-    schedule: Any = program.machine._schedule  # type: ignore[attr-defined]
-    tasks = schedule.tasks[schedule.tasks[:, KERNEL] == kernel]
-    part.machine._schedule = replace(schedule, plan=replace(schedule.plan, tasks=tasks))  # type: ignore[attr-defined]
+    part.machine._work = program.machine._work.of_kernel(kernel)  # type: ignore[attr-defined]
     return method.Candidate(f"kernel {kernel}", "geoopt", 1, lambda: part(*inputs))
 
 

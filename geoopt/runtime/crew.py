@@ -8,6 +8,7 @@ import threading
 import numpy as np
 
 from ..codegen.llvm_crew import BELL, BOARD, HELPER, HELPERS, NEVER, WORDS
+from ..plan import KERNEL
 
 _Address, _Number = ctypes.c_void_p, ctypes.c_int64
 _new_lock = ctypes.PYFUNCTYPE(_Address)(("PyThread_allocate_lock", ctypes.pythonapi))
@@ -32,6 +33,12 @@ class Work:
         places.insert(2, tasks.shape[1])
         self._words = np.array([*places, len(first) - 1, self.helpers], np.int64)
         self.address = self._words.ctypes.data
+
+    def of_kernel(self, number: int) -> Work:
+        """The tasks of one kernel, for one thread: to measure what it takes."""
+        kernels, tasks = self._arrays[:2]
+        own = np.ascontiguousarray(tasks[tasks[:, KERNEL] == number])
+        return Work(kernels, own, np.array([[0, len(own)]]), 0)
 
 
 class Crew:
