@@ -166,14 +166,14 @@ def _judge(one: Compared, noise: dict[str, float]) -> None:
 
 
 def _warmed(versions: dict[Path, Version], chosen: list[Case], step: Step) -> dict[Path, dict[Case, str]]:
-    """Have each version compile its Numba functions, which it keeps. Gives, by its site, which cases fail, and why."""
+    """Have each version compile its own loops, which it keeps. Gives, by its site, which cases fail, and why."""
     with ThreadPoolExecutor() as pool:
         found = pool.map(lambda version: _failures(version, chosen, step), versions.values())
         return dict(zip(versions, found, strict=True))
 
 
 def _failures(version: Version, chosen: list[Case], step: Step) -> dict[Case, str]:
-    """What a version did before, it can, and its Numba functions are there; a file keeps which cases these are."""
+    """What a version did before, it can, and its loops are there; a file keeps which cases these are."""
     done, failures = version.site / f"{version.works.name}.txt", {}
     before = set(done.read_text().splitlines()) if done.exists() else set()
     with ExitStack() as stack:

@@ -1,7 +1,7 @@
 """geoopt at another commit and as it lies here, each in a folder of its own as if it were installed.
 
-Folders are named after what they hold and kept under ``out/compare``, with the caches of their Numba functions, which
-lie beside the sources. The definitions of works are always the present ones, in both.
+Folders are named after what they hold and kept under ``out/compare``, with the machine code of their own loops; that of
+Numba, which older versions use, lies beside the sources. The definitions of works are always the present ones, in both.
 """
 
 from __future__ import annotations

@@ -134,6 +134,6 @@ def test_a_tree_beside_itself(tmp_path, monkeypatch):
     assert not one.failed and not one.grown and one.counts["base"] == one.counts["now"]
     assert all(min(min(values) for values in r) >= 0 for r in one.rounds.values()) and one.rounds.keys() == LEAST.keys()
     assert other.failed == "this tree cannot: KeyError: 'typo'" and len(told) == 3
-    assert (version.site / "geoopt" / "integers" / "__pycache__").is_dir()
+    assert any((version.site / "loops").iterdir())
     with Process(version) as process, pytest.raises(Failure, match="cannot: KeyError"):
         process.ask("nothing")

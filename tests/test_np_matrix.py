@@ -80,6 +80,15 @@ def test_older_sparse_matrices_give_them():
     same(geoopt.compile(normalised, values)(values), normalised(values))
 
 
+@pytest.mark.parametrize(
+    "function",
+    [lambda A: A.sum(axis=0) * A, lambda A: A.sum(1)[0], lambda A: A.sum(1).ravel(), lambda A: A.mean(axis=0)],
+)
+def test_sums_of_older_sparse_matrices_are_matrices(function):
+    M = sp.csc_matrix(np.asarray(A))
+    same(geoopt.compile(function, M)(M), function(M))
+
+
 def test_what_is_missing_is_refused():
     for function in (lambda A: np.kron(A, A), lambda A: A.tolist(), lambda A: np.add.reduce(A)):
         with pytest.raises(geoopt.UnsupportedError, match=r"np\.asarray|README|symbolic array itself"):

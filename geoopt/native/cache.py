@@ -31,10 +31,11 @@ def load(key: str) -> bytes | None:
 def store(key: str, content: bytes) -> None:
     """Keep content under a key. A cache that cannot be written is no error: it only saves time."""
     try:
-        directory().mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=directory(), delete=False) as f:
+        place = directory() / key
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=place.parent, delete=False) as f:
             f.write(hashlib.blake2b(content, digest_size=DIGEST).digest() + content)
-        os.replace(f.name, directory() / key)
+        os.replace(f.name, place)
     except OSError:
         pass
 

@@ -41,7 +41,9 @@ def compiled(text: str, processor: Processor, vectorise: bool = False) -> bytes:
 
 
 def _name(text: str, processor: Processor, vectorise: bool) -> str:
-    return key(text, *processor, llvmlite.__version__, *["vectorised"] * vectorise)
+    """geoopt's own loops are in a folder of their own, so that either may be deleted without the other."""
+    found = key(text, *processor, llvmlite.__version__)
+    return f"loops/{found}" if vectorise else found
 
 
 def loaded(code: bytes, functions: list[str]) -> tuple[object, np.ndarray]:
