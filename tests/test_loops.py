@@ -129,6 +129,21 @@ def cotangents(V, F):
     return sp.csr_matrix(([L[k] for k in keys], tuple(zip(*keys, strict=True))), shape=(len(V), len(V)))
 
 
+def strain_matrices(V, T):
+    """The dense stiffness of linear elasticity: Bᵀ D B with a D that all tetrahedra share."""
+    D, K = np.diag([2.0, 2, 2, 1, 1, 1]) + 0.7 * np.pad(np.ones((3, 3)), (0, 3)), np.zeros((V.size, V.size))
+    for t in T:
+        edges = np.column_stack([V[t[1]] - V[t[0]], V[t[2]] - V[t[0]], V[t[3]] - V[t[0]]])
+        inverse, B = np.linalg.inv(edges), np.zeros((6, 12))
+        for a, (x, y, z) in enumerate([-inverse.sum(axis=0), *inverse]):
+            B[0, 3 * a], B[1, 3 * a + 1], B[2, 3 * a + 2] = x, y, z
+            B[3, 3 * a], B[3, 3 * a + 1], B[4, 3 * a + 1] = y, x, z
+            B[4, 3 * a + 2], B[5, 3 * a], B[5, 3 * a + 2] = y, z, x
+        at = (3 * t[:, None] + np.arange(3)).ravel()
+        K[np.ix_(at, at)] += np.linalg.det(edges) / 6 * (B.T @ D @ B)
+    return K
+
+
 def strain_energy(V, T):
     """Over tetrahedra, each with known numbers of its own."""
     total = 0.0
@@ -158,7 +173,7 @@ LOOPS = {
         *(rows_of_arrays, coordinates_in_front, normals, vertex_normals, area, moments, plane_stress, trusses),
         *(cotangents, one_loop_after_another, numbers),
     ],
-    chain: [stiffness_of_triplets, strain_energy],
+    chain: [stiffness_of_triplets, strain_energy, strain_matrices],
 }
 CASES = [(loop, mesh) for mesh, loops in LOOPS.items() for loop in loops]
 

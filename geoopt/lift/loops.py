@@ -17,13 +17,16 @@ import numpy as np
 from ..graph import Graph, Node
 from ..graph.tape import CODES, NAMES
 from ..integers.hashing import digest, scrambled
+from ..integers.ids import Ids
 from ..native import compiled
 from ..ops import OPS
-from .columns import NOTHING, Columns, joined
+from .columns import NOTHING, Columns, Piece, joined
 
 MOST_SCALARS = 1024  # of a short node: B D Bᵀ of a brick multiplies so many pairs, those of a tetrahedron are 864
+LONGEST = 64  # axis of a short node: an array with more entries along one has an entry for each element
 FEWEST = 8  # elements of a loop
 MOST_READ, FEW_READ = 16, 4  # elements that one node of a loop reads; so few that it is not array-style code
+SOME = 4  # entries of a view that are looked at
 BITS = 4  # of a thing in a set of few
 LONG_TAPE = 500  # from here on compiled loops pay
 
@@ -65,17 +68,21 @@ def work_of(graph: Graph) -> Work | None:
 
 
 def _work(columns: Columns, is_loop: bool = False) -> Work:
+    if len(columns) < FEWEST:
+        return Work(columns, np.zeros(len(columns), np.uint64), is_loop)
     measures = _Measures(columns)
     is_loop = is_loop or len(columns) > LONG_TAPE or measures.are_mostly_alike()
     return Work(columns, measures.elements, is_loop)
 
 
 def _is_short(node: Node) -> bool:
-    return (node.op in OPS or node.op == "constant") and 0 < node.size <= MOST_SCALARS
+    is_short = 0 < node.size <= MOST_SCALARS and max(node.shape, default=0) <= LONGEST
+    return is_short and (node.op in OPS or node.op == "constant")
 
 
 def _may_loop(graph: Graph, is_short: np.ndarray) -> bool:
-    """A cheap test: whether several short nodes of one operation and shape read different elements first."""
+    """A cheap test: whether several short nodes of one operation and shape read different elements, as some entries
+    tell."""
     alike = Counter((n.op, n.shape) for n in graph.nodes if is_short[n.index] and n.operands)
     if max(alike.values(), default=0) < FEWEST:
         return False
@@ -83,14 +90,19 @@ def _may_loop(graph: Graph, is_short: np.ndarray) -> bool:
     found: dict[tuple, set[int]] = {}
     for node in graph.nodes:
         if is_short[node.index] and node.operands:
-            reads[node.index] = hash(tuple(_first_read(graph, o, reads) for o in node.operands))
+            reads[node.index] = hash(tuple(_some_read(graph, o, reads) for o in node.operands))
             if alike[node.op, node.shape] >= FEWEST:
                 found.setdefault((node.op, node.shape), set()).add(reads[node.index])
     return any(len(keys) >= FEWEST for keys in found.values())
 
 
-def _first_read(graph: Graph, view, reads: dict[int, int]) -> int:
-    scalar = view.offset + (0 if view.base is None else int(view.base.flat[0]))
+def _some_read(graph: Graph, view: Ids, reads: dict[int, int]) -> int:
+    """A hash of where some entries of a view are: corners of elements may have the first one in common."""
+    listed = [0] if view.base is None else view.base.flat[np.linspace(0, view.base.size - 1, SOME).astype(int)]
+    return hash(tuple(_place(graph, view.offset + int(entry), reads) for entry in listed))
+
+
+def _place(graph: Graph, scalar: int, reads: dict[int, int]) -> int:
     node = graph.node_of(scalar)
     if node.tape is not None:
         return scalar
@@ -116,11 +128,7 @@ def _made_by_loops(graph: Graph, columns: Columns, measures: _Measures) -> np.nd
             if piece.node.op == "constant":
                 kind = hash((kind, piece.node.shape))
             # what a sum reads it may read of many elements, one after another
-            read = (
-                number
-                if measures.terms[piece.begin]
-                else np.bitwise_or.reduce(measures.elements[piece.begin : piece.end])
-            )
+            read = number if measures.terms[piece.begin] else measures.read_by(piece)
             kinds.setdefault(kind, set()).add(int(read))
             found.append((number, kind))
     pieces = measures.pieces
@@ -140,7 +148,8 @@ def _made_by_loops(graph: Graph, columns: Columns, measures: _Measures) -> np.nd
 class _Measures:
     """Of the entries of a tape: which have the same structure, and which elements they depend on.
 
-    kinds, elements : (n,) hashes;  pieces : those on the tape;  reads : of each, how many elements it reads at most
+    kinds, elements : (n,) hashes;  varying : the latter without known numbers, of which all elements may read the same
+    pieces : those on the tape;  reads : of each, how many elements it reads at most
     """
 
     def __init__(self, columns: Columns):
@@ -149,7 +158,7 @@ class _Measures:
         self.pieces = [p for p in columns.pieces if p.begin >= 0]
         self.number = {p.node.index: k for k, p in enumerate(self.pieces) if not p.is_repeated}
         count = len(columns)
-        self.kinds, self.elements = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+        self.kinds, self.elements, self.varying = np.zeros((3, count), np.uint64)
         self.reads = np.ones(len(self.pieces), np.int64)
         bounds = [(p.begin, p.end, p.node.tape is None) for p in self.pieces]
         table = np.array(bounds, np.int64).reshape(-1, 3)
@@ -161,9 +170,14 @@ class _Measures:
                 columns.ends,
                 *(columns.codes, columns.references),
                 *_of_outside(graph, columns.outside, outside),
-                *(self.kinds, self.elements, self.reads, self.terms),
+                *(self.kinds, self.elements, self.varying, self.reads, self.terms),
                 *(OF_CODE, COMMUTATIVE, np.empty(MOST_READ + 1, np.uint64)),
             )
+
+    def read_by(self, piece: Piece) -> int:
+        """A hash of the elements that a node depends on; of those that known numbers tell where it has no others."""
+        of_elements = (np.bitwise_or.reduce(of[piece.begin : piece.end]) for of in (self.varying, self.elements))
+        return int(next(of_elements) or next(of_elements))
 
     def are_mostly_alike(self) -> bool:
         """Whether most entries have the structure of some that read other elements."""
@@ -233,7 +247,8 @@ def _measure_vector(begin, end, kinds, terms):
 
 @compiled
 def _measure(
-    pieces, ends, codes, references, outer_kinds, outer_elements, kinds, elements, reads, terms, names, commutes, known
+    pieces, ends, codes, references, outer_kinds, outer_elements, kinds, elements, varying, reads, terms,
+    names, commutes, known,
 ):  # fmt: skip
     """Fill what entries are and read, in order. terms : of sums, which kinds of terms they have, in bits;  names,
     commutes : by code"""
@@ -246,6 +261,7 @@ def _measure(
                 if r != NOTHING:
                     k = kinds[r] if r >= 0 else outer_kinds[-1 - r]
                     elements[i] |= elements[r] if r >= 0 else outer_elements[-1 - r]
+                    varying[i] |= varying[r] if r >= 0 else outer_elements[-1 - r]
                     mask |= terms[r] if r >= 0 and terms[r] != 0 else _bits(k)
                     salt = np.uint64(0) if commutes[code] else np.uint64(slot + 1) << np.uint64(40)
                     kind += scrambled(k + salt)
@@ -261,6 +277,6 @@ def _measure(
         fewest, most = MOST_READ + 1, 0
         for slot in range(2 if pieces[p, 2] and terms[begin] else 3 if pieces[p, 2] else 0):
             if references[begin, slot] != NOTHING:
-                count = _count_read(begin, end, slot, references, outer_elements, elements, known)
+                count = _count_read(begin, end, slot, references, outer_elements, varying, known)
                 fewest, most = min(fewest, count), max(most, count)
         reads[p] = fewest if terms[begin] else most

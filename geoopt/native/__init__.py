@@ -22,6 +22,7 @@ from .values import BOOL, INT, WORD, Array, Arrays, Type
 
 _LOCK = threading.Lock()
 _SIGN = 1 << 63
+_Place = ctypes.c_char * 0
 _COMPILED: list[float] = []  # the seconds that each version took
 
 
@@ -79,7 +80,7 @@ def _list_parts(argument: Any, block: array, kept: list[array]) -> Type:
     """Append what a function needs of an argument to a list; gives its type. kept : what the list refers to"""
     if isinstance(argument, np.ndarray):
         kind = _array_type(argument.dtype, argument.ndim, argument.flags.c_contiguous)
-        block.append(argument.ctypes.data)
+        block.append(address(argument))
         block.extend(argument.shape if kind.is_contiguous else argument.shape + argument.strides)
         return kind
     if isinstance(argument, tuple):
@@ -91,6 +92,13 @@ def _list_parts(argument: Any, block: array, kept: list[array]) -> Type:
     number = int(argument)
     block.append((number ^ _SIGN) - _SIGN if number >= _SIGN else number)
     return WORD if type(argument) is np.uint64 else BOOL if type(argument) in (bool, np.bool_) else INT
+
+
+def address(array: np.ndarray) -> int:
+    """Where an array begins: of one that can be written, in a fraction of the time that NumPy takes to tell."""
+    if array.flags.carray:
+        return ctypes.addressof(_Place.from_buffer(array))  # pyright: ignore[reportArgumentType]
+    return array.ctypes.data
 
 
 @functools.cache

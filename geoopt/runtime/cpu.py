@@ -14,11 +14,12 @@ from ..codegen.llvm_crew import crew
 from ..codegen.llvm_math import vector_names
 from ..codegen.llvm_vectors import Vectors
 from ..integers.cores import number_of_cores, started
+from ..native import address
 from ..native.object_code import assembly, cached, compiled, host, loaded
 from ..options import Options
 from ..plan import Schedule
 from .crew import Crew, Work
-from .host import HostMachine, address
+from .host import HostMachine
 
 _MAKING = threading.Lock()  # one crew, whose helpers run code that stays, however many call first
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import sys
 import threading
@@ -16,10 +15,10 @@ import scipy.sparse as sp
 from ..codegen.llvm_memory import ROW
 from ..codegen.llvm_prefetch import AHEAD, LINE
 from ..errors import ArgumentError
+from ..native import address
 from ..plan import Plan
 from ..signature import Argument, with_values
 
-_Place = ctypes.c_char * 0
 PADDING = 16 * AHEAD  # bytes after the columns, for kernels look ahead in them
 
 
@@ -58,7 +57,7 @@ class HostMachine:
             for given, array in zip(outputs, arrays, strict=True):
                 given[:] = array
             return
-        given = [a.ctypes.data for a in inputs]
+        given = [address(a) for a in inputs]
         self._launch(np.array([*given, *places, address(workspace), *self._table_addresses], np.int64))
 
     def _launch(self, buffers: np.ndarray) -> None:
@@ -67,11 +66,6 @@ class HostMachine:
 
     def matrix(self, pattern: sp.csr_array, values: np.ndarray) -> sp.csr_array:
         return with_values(pattern, values)
-
-
-def address(array: np.ndarray) -> int:
-    """Where an array begins that can be written: faster than to ask NumPy."""
-    return ctypes.addressof(_Place.from_buffer(array))  # pyright: ignore[reportArgumentType]
 
 
 def _packed(arrays: list[np.ndarray]) -> list[np.ndarray]:
