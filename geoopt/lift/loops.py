@@ -23,7 +23,7 @@ from ..ops import OPS
 from .columns import NOTHING, Columns, Piece, joined
 
 MOST_SCALARS = 1024  # of a short node: B D Bᵀ of a brick multiplies so many pairs, those of a tetrahedron are 864
-LONGEST = 64  # axis of a short node: an array with more entries along one has an entry for each element
+LONGEST = 64  # axis of an element's matrix: arrays with more entries along one are no sign of a loop
 FEWEST = 8  # elements of a loop
 MOST_READ, FEW_READ = 16, 4  # elements that one node of a loop reads; so few that it is not array-style code
 SOME = 4  # entries of a view that are looked at
@@ -76,14 +76,14 @@ def _work(columns: Columns, is_loop: bool = False) -> Work:
 
 
 def _is_short(node: Node) -> bool:
-    is_short = 0 < node.size <= MOST_SCALARS and max(node.shape, default=0) <= LONGEST
-    return is_short and (node.op in OPS or node.op == "constant")
+    return (node.op in OPS or node.op == "constant") and 0 < node.size <= MOST_SCALARS
 
 
 def _may_loop(graph: Graph, is_short: np.ndarray) -> bool:
     """A cheap test: whether several short nodes of one operation and shape read different elements, as some entries
     tell."""
-    alike = Counter((n.op, n.shape) for n in graph.nodes if is_short[n.index] and n.operands)
+    small = [n for n in graph.nodes if is_short[n.index] and n.operands and max(n.shape, default=0) <= LONGEST]
+    alike = Counter((n.op, n.shape) for n in small)
     if max(alike.values(), default=0) < FEWEST:
         return False
     reads: dict[int, int] = {}
