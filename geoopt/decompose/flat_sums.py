@@ -79,24 +79,21 @@ class _Flat(Rebuild):
     def _summed_for(self, node: Node) -> list[Node]:
         """The sums, additions and joins that nothing but a node needs, each after those of them that read it."""
         found: dict[int, Node] = {}
-        todo = {t.index for t in self._read_by(node)}
+        todo = {t.index for t in self.old.below(node)}
         while todo:
             inner = self.old.nodes[max(todo)]
             todo.remove(inner.index)
             is_sum = inner.op in ("add", "segment_sum", "join") and len(inner.shape) == 1
             if is_sum and self.readers[inner.index] <= found.keys() | {node.index}:
                 found[inner.index] = inner
-                todo |= {t.index for t in self._read_by(inner)}
+                todo |= {t.index for t in self.old.below(inner)}
         return list(found.values())
-
-    def _read_by(self, node: Node) -> list[Node]:
-        return [n for o in node.operands for n in self.old.nodes_of(o)]
 
     def _are_of_same_elements(self, tree: list[Node]) -> bool:
         """Whether sums add up numbers and values of the same elements. Terms of different nodes would make a structure
         of each combination, and take from a product of matrices the rows that the terms of its entries share."""
         inside = {inner.index for inner in tree}
-        read = {n.index: n for inner in tree for n in self._read_by(inner)}
+        read = {n.index: n for inner in tree for n in self.old.below(inner)}
         extents = {n.shape[:1] for i, n in read.items() if i not in inside and n.op != "constant"}
         return len(extents) == 1
 
@@ -107,12 +104,12 @@ class _Flat(Rebuild):
         read = [c for reader in readers for o in reader.operands for c in lanes(o) if node in self.old.nodes_of(c)]
         is_in_place = all(r.op in OPS for r in readers) and all(is_regular(column, node) for column in read)
         inside = {inner.index for inner in tree}
-        added = {n.index: n for inner in (node, *tree) if inner.op != "segment_sum" for n in self._read_by(inner)}
+        added = {n.index: n for inner in (node, *tree) if inner.op != "segment_sum" for n in self.old.below(inner)}
         return bool(readers) and is_in_place and all(n.is_leaf or i in inside for i, n in added.items())
 
     def _are_all_sums(self, tree: list[Node]) -> bool:
         """Whether additions add nothing but sums, not also what may be a value of the same element."""
-        added = {n.index for inner in tree if inner.op == "add" for n in self._read_by(inner)}
+        added = {n.index for inner in tree if inner.op == "add" for n in self.old.below(inner)}
         return added <= {inner.index for inner in tree}
 
     def _lengths(self, tree: list[Node]) -> tuple[np.ndarray, int]:
