@@ -12,18 +12,24 @@ import threading
 import time
 from array import array
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import cache
+from .identity import identity
 from .instructions import fetch as fetch
 from .instructions import trailing_zeros as trailing_zeros
 from .values import BOOL, INT, WORD, Array, Arrays, Type
+
+if TYPE_CHECKING:
+    from .object_code import Engine
 
 _LOCK = threading.Lock()
 _SIGN = 1 << 63
 _Place = ctypes.c_char * 0
 _COMPILED: list[float] = []  # the seconds that each version took
+_RESULTS = {INT: ctypes.c_int64, WORD: ctypes.c_uint64, BOOL: ctypes.c_bool, "None": None}
 
 
 def compiled(function: Callable) -> Compiled:
@@ -52,28 +58,43 @@ class Compiled:
         kinds, block, kept = [], array("q"), []
         for argument in arguments:
             kinds.append(_list_parts(argument, block, kept))
-        key = tuple(kinds)
-        version = self.versions.get(key) or self._version(key)
+        types = tuple(kinds)
+        version = self.versions.get(types) or self._version(types)
         return version(block.buffer_info()[0])
 
-    def _version(self, key: tuple[Type, ...]) -> Callable[[int], Any]:
-        from . import object_code
+    def _version(self, kinds: tuple[Type, ...]) -> Callable[[int], Any]:
+        with _LOCK:
+            if kinds not in self.versions:
+                self.versions[kinds] = _made(self.python, kinds)
+            return self.versions[kinds]
+
+
+def _made(function: Callable, kinds: tuple[Type, ...]) -> Callable[[int], Any]:
+    """A version of a function, compiled or from the cache."""
+    from . import object_code
+
+    start, processor = time.perf_counter(), object_code.host()
+    name = object_code.name(processor, identity(function), repr(kinds))
+    symbol, place = f"f{name}", f"loops/{name}"  # in a folder of their own: it may be deleted without programs' code
+    stored = cache.load(place)
+    if stored is None:
         from .translator import translated
 
-        with _LOCK:
-            if key not in self.versions:
-                start = time.perf_counter()
-                text, result = translated(self.python, key)
-                code = object_code.cached(text, object_code.host(), vectorise=True)
-                if code is None:
-                    code = object_code.compiled(text, object_code.host(), vectorise=True)
-                    _COMPILED.append(time.perf_counter() - start)
-                engine, (address,) = object_code.loaded(code, ["k0"])
-                kind = {INT: ctypes.c_int64, WORD: ctypes.c_uint64, BOOL: ctypes.c_bool, None: None}[result]
-                version: Any = ctypes.CFUNCTYPE(kind, ctypes.c_void_p)(int(address))
-                version.engine = engine  # holds the code
-                self.versions[key] = version
-            return self.versions[key]
+        text, result = translated(function, kinds, symbol)
+        stored = f"{result}\n".encode() + object_code.optimised(text, processor, vectorise=True)
+        cache.store(place, stored)
+        _COMPILED.append(time.perf_counter() - start)
+    result, code = stored.split(b"\n", 1)
+    (address,) = _engine().add(code, [symbol])
+    return ctypes.CFUNCTYPE(_RESULTS[result.decode()], ctypes.c_void_p)(int(address))
+
+
+@functools.cache
+def _engine() -> Engine:
+    """Holds all functions, for as long as the process lasts."""
+    from .object_code import Engine
+
+    return Engine()
 
 
 def _list_parts(argument: Any, block: array, kept: list[array]) -> Type:

@@ -1,4 +1,4 @@
-"""Machine code of this processor from LLVM IR, by llvmlite: compiled, or found in the cache."""
+"""Machine code of this processor from LLVM IR, by llvmlite: compiled or found in the cache, and held to be run."""
 
 from __future__ import annotations
 
@@ -26,35 +26,44 @@ def host() -> Processor:
     return llvm.get_host_cpu_name(), features + ",-prefer-256-bit"
 
 
-def cached(text: str, processor: Processor, vectorise: bool = False) -> bytes | None:
-    """Object code that `compiled` has made before."""
-    return load(_name(text, processor, vectorise))
+def name(processor: Processor, *texts: str) -> str:
+    """The key in the cache of object code for a processor that some texts decide."""
+    return key(*processor, llvmlite.__version__, *texts)
 
 
-def compiled(text: str, processor: Processor, vectorise: bool = False) -> bytes:
-    """Object code, which is in the cache from then on. vectorise : loops that are written number by number"""
-    with _LOCK:
-        module, machine = _optimised(text, processor, vectorise)
-        code = machine.emit_object(module)
-    store(_name(text, processor, vectorise), code)
+def cached(text: str, processor: Processor) -> bytes | None:
+    """Object code of a program that was compiled before."""
+    return load(name(processor, text))
+
+
+def compiled(text: str, processor: Processor) -> bytes:
+    """Object code of a program, which is in the cache from then on."""
+    code = optimised(text, processor)
+    store(name(processor, text), code)
     return code
 
 
-def _name(text: str, processor: Processor, vectorise: bool) -> str:
-    """geoopt's own loops are in a folder of their own, so that either may be deleted without the other."""
-    found = key(text, *processor, llvmlite.__version__)
-    return f"loops/{found}" if vectorise else found
-
-
-def loaded(code: bytes, functions: list[str]) -> tuple[object, np.ndarray]:
-    """The engine that holds some object code, and the addresses of functions."""
+def optimised(text: str, processor: Processor, vectorise: bool = False) -> bytes:
+    """Object code. vectorise : loops that are written number by number"""
     with _LOCK:
-        linker = llvm.Target.from_default_triple().create_target_machine(codemodel="jitdefault")
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), linker)
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        engine.finalize_object()
-        addresses = [engine.get_function_address(name) for name in functions]
-    return engine, np.array(addresses, np.int64)
+        module, machine = _optimised(text, processor, vectorise)
+        return machine.emit_object(module)
+
+
+class Engine:
+    """Holds object code where it can be run. Making one takes ten times as long as adding to one."""
+
+    def __init__(self) -> None:
+        with _LOCK:
+            linker = llvm.Target.from_default_triple().create_target_machine(codemodel="jitdefault")
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), linker)
+
+    def add(self, code: bytes, functions: list[str]) -> np.ndarray:
+        """The addresses of functions of some object code, whose names no other code of the engine has."""
+        with _LOCK:
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+            self._engine.finalize_object()
+            return np.array([self._engine.get_function_address(name) for name in functions], np.int64)
 
 
 def _target_machine(processor: Processor) -> llvm.TargetMachine:

@@ -34,8 +34,8 @@ _DECLARATIONS = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\ndeclare i64
 Result = Value | list[Value] | None  # a list for a tuple
 
 
-def translated(function: Callable, kinds: tuple[Type, ...]) -> tuple[str, Type | None]:
-    """The text of ``i64 k0(ptr)``, which is given where the parts of all arguments are listed, and what it returns.
+def translated(function: Callable, kinds: tuple[Type, ...], symbol: str) -> tuple[str, Type | None]:
+    """The text of ``i64 symbol(ptr)``, which is given where the parts of all arguments are listed, and what it returns.
 
     kinds : of the arguments
     """
@@ -45,7 +45,7 @@ def translated(function: Callable, kinds: tuple[Type, ...]) -> tuple[str, Type |
     if isinstance(result, list) or (result and not isinstance(result.type, str)):
         raise TypeError(f"{function.__name__}: what is called from Python returns a number or nothing")
     returned = code.as_int(result).text if result and result.type == BOOL else result.text if result else "0"
-    head = ["define i64 @k0(ptr %arguments) {", *code.variables]
+    head = [f"define i64 @{symbol}(ptr %arguments) {{", *code.variables]
     text = "\n".join([_DECLARATIONS, *head, *code.lines, f"  ret i64 {returned}", "}"])
     return text, result.type if result else None
 

@@ -15,7 +15,7 @@ from ..codegen.llvm_math import vector_names
 from ..codegen.llvm_vectors import Vectors
 from ..integers.cores import number_of_cores, started
 from ..native import address
-from ..native.object_code import assembly, cached, compiled, host, loaded
+from ..native.object_code import Engine, assembly, cached, compiled, host
 from ..options import Options
 from ..plan import Schedule
 from .crew import Crew, Work
@@ -73,7 +73,8 @@ class CpuMachine(HostMachine):
         self.traits = {"lanes": v.lanes, "threads": options.worker_count}
         self.sources = {"llvm": lambda: text, "asm": lambda: assembly(text, processor)}
         functions = [f"k{number}" for number in range(max(module.functions, default=-1) + 1)]
-        self._engine, addresses = loaded(code, functions)
+        self._engine = Engine()
+        addresses = self._engine.add(code, functions)
         # the buffers of all kernels, one kernel's after the other; per kernel, its function and where its buffers begin
         self._buffers = np.array([b for buffers in module.buffers for b in buffers], np.int64)
         ends = np.cumsum([len(buffers) for buffers in module.buffers], dtype=np.int64)
@@ -103,8 +104,8 @@ def _sharing() -> tuple[object, list[int]]:
     """The engine, and the functions, with which threads share tasks."""
     text = crew()
     code = cached(text, host()) or compiled(text, host())
-    engine, addresses = loaded(code, ["run", "lead", "help"])
-    return engine, addresses.tolist()
+    engine = Engine()
+    return engine, engine.add(code, ["run", "lead", "help"]).tolist()
 
 
 @functools.cache
