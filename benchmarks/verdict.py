@@ -17,7 +17,7 @@ SHARE = 0.05  # by which a value must be larger at least
 TIMES = 2.0  # noise of works, and of most of them, up to which a difference is explained
 MOST = 0.9  # the share of the works whose noise is no larger than what is taken to be that of all
 CERTAIN = 2.0  # how many times as much is no doubt, unless noise is large
-COUNTED = 0.05  # counts are exact; by what they may grow
+COUNTED, BYTES = 0.05, 4096  # counts are exact; by what share they may grow, and bytes by so many
 
 
 class Rounds(NamedTuple):
@@ -81,4 +81,5 @@ def _is_apart(what: str, rounds: Rounds, usual_noise: float, times: float) -> bo
 
 def grown(base: Mapping[str, int], now: Mapping[str, int]) -> list[str]:
     """The counts that are larger by more than a little."""
-    return [what for what, count in base.items() if now[what] > (1 + COUNTED) * count]
+    least = {"columns": BYTES, "workspace": BYTES, "code": BYTES}
+    return [what for what, count in base.items() if now[what] > max((1 + COUNTED) * count, count + least.get(what, 0))]

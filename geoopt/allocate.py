@@ -26,6 +26,7 @@ from .plan.tables import Tables
 from .plan.writers import entries
 
 WORTH = 2  # by how much the workspace must shrink, if values are read one by one
+IN_ORDER = 0.75  # the share of members that read what follows, from which on lanes are apart
 EXAMPLES = 1000  # members or terms by which is judged what readers want together
 MANY, STAGGER = 512, 24  # entries of a long lane, and more, so that lanes do not share the same sets of the cache
 
@@ -80,7 +81,8 @@ def allocate(schedule: Schedule) -> Schedule:
 
 
 def _blocks(plan: Plan) -> list[_Block]:
-    """Per kernel the shape of its blocks: by member where most of what is read of them is read as neighbours."""
+    """Per kernel the shape of its blocks: by member where most of what is read of them is read as neighbours, and not
+    one entry after the other."""
     lanes = np.array([len(_intermediates(plan, k)) for k in plan.kernels])
     families = [(kernel, family) for kernel in plan.kernels for family in _families(plan, kernel)]
     if all(len(family) == 1 for _, family in families):
@@ -95,7 +97,7 @@ def _blocks(plan: Plan) -> list[_Block]:
     alone, together = np.zeros(len(plan.kernels)), np.zeros(len(plan.kernels))
     for kernel, family in families:
         of_kernels = np.bincount(_read(plan, kernel, family[0], writer), minlength=len(plan.kernels))
-        total = together if len(family) > 1 else alone
+        total = together if len(family) > 1 and not _is_in_order(plan, family[0]) else alone
         total += len(family) * of_kernels
     values = lanes * [k.size for k in plan.kernels]
     by_member = (lanes > 1) & (together > alone) & (together >= values)
@@ -104,6 +106,14 @@ def _blocks(plan: Plan) -> list[_Block]:
         _Block(int(n), _side_by_side(int(n), read.get(number, [])) if is_by_member else None)
         for number, (n, is_by_member) in enumerate(zip(lanes, by_member, strict=True))
     ]
+
+
+def _is_in_order(plan: Plan, access: Access) -> bool:
+    """Whether most members read what follows that which the member before them reads."""
+    if access.table is None or access.loop is not None:
+        return False
+    between = np.diff(plan.table(access.table))
+    return len(between) > 0 and bool((between == 1).mean() >= IN_ORDER)
 
 
 def _read_together(

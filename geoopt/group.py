@@ -18,7 +18,7 @@ import numpy as np
 
 from .cut import Cut
 from .graph import Node
-from .graph.references import lanes
+from .graph.references import has_lanes, lanes
 from .groups import Group, Groups, Root
 from .groups.constants import written_beside
 from .groups.copies import by_copies, each_once, inverses
@@ -122,9 +122,13 @@ class _Placing:
         complete, _ = self.whole(node)
         if complete:
             return Place(*complete[0])
-        # structure of arrays: one contiguous run per lane, so that kernels store whole vectors
-        strides = [1, *(node.shape[0] * s for s in Ids.contiguous(0, node.shape[1:]).strides)]
-        home = Place(self.workspace, Ids(node.shape, self.workspace_size, tuple(strides[: len(node.shape)])))
+        position = Ids.contiguous(self.workspace_size, node.shape)
+        if node.shape and has_lanes(node.shape):
+            # structure of arrays: one contiguous run per lane, so that kernels store whole vectors
+            position = replace(
+                position, strides=(1, *(node.shape[0] * step for step in Ids.contiguous(0, node.shape[1:]).strides))
+            )
+        home = Place(self.workspace, position)
         self.workspace_size += node.size
         return home
 

@@ -17,6 +17,7 @@ stage          takes -> gives           what it does
 `rows`         Schedule -> Schedule     loops that write neighbouring entries write whole rows
 `steps`        Schedule -> Schedule     rows of a block that are one column and a step
 `compress`     Schedule -> Schedule     columns in 16 bits where tasks read within a short span
+`sequences`    Schedule -> Schedule     vectors whose columns list neighbours are told apart
 `align`        Plan -> Plan             intermediates of neighbouring members fill whole lines of memory
 `warps`        Plan -> Plan             long sums list their terms for a warp to add up
 `spread`       Plan -> Grid             tasks become tables, so that all members of a kernel run at once
@@ -55,6 +56,7 @@ from .runs import runs
 from .runtime import cpu, cuda, cuda_on_host
 from .runtime.machine import Machine
 from .schedule import schedule
+from .sequences import sequences
 from .share import share
 from .signature import Signature
 from .simplify import simplify
@@ -88,6 +90,11 @@ class Device:
     def stages(self) -> tuple[str, ...]:
         return (*FRONT, *self.back, "assemble")
 
+    def lanes(self, options: Options, dtype: np.dtype) -> int:
+        """Members per vector; 1 where there are no vectors, or memory is not to be read in better ways."""
+        v = self.vectors(options, dtype)
+        return v.lanes if v and options.has("memory") else 1
+
     def expanded_lanes(self, options: Options, dtype: np.dtype) -> int:
         """The lanes of a vector where masks tell what is read of it, and expand it, and are wanted; else 0."""
         v = self.vectors(options, dtype)
@@ -101,7 +108,7 @@ class Device:
 
 DEVICES = {
     "cpu": Device(
-        ("schedule", "allocate", "runs", "rows", "steps", "compress"),
+        ("schedule", "allocate", "runs", "rows", "steps", "compress", "sequences"),
         cpu.CpuMachine,
         cpu.describe,
         adds=True,
@@ -242,6 +249,7 @@ def work(stage: str, device: Device, options: Options, dtype: np.dtype) -> Calla
         "rows": rows if device.writes_rows(options, dtype) else _unchanged,
         "steps": steps if options.has("memory") else _unchanged,
         "compress": compress if options.has("memory") else _unchanged,
+        "sequences": lambda ir: sequences(ir, device.lanes(options, dtype)),
         "align": align,
         "warps": warps,
         "spread": spread,

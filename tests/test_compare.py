@@ -68,9 +68,10 @@ def test_equal_versions_seldom_look_worse_and_slower_ones_do():
 
 
 def test_counts_have_no_noise():
-    base = {"kernels": 20, "columns": 1000, "code": 0}
-    assert verdict.grown(base, base | {"columns": 1050, "kernels": 3}) == []
-    assert verdict.grown(base, base | {"columns": 1051, "kernels": 22, "code": 1}) == ["kernels", "columns", "code"]
+    base = {"kernels": 20, "columns": 1_000_000, "code": 100}
+    assert verdict.grown(base, base | {"columns": 1_050_000, "kernels": 3, "code": 4000}) == []
+    larger = {"columns": 1_050_001, "kernels": 22, "code": 5000}
+    assert verdict.grown(base, base | larger) == ["kernels", "columns", "code"]
 
 
 # -- what is shown ------------------------------------------------------------------------------------------------
@@ -92,6 +93,13 @@ def test_what_is_worse_is_named(capsys):
     shown = capsys.readouterr().out
     assert "3.00 s × 10.00" in shown and "10.00–12.00 | 1.00–1.00" in shown and "operations × 0.50" in shown
     assert "columns" not in shown and "c [x]" in shown
+
+
+def test_counts_may_grow_where_something_became_better():
+    faster = compared(one_thread=0.5)
+    assert faster.grown == ["kernels"]
+    faster.better = [what for what, r in faster.rounds.items() if verdict.is_better(what, r, QUIET)]
+    assert faster.better == ["one thread"] and not faster.grown and not list(compare_tables.worse([faster]))
 
 
 # -- versions, errors, and all of it --------------------------------------------------------------------------------

@@ -27,8 +27,8 @@ def compare(path: Path, text: str, update: bool) -> None:
 
 DOUBLE = np.dtype(np.float64)
 TEXTS = {
-    "expression": lambda found: str(found["compress"].plan),
-    "llvm": lambda found: TARGETS["cpu"](found["compress"].plan, Vectors(4, DOUBLE)).text,
+    "expression": lambda found: str(found["sequences"].plan),
+    "llvm": lambda found: TARGETS["cpu"](found["sequences"].plan, Vectors(4, DOUBLE)).text,
     "cuda": lambda found: TARGETS["cuda"](stages_for_gpus(found["share"])["spread"], DOUBLE),
 }
 

@@ -303,6 +303,7 @@ def checked(monkeypatch):
     for module in (gathers, owners, segments):
         monkeypatch.setattr(module, "FEW", 1)
     monkeypatch.setattr(cores, "number_of_cores", lambda: 1)
+    monkeypatch.setattr("geoopt.place.TASK_MEMBERS", 48)
     monkeypatch.setattr(Compiled, "__call__", both_ways)
     return seen
 

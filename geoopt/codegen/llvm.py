@@ -17,7 +17,7 @@ from ..plan.planned import PlannedKernel
 from ..template import Expression, bottom_up
 from .llvm_fission import AT_ONCE, Piece, pieces_of, rooms_of
 from .llvm_math import Functions
-from .llvm_memory import slots
+from .llvm_memory import SEQUENCE, TAIL, WHOLE, slots
 from .llvm_projection import ROUTINES
 from .llvm_scatter import Additions, Room
 from .llvm_side_by_side import Across, SideBySide, side_by_side
@@ -63,8 +63,12 @@ class _Function:
         self.pieces = pieces_of(kernel)
 
     def text(self, name: str) -> str:
-        body, tail = self._body("f"), self._body("t")
-        whole = body.in_pieces(self.pieces) if self.pieces else body.lines("body", self.room)
+        body, tail = self._body(WHOLE), self._body(TAIL)
+        if self.kernel.sequences is not None:
+            whole = self._or_sequence(body)
+            tail.find_vector()
+        else:
+            whole = body.in_pieces(self.pieces) if self.pieces else body.lines("body", self.room)
         rest = tail.lines("tail", self.room)
         rooms = [*body.allocations(), *tail.allocations(), *self.room.allocations()]
         lines = [f"define void @{name}(ptr noalias %buffers, ptr noalias %task) {{", *self._start(rooms)]
@@ -109,6 +113,22 @@ class _Function:
             line for loop, body in bodies.items() for line in (body.allocated_terms(loop), *body.allocations())
         ]
         return ["start:", *rooms, *self._entry(), *terms, "  br label %entry", "entry:"]
+
+    def _or_sequence(self, listed: _Body) -> list[str]:
+        """The statements for a vector of members, or for one whose entries follow each other."""
+        sequence = self._body(SEQUENCE)
+        sequence.vector = listed.find_vector()
+        start, listed.outer = listed.outer, []
+        return [
+            *start,
+            f"  %follow = icmp eq i64 {listed.place}, 0",
+            "  br i1 %follow, label %sequence, label %listed",
+            "sequence:",
+            *sequence.lines("sequence", self.room),
+            "  br label %wrap",
+            "listed:",
+            *listed.lines("listed", self.room),
+        ]
 
     def _body(self, prefix: str) -> _Body:
         return _Body(self.plan, self.kernel, self.vectors, self.declarations, prefix, self.loops_of)
@@ -157,7 +177,7 @@ class _FunctionAcross(_Function):
         self.across = found.across
 
     def text(self, name: str) -> str:
-        body = _BodyAcross(self.plan, self.kernel, self.vectors, self.declarations, "f", self.loops_of)
+        body = _BodyAcross(self.plan, self.kernel, self.vectors, self.declarations, WHOLE, self.loops_of)
         body.across = self.across
         lines = [
             f"define void @{name}(ptr noalias %buffers, ptr noalias %task) {{",
@@ -184,7 +204,7 @@ class _FunctionAcross(_Function):
 class _Body(Functions, Sums, Additions):
     """The statements that evaluate one vector of members, or several in pieces: all reads, then all writes.
 
-    prefix : "f" for whole vectors, "t" for the masked rest; it starts the names of all values
+    prefix : `WHOLE`, `SEQUENCE` for a whole vector whose entries follow each other, or `TAIL` for the masked rest
     """
 
     def __init__(self, plan, kernel, vectors, declarations, prefix: str, loops_of: dict[int, frozenset[int]]):

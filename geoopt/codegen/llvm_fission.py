@@ -43,7 +43,7 @@ class Piece:
 
 def pieces_of(kernel: PlannedKernel) -> list[Piece]:
     """The pieces of a kernel; none where it is left whole."""
-    if kernel.added or any(loop.cursors is not None for loop in kernel.loops):
+    if kernel.added or kernel.sequences is not None or any(loop.cursors is not None for loop in kernel.loops):
         return []  # these have rooms of their own, for one vector
     if operations(list(kernel.roots)) < LONG:
         return []

@@ -12,6 +12,7 @@ from ..plan import Plan
 from ..plan.planned import Access, PlannedKernel
 from .llvm_vectors import Vectors
 
+WHOLE, TAIL, SEQUENCE = "f", "t", "s"  # prefixes of the bodies of a function, which start the names of all values
 ROW = 4  # neighbours read together
 LOADS = 256  # that LLVM may move past each other: what it does with those of a block takes time by the square of them
 
@@ -26,7 +27,7 @@ class Memory:
     def __init__(self, plan: Plan, kernel: PlannedKernel, vectors: Vectors, declarations: dict[str, None], prefix: str):
         self.plan, self.kernel, self.v, self.declarations = plan, kernel, vectors, declarations
         self.prefix, self._percent = prefix, f"%{prefix}"
-        self.is_full = prefix == "f"
+        self.is_full = prefix in (WHOLE, SEQUENCE)
         self.outer: list[str] = []
         self.inner: list[str] | None = None
         self.loop: int | None = None
@@ -46,9 +47,9 @@ class Memory:
         """Append an assignment where it belongs: inside the current loop if it varies there."""
         self._fresh += 1
         name = f"{self._percent}{self._fresh}"
-        lines = self.inner if self.inner is not None and self.loop in loops else self.outer
+        lines = self.outer if not loops or self.inner is None or self.loop not in loops else self.inner
         lines.append(f"  {name} = {expression}")
-        if expression.startswith("load "):
+        if expression[:5] == "load ":
             self._loads += 1
             if self._loads % LOADS == 0:
                 self.do('call void asm sideeffect "", ""()', loops)

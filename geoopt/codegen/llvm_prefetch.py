@@ -31,7 +31,7 @@ class Prefetch(Memory):
         that the kernel also reads. Past the end of a task the columns of the next are read, past the end of all
         columns their padding: a prefetch from a wrong address does nothing.
         """
-        if not self.v.prefetches:
+        if not self.v.prefetches or self.kernel.sequences is not None:  # which hardware follows
             return
         plan, kernel = self.plan, self.kernel
         inputs = [a for a in kernel.reads if a.buffer < len(plan.variable_sizes)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..plan.planned import ROW_TERMS, Access
 from .llvm_memory import loop_of
-from .llvm_stores import Stores
+from .llvm_sequences import Sequences
 
 
-class Rows(Stores):
+class Rows(Sequences):
     """Statements that write a loop's terms side by side: kept in a tile on the stack, then transposed.
 
     The masked rest of a task's members has each term scattered as it comes.

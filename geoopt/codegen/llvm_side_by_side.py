@@ -36,7 +36,11 @@ def side_by_side(kernel: PlannedKernel, widest: int) -> SideBySide | None:
     """A kernel by vectors of its roots, where these do the same with neighbours; else None. widest : lanes at most"""
     count = len(kernel.roots)
     lanes = min(widest, 1 << count.bit_length() - 1)
-    if lanes < ROW or any(loop.masks is not None or loop.cursors is not None for loop in kernel.loops):
+    if (
+        lanes < ROW
+        or kernel.sequences is not None
+        or any(loop.masks is not None or loop.cursors is not None for loop in kernel.loops)
+    ):
         return None
     if any(e.op not in OPS or OPS[e.op].libm for e in bottom_up(list(kernel.roots)) if e.args and e.op != "sum"):
         return None

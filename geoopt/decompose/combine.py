@@ -13,7 +13,7 @@ import numpy as np
 
 from ..graph import Graph, Node, Traced
 from ..graph.rebuild import Rebuild
-from ..graph.references import jump_counts, mixes_by_row, reachable, references
+from ..graph.references import mixes_by_row, reachable, references
 from ..integers.ids import Ids
 from ..integers.segments import Segments
 
@@ -159,19 +159,20 @@ def without_joins(traced: Traced, t_ref: float) -> Traced:
 
     The last come first, for a join that is gone leaves its reads to those before it.
     """
-    jumps = None
     for index in reversed([n.index for n in traced.graph.nodes if n.op == "join"]):
-        jumps = jumps or _jumps(traced)
         view = traced.graph.nodes[index].operands[0]
-        is_read_often = jumps.get(index, 0) >= t_ref and len(traced.graph.nodes_of(view)) > 1
+        is_read_often = len(traced.graph.nodes_of(view)) > 1 and _jumps_to(traced, index) >= t_ref
         if not is_read_often and not mixes_by_row(traced.graph, view):
-            traced, jumps = _past_join(traced, index), None
+            traced = _past_join(traced, index)
     return traced
 
 
-def _jumps(traced: Traced) -> dict[int, float]:
-    live = reachable(traced)
-    return jump_counts(live, {n.index: list(references(traced.graph, n)) for n in live})
+def _jumps_to(traced: Traced, index: int) -> float:
+    """How often a node's scalars are read by other elements, on average."""
+    target = traced.graph.nodes[index]
+    readers = (n for n in reachable(traced) if target in traced.graph.below(n))
+    found = (r for reader in readers for r in references(traced.graph, reader) if r.target is target)
+    return sum(r.count for r in found if not r.is_regular) / max(target.size, 1)
 
 
 def _past_join(traced: Traced, index: int) -> Traced:

@@ -44,27 +44,22 @@ class Node:
     segments: Segments = field(default_factory=lambda: Segments(_NOTHING, _NOTHING))  # of a segment sum's operand
     name: str = ""  # of a variable
     tape: Tape | None = None  # of scalars made one by one
+    size: int = field(init=False)
+    end: int = field(init=False)  # the id after the last
+    lanes: int = field(init=False)  # scalars per mesh element: the product of the trailing axes
+    is_leaf: bool = field(init=False)
+    gives_bool: bool = field(init=False)
 
-    @property
-    def size(self) -> int:
-        return int(math.prod(self.shape))
-
-    @property
-    def end(self) -> int:
-        return self.first + self.size
-
-    @property
-    def lanes(self) -> int:
-        """Scalars per mesh element: the product of the trailing axes."""
-        return int(math.prod(self.shape[1:]))
-
-    @property
-    def is_leaf(self) -> bool:
-        return self.op in ("variable", "constant")
-
-    @property
-    def gives_bool(self) -> bool:
-        return self.op in OPS and OPS[self.op].gives_bool
+    def __post_init__(self) -> None:
+        size = math.prod(self.shape)
+        # asked for so often that properties would take a twentieth of what a small program takes to prepare
+        self.__dict__.update(
+            size=size,
+            end=self.first + size,
+            lanes=math.prod(self.shape[1:]),
+            is_leaf=self.op in ("variable", "constant"),
+            gives_bool=self.op in OPS and OPS[self.op].gives_bool,
+        )
 
     @property
     def ids(self) -> Ids:

@@ -62,12 +62,13 @@ def lane_ids(firsts: np.ndarray, steps: np.ndarray, elements: np.ndarray, lanes:
 
 
 def is_regular(column: Ids, target: Node) -> bool:
-    """Whether entry i of the column is a scalar of element i of the target."""
-    if column.base is not None or not target.shape or column.shape[0] != target.shape[0]:
+    """Whether entry i of the column is a scalar of element i of the target, or its scalar i if it has no lanes."""
+    if column.base is not None or not target.shape:
         return False
-    position = column.offset - target.first
-    is_in_step = column.strides[0] == target.lanes or column.shape[0] == 1
-    return is_in_step and 0 <= position < target.lanes
+    position, count = column.offset - target.first, column.shape[0]
+    if count == target.shape[0]:
+        return (column.strides[0] == target.lanes or count == 1) and 0 <= position < target.lanes
+    return count == target.size and column.strides[0] == 1 and position == 0 and not has_lanes(target.shape)
 
 
 def references(graph: Graph, node: Node) -> Iterator[Reference]:

@@ -24,8 +24,13 @@ class Kinds:
 
         what : how they are made;  parts : arrays of integers that broadcast, such as kinds
         """
-        if not all(part.size for part in parts):
+        sizes = {part.size for part in parts}
+        if 0 in sizes:
             return np.zeros(np.broadcast_shapes(*(part.shape for part in parts)), np.uint8)
+        if sizes == {1}:
+            values = [part.item() for part in parts]
+            number = self.number(*what, *(sorted(values) if is_commutative else values))
+            return np.full((1,) * max(part.ndim for part in parts), number, np.min_scalar_type(number))
         codes, values = _coded(parts)
         if is_commutative:
             values = np.sort(values, axis=0)
@@ -38,9 +43,6 @@ class Kinds:
 
 def _coded(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """A number for each combination of values that occurs, element by element; and the values (parts, combinations)."""
-    if all(part.size == 1 for part in parts):
-        shape = np.broadcast_shapes(*(part.shape for part in parts))
-        return np.zeros(shape, np.uint8), np.array([[part.item()] for part in parts], np.int64)
     codes, values = np.zeros((), np.uint8), np.zeros((0, 1), np.int64)
     for part in parts:
         low, high = int(part.min()), int(part.max())

@@ -22,7 +22,7 @@ def even_step(ids: np.ndarray) -> int | None:
         if second - first != third - second:
             return None
     step = 0
-    for part in (ids[:PROBE], ids):  # uneven ones mostly are so from the beginning
+    for part in (ids[:PROBE], ids) if len(ids) > PROBE else (ids,):  # uneven ones mostly are so from the beginning
         steps = part[1:] - part[:-1]
         step = int(steps.flat[0]) if len(steps) else 0
         if (steps != step).any():

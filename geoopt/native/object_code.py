@@ -9,10 +9,14 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from .cache import key, load, store
+from .cache import key, store
 
-_LOCK = threading.Lock()  # several steps of llvmlite's, each of which locks for itself, belong together
+LARGEST = 1 << 20  # bytes of the programs in one engine, which stay while any of them, or the next one, needs it
 
+FORMAT = "2"  # another one where the same texts come to mean other code
+
+_LOCK = threading.RLock()  # several steps of llvmlite's, each of which locks for itself, belong together
+_latest: Engine | None = None  # what programs are added to
 
 Processor = tuple[str, str]  # its name and its features
 
@@ -28,19 +32,19 @@ def host() -> Processor:
 
 def name(processor: Processor, *texts: str) -> str:
     """The key in the cache of object code for a processor that some texts decide."""
-    return key(*processor, llvmlite.__version__, *texts)
+    return key(*processor, llvmlite.__version__, FORMAT, *texts)
 
 
-def cached(text: str, processor: Processor) -> bytes | None:
-    """Object code of a program that was compiled before."""
-    return load(name(processor, text))
-
-
-def compiled(text: str, processor: Processor) -> bytes:
-    """Object code of a program, which is in the cache from then on."""
-    code = optimised(text, processor)
-    store(name(processor, text), code)
+def compiled(name: str, text: str, processor: Processor) -> bytes:
+    """Object code of a program, which is in the cache under its name from then on. Its functions k0, k1, ... have names
+    there that those of no other program have; `placed` knows them."""
+    code = optimised(text.replace("@k", f"@{_prefix(name)}k"), processor)
+    store(name, code)
     return code
+
+
+def _prefix(name: str) -> str:
+    return f"p{name}."
 
 
 def optimised(text: str, processor: Processor, vectorise: bool = False) -> bytes:
@@ -51,19 +55,34 @@ def optimised(text: str, processor: Processor, vectorise: bool = False) -> bytes
 
 
 class Engine:
-    """Holds object code where it can be run. Making one takes ten times as long as adding to one."""
+    """Holds object code where it can be run, for as long as somebody refers to it."""
 
     def __init__(self) -> None:
-        with _LOCK:
-            linker = llvm.Target.from_default_triple().create_target_machine(codemodel="jitdefault")
-            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), linker)
+        linker = llvm.Target.from_default_triple().create_target_machine(codemodel="jitdefault")
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), linker)
+        self._known: dict[tuple[str, ...], np.ndarray] = {}
+        self.size = 0  # bytes of code
 
     def add(self, code: bytes, functions: list[str]) -> np.ndarray:
-        """The addresses of functions of some object code, whose names no other code of the engine has."""
+        """The addresses of the functions of some object code, whose names no other code of the engine has."""
+        key = tuple(functions)
         with _LOCK:
-            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-            self._engine.finalize_object()
-            return np.array([self._engine.get_function_address(name) for name in functions], np.int64)
+            if key not in self._known:
+                self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+                self._engine.finalize_object()
+                self._known[key] = np.array([self._engine.get_function_address(f) for f in functions], np.int64)
+                self.size += len(code)
+            return self._known[key]
+
+
+def placed(name: str, code: bytes, functions: list[str]) -> tuple[Engine, np.ndarray]:
+    """The engine that holds a program, and the addresses of its functions. Programs share engines, for making one takes
+    ten times as long as adding to one."""
+    global _latest
+    with _LOCK:
+        if _latest is None or _latest.size + len(code) > LARGEST:
+            _latest = Engine()
+        return _latest, _latest.add(code, [_prefix(name) + f for f in functions])
 
 
 def _target_machine(processor: Processor) -> llvm.TargetMachine:

@@ -69,7 +69,9 @@ def _planned_chunks(chunks: Chunks, tables: Tables) -> PlannedChunks:
 
 def _ordered(kernels: Kernels, chunks: list[Chunks]) -> list[tuple[AddressOf, Order]]:
     """Per kernel the order of its members, and where its columns are as far as that was looked for."""
-    times, by_time = Times(kernels.layout), kernels.options.has("memory")
+    times = Times(kernels.layout)
+    is_long = any(kernel.size > TASK_MEMBERS for kernel in kernels.kernels)  # else each is one task, or few
+    by_time = is_long and kernels.options.has("memory")
     known: dict[tuple[int, int], Order] = {}  # by the constants that sums read
     found = []
     addressed = [(kernel, functools.cache(kernels.layout.address)) for kernel in kernels.kernels]

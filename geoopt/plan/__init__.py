@@ -156,8 +156,15 @@ class Plan:
             return row[SHIFT] + access.lane * row[APART] + access.stride * i + access.offset
         if access.table is None:
             return access.stride * i + access.offset
-        at = i if access.column_loop is not None else i + row[COLUMN]
-        listed = self.listed(access, at) + access.offset + (0 if access.base is None else row[FIELDS + access.base])
+        at, further = i if access.column_loop is not None else i + row[COLUMN], 0
+        sequences = self.kernels[row[KERNEL]].sequences
+        if sequences is not None:
+            vector, lane = np.divmod(i - row[BEGIN], sequences.lanes)
+            vector += row[FIRST_STRIP] * (STRIP // sequences.lanes)
+            place = self.table(sequences.places)[vector].astype(np.int64)
+            at, further = np.where(place > 0, place + lane, vector), np.where(place > 0, 0, lane)
+        listed = self.listed(access, at) + further
+        listed += access.offset + (0 if access.base is None else row[FIELDS + access.base])
         if access.bits is not None:
             return listed + term + (self.table(access.bits)[at] >> term & 1 == 0)
         return listed + access.stride * term if access.stride else listed

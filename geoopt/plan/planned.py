@@ -150,6 +150,20 @@ class Joint(NamedTuple):
     roots: tuple[int, ...]
 
 
+class PlannedSequences(NamedTuple):
+    """Vectors of members whose entries follow each other in all columns of a kernel, beside others.
+
+    Columns list the entry of the first member of each vector, and then those of all lanes of the others. Vectors are
+    counted as strips are, `STRIP` members being several.
+
+    places : the table of where the columns list the entries of each vector; 0 for those that follow each other
+    lanes : members per vector
+    """
+
+    places: int
+    lanes: int
+
+
 class PlannedChunks(NamedTuple):
     """Which members write which chunk of an output: see `place.chunks`.
 
@@ -170,7 +184,10 @@ class PlannedChunks(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PlannedKernel:
-    """A kernel with addresses."""
+    """A kernel with addresses.
+
+    sequences : where its columns do not list the entries of all members
+    """
 
     roots: tuple[Expression, ...]
     reads: tuple[Access, ...]
@@ -178,6 +195,7 @@ class PlannedKernel:
     loops: tuple[PlannedLoop, ...]
     level: int
     size: int
+    sequences: PlannedSequences | None = None
 
     @property
     def root_loops(self) -> list[int | None]:
@@ -192,13 +210,17 @@ class PlannedKernel:
     def tables(self) -> set[int]:
         """The buffers that hold its integer columns."""
         columns = (t for a in self.accesses() for t in (a.table, a.bits, a.step))
-        return {t for t in columns if t is not None}.union(*(loop.tables() for loop in self.loops))
+        return {t for t in columns if t is not None}.union(self._places, *(loop.tables() for loop in self.loops))
 
     def buffers(self) -> list[int]:
         """All that it reads and writes, tables too, in the order in which it does: kernels that do the same with others
         have these in the same places."""
         of_accesses = (b for a in self.accesses() for b in (a.buffer, a.table, a.bits, a.step) if b is not None)
-        return list(dict.fromkeys([*of_accesses, *(t for loop in self.loops for t in loop.tables())]))
+        return list(dict.fromkeys([*of_accesses, *(t for loop in self.loops for t in loop.tables()), *self._places]))
+
+    @property
+    def _places(self) -> list[int]:
+        return [] if self.sequences is None else [self.sequences.places]
 
     @cached_property
     def joints(self) -> list[Joint]:
@@ -246,4 +268,9 @@ class PlannedKernel:
         lines = [f"x{i} = {a}" for i, a in enumerate(self.reads)]
         lines += [listing(list(self.roots))]
         lines += [f"{a} {WRITES[a.adds]} y{i}" for i, places in enumerate(self.writes) for a in places]
-        return f"level {self.level}, {self.size} members, {self.terms} terms\n" + "\n".join(lines)
+        head = f"level {self.level}, {self.size} members, {self.terms} terms"
+        if self.sequences is not None:
+            head += (
+                f", entries of each {self.sequences.lanes} members from b{self.sequences.places}[i] on, or in sequence"
+            )
+        return "\n".join([head, *lines])

@@ -14,8 +14,8 @@ from ..codegen.llvm_crew import crew
 from ..codegen.llvm_math import vector_names
 from ..codegen.llvm_vectors import Vectors
 from ..integers.cores import number_of_cores, started
-from ..native import address
-from ..native.object_code import Engine, assembly, cached, compiled, host
+from ..native import address, cache, object_code
+from ..native.object_code import assembly, host
 from ..options import Options
 from ..plan import Schedule
 from .crew import Crew, Work
@@ -64,17 +64,17 @@ class CpuMachine(HostMachine):
         v = vectors(options, dtype)
         module = TARGETS["cpu"](schedule.plan, v)
         text, processor = module.text, host()
-        code = cached(text, processor)
+        name = object_code.name(processor, text)
+        code = cache.load(name)
         self.was_cached = code is not None
-        future = None if code else started(lambda: compiled(text, processor))
+        future = None if code else started(lambda: object_code.compiled(name, text, processor))
         super().__init__(schedule.plan, dtype)  # packs the tables
         code = code or future.result()  # type: ignore[union-attr]
         self.code_bytes = len(code)
         self.traits = {"lanes": v.lanes, "threads": options.worker_count}
         self.sources = {"llvm": lambda: text, "asm": lambda: assembly(text, processor)}
         functions = [f"k{number}" for number in range(max(module.functions, default=-1) + 1)]
-        self._engine = Engine()
-        addresses = self._engine.add(code, functions)
+        self._engine, addresses = object_code.placed(name, code, functions)
         # the buffers of all kernels, one kernel's after the other; per kernel, its function and where its buffers begin
         self._buffers = np.array([b for buffers in module.buffers for b in buffers], np.int64)
         ends = np.cumsum([len(buffers) for buffers in module.buffers], dtype=np.int64)
@@ -103,8 +103,9 @@ def _most_helpers() -> int:
 def _sharing() -> tuple[object, list[int]]:
     """The engine, and the functions, with which threads share tasks."""
     text = crew()
-    code = cached(text, host()) or compiled(text, host())
-    engine = Engine()
+    name = object_code.name(host(), text)
+    code = cache.load(name) or object_code.compiled(name, text, host())
+    engine = object_code.Engine()
     return engine, engine.add(code, ["run", "lead", "help"]).tolist()
 
 

@@ -1,0 +1,66 @@
+"""Sequences in LLVM IR: a vector of members whose entries follow each other reads and writes them at once.
+
+Such kernels have a body more, for these vectors; in the others, columns list entries for the vector, not by member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..integers.segments import STRIP
+from ..plan.planned import Access
+from .llvm_memory import SEQUENCE
+from .llvm_stores import NOWHERE, Stores
+
+
+class Sequences(Stores):
+    """Statements of kernels that may have sequences.
+
+    vector : its number among those of the kernel;  place : where columns list its entries
+    """
+
+    vector = place = ""
+
+    def find_vector(self) -> str:
+        """The number of the vector; from then on, its place is known, too."""
+        found = self.kernel.sequences
+        assert found is not None
+        passed = self.let(f"lshr i64 {self.let('sub i64 %i, %begin')}, {found.lanes.bit_length() - 1}")
+        self.vector = self.let(f"add i64 {self.let(f'mul i64 %strip, {STRIP // found.lanes}')}, {passed}")
+        self.place = self._number(found.places, None, self.vector, NOWHERE)
+        return self.vector
+
+    def leaf(self, number: int) -> str:
+        access = self.kernel.reads[number]
+        if not self._is_in_sequence(access):
+            return super().leaf(number)
+        return self.let(f"load {self.v.vector}, ptr {self._start(access)}, align {self.v.dtype.itemsize}")
+
+    def store(self, access: Access, value: str) -> None:
+        if not self._is_in_sequence(access):
+            super().store(access, value)
+            return
+        self.do(f"store {self.v.vector} {value}, ptr {self._start(access)}, align {self.v.dtype.itemsize}")
+
+    def _is_in_sequence(self, access: Access) -> bool:
+        return self.prefix == SEQUENCE and access.table is not None
+
+    def _start(self, access: Access) -> str:
+        """The address of what the first member reads or writes."""
+        key = "sequence", access.column
+        if key not in self.values:
+            self.values[key] = self._entry(access, self.vector, NOWHERE)
+        return self._address(access, self.values[key], access.offset, NOWHERE)
+
+    def _numbers_of_lanes(self, access: Access, loops: frozenset[int]) -> Iterator[str]:
+        if self.kernel.sequences is None or access.table is None:
+            return super()._numbers_of_lanes(access, loops)
+        lanes = [str(k) for k in range(self.v.lanes)] if self.is_full else self.clamped
+        return (self.let(f"add i64 {self.place}, {k}") for k in lanes)
+
+    def _number(self, table: int, loop: int | None, i: str, loops: frozenset[int]) -> str:
+        if self.kernel.sequences is None:
+            return super()._number(table, loop, i, loops)
+        kind, extend = self.index_types[table]  # columns begin where they are, not where a task's members would
+        entry = self.let(f"load {kind}, ptr {self.let(f'getelementptr {kind}, ptr %b{self.slots[table]}, i64 {i}')}")
+        return entry if kind == "i64" else self.let(f"{extend} {kind} {entry} to i64")

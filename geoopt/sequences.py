@@ -1,0 +1,109 @@
+"""Stage `sequences`: vectors of members whose entries follow each other need one entry per column.
+
+Takes: `Schedule`.
+Gives: `Schedule` in whose plan the columns of kernels without loops may list entries for some vectors only.
+Ensures: the entries that a task addresses are unchanged.
+
+The points of a grid read its neighbouring rows in order, except where rows begin and end, where sides meet, and where
+intermediates lie in the blocks of two tasks. Of a vector of members in between, a column says where the first one
+reads; the others go on from there, and are loaded or stored together.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .integers.segments import STRIP, whole_strips
+from .plan import BEGIN, COLUMN, END, FIRST_STRIP, Plan, Schedule
+from .plan.parts import Part, Split
+from .plan.planned import Access, PlannedKernel, PlannedSequences
+from .plan.tables import Tables
+from .template import operations
+
+MANY = 0.75  # the share of vectors with sequences, from which on they are worth a body of their own ...
+SMALL = 0.6  # ... if columns become as much smaller
+LONGEST = 64  # operations of kernels that wait for what they read
+
+
+@dataclass(frozen=True, eq=False)
+class _Vectors:
+    """Of the vectors of a kernel, in the order of its strips: the place of the first member in columns that list all
+    entries, how many of its lanes are members, and whether the entries of these follow each other in all columns."""
+
+    first: np.ndarray
+    members: np.ndarray
+    follow: np.ndarray
+    lanes: int
+
+    @functools.cached_property
+    def places(self) -> np.ndarray:
+        """Where the other vectors list their entries: behind one entry for each vector. 0 for sequences."""
+        others = np.cumsum(~self.follow) - 1
+        found = np.where(self.follow, 0, len(self.follow) + self.lanes * others)
+        return found.astype(np.uint16 if found.max(initial=0) < 1 << 16 else np.int32)
+
+    def column(self, entries: np.ndarray) -> np.ndarray:
+        """The first entry of each vector, then all entries of the others; lanes that are no members repeat the last."""
+        first, last = (places[~self.follow, None] for places in (self.first, self.first + self.members - 1))
+        listed = np.minimum(first + np.arange(self.lanes), last).ravel()
+        return entries[np.concatenate([self.first, listed])]
+
+
+def sequences(schedule: Schedule, lanes: int) -> Schedule:
+    """lanes : members per vector"""
+    plan = schedule.plan
+    if not 1 < lanes <= STRIP or not any(map(_reads_columns, plan.kernels)):
+        return schedule
+    split = Split(plan)
+    for part in split.wholes():
+        found = _vectors(plan, part, lanes)
+        split.add(part, _listed(plan, found, split.tables))
+        if found is not None:
+            known = PlannedSequences(split.tables.number(found.places), lanes)
+            split.kernels[-1] = replace(split.kernels[-1], sequences=known)
+    return replace(schedule, plan=split.result())
+
+
+def _reads_columns(kernel: PlannedKernel) -> bool:
+    """Whether a kernel has columns, and only such as tell one entry for each member."""
+    listed = [a for a in kernel.accesses() if a.table is not None]
+    if not listed or kernel.loops or kernel.added or operations(list(kernel.roots)) > LONGEST:
+        return False
+    return all(a.step is None and a.bits is None and a.scale == 1 for a in listed)
+
+
+def _vectors(plan: Plan, part: Part, lanes: int) -> _Vectors | None:
+    """The vectors of a kernel; None where few have sequences."""
+    kernel, tasks = part.kernel, plan.tasks[part.rows]
+    if not _reads_columns(kernel) or not len(tasks):
+        return None
+    of_tasks = tasks[:, END] - tasks[:, BEGIN]
+    count, before = (strips * (STRIP // lanes) for strips in (whole_strips(of_tasks), tasks[:, FIRST_STRIP]))
+    number = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)  # within the task
+    first, members = (np.zeros(int((before + count).max()), np.int64) for _ in range(2))
+    vector = np.repeat(before, count) + number
+    members[vector] = np.clip(np.repeat(of_tasks, count) - number * lanes, 0, lanes)
+    first[vector] = np.repeat(tasks[:, BEGIN] + tasks[:, COLUMN], count) + number * lanes
+    first[members == 0] = 0
+    follow = members == lanes
+    for table in {a.table for a in kernel.accesses() if a.table is not None}:
+        breaks = np.cumsum(np.append(False, np.diff(plan.table(table).astype(np.int64)) != 1), dtype=np.int32)
+        follow &= breaks[first + np.maximum(members, 1) - 1] == breaks[first]
+    vectors, sequences = np.count_nonzero(members), np.count_nonzero(follow)
+    if sequences < MANY * vectors or vectors + lanes * (vectors - sequences) > SMALL * lanes * vectors:
+        return None
+    return _Vectors(first, members, follow | (members == 0), lanes)  # nobody reads those without members
+
+
+def _listed(plan: Plan, vectors: _Vectors | None, tables: Tables) -> Callable[[Access], Access | None]:
+    """Accesses through the columns of vectors."""
+    table = functools.cache(lambda of: tables.number(vectors.column(plan.table(of))))  # type: ignore[union-attr]
+
+    def changed(access: Access) -> Access | None:
+        return None if vectors is None or access.table is None else access._replace(table=table(access.table))
+
+    return changed
