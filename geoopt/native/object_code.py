@@ -13,7 +13,7 @@ from .cache import key, store
 
 LARGEST = 1 << 20  # bytes of the programs in one engine, which stay while any of them, or the next one, needs it
 
-FORMAT = "2"  # another one where the same texts come to mean other code
+FORMAT = "3"  # another one where the same texts come to mean other code
 
 _LOCK = threading.RLock()  # several steps of llvmlite's, each of which locks for itself, belong together
 _latest: Engine | None = None  # what programs are added to
@@ -96,7 +96,8 @@ def _optimised(text: str, processor: Processor, vectorise: bool) -> tuple[llvm.M
     module = llvm.parse_assembly(text)
     module.triple = llvm.get_default_triple()
     module.data_layout = str(machine.target_data)
-    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    # of programs, whose vectors are explicit, more makes the same code, and takes half as long again
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3 if vectorise else 1)
     tuning.loop_vectorization, tuning.slp_vectorization = vectorise, False
     tuning.loop_unrolling = not vectorise  # takes a third of the time, and gains nothing
     builder = llvm.create_pass_builder(machine, tuning)
