@@ -28,6 +28,7 @@ from .plan.writers import entries
 WORTH = 2  # by how much the workspace must shrink, if values are read one by one
 IN_ORDER = 0.75  # the share of members that read what follows, from which on lanes are apart
 EXAMPLES = 1000  # members or terms by which is judged what readers want together
+LEAST_WITH_REST = 64  # members of which a quarter fills whole cache lines
 MANY, STAGGER = 512, 24  # entries of a long lane, and more, so that lanes do not share the same sets of the cache
 
 
@@ -172,8 +173,11 @@ def _read(plan: Plan, kernel: PlannedKernel, access: Access, of_entry: np.ndarra
 
 
 def _rounded(members: np.ndarray) -> np.ndarray:
-    """Room per lane: one of few sizes, so that blocks fit where others were, from a few cache lines up."""
+    """Room per lane: one of few sizes, so that blocks fit where others were, from a few cache lines up. Tasks that have
+    a short rest besides do not need twice the room."""
     room = np.left_shift(1, np.ceil(np.log2(np.maximum(members, 16))).astype(np.int64))
+    with_rest = room // 2 + room // 8
+    room = np.where((members <= with_rest) & (room >= 2 * LEAST_WITH_REST), with_rest, room)
     return room + np.where(room >= MANY, STAGGER, 0)
 
 

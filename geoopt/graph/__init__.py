@@ -11,6 +11,7 @@ from __future__ import annotations
 import bisect
 import math
 from array import array
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -213,6 +214,13 @@ class Graph:
             high = bisect.bisect_right(self.firsts, highest, after)
             self._reads[view] = self._counted(view, self.nodes[after - 1 : high])
         return self._reads[view]
+
+    def know_reads(self, view: Ids, reads: list[tuple[Node, int]]) -> None:
+        """Tell `reads_of` a view that lists its ids, which would count them: the nodes in any order, perhaps twice."""
+        counts = Counter[Node]()
+        for node, count in reads:
+            counts[node] += count
+        self._reads[view] = sorted(counts.items(), key=lambda read: read[0].index)
 
     def _counted(self, view: Ids, nodes: list[Node]) -> list[tuple[Node, int]]:
         found = owner_counts([n.first for n in nodes], view.to_array().ravel())

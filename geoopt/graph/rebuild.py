@@ -85,7 +85,11 @@ class Rebuild:
             return replace(view, offset=view.offset + int(self.shift[low.index]))
         if view.base is None and not any(view.strides):
             return replace(view, offset=int(self.moved_ids(np.array([view.offset]))[0]))
-        return Ids.spaced(self.moved_ids(view.to_array()))
+        moved = Ids.spaced(self.moved_ids(view.to_array()))
+        read = self.old.reads_of(view)
+        if all(node.index in self.nodes for node, _ in read):
+            self.graph.know_reads(moved, [(self.nodes[node.index], count) for node, count in read])
+        return moved
 
     def result(self) -> Traced:
         """The program on the new graph."""
