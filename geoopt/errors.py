@@ -40,7 +40,7 @@ def _is_of_libraries(file: str) -> bool:
 def scipy_remedy(error: BaseException) -> str | None:
     """What to do instead, if SciPy raised the error, or NumPy when SciPy called it; else None."""
     names = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
-    while names and names[-1].startswith(_NUMPY):
+    while names and names[-1].startswith((_NUMPY, _PACKAGE)):  # ours stand in for NumPy's functions
         names.pop()
     if not names or not names[-1].startswith(_SCIPY):
         return None

@@ -119,10 +119,10 @@ DEVICES = {
 }
 STAGES = tuple(dict.fromkeys([*FRONT, *(s for d in DEVICES.values() for s in d.back), "assemble"]))
 
-NO_VARIABLES = (
-    "no argument of {} is a variable: arrays of integers are structure; give positions and other numbers that vary as "
-    "floats, e.g. V.astype(float)"
+ARE_FLOATS = (
+    "arrays of integers are structure; give positions and other numbers that vary as floats, e.g. V.astype(float)"
 )
+IN_CONTAINERS = "what a {} holds is structure; give its arrays as arguments of their own"
 
 Watch = Callable[[str, Any], None]
 
@@ -204,7 +204,11 @@ def _planned(
     record: Any  # of one stage at a time: what a stage drops does not stay in memory
     record, signature = clock.run("trace", lambda: trace(function, arguments, keywords))
     if arguments and not signature.arguments:
-        raise ArgumentError(NO_VARIABLES.format(signature.function))
+        inside = sorted(
+            {type(a).__name__ for a in (*arguments, *keywords.values()) if isinstance(a, dict | tuple | list)}
+        )
+        why = IN_CONTAINERS.format(" or ".join(inside)) if inside else ARE_FLOATS
+        raise ArgumentError(f"no argument of {signature.function} is a variable: {why}")
     traced = len(record.graph.nodes), record.graph.size
     for stage in how.target.stages[1:-1]:
         does = work(stage, how.target, how.options, how.dtype)

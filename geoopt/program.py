@@ -53,6 +53,9 @@ class Program:
         self.machine, self.preparation = machine, preparation
         self.plan = machine.plan
 
+    def __reduce__(self) -> Any:
+        raise ArgumentError("programs cannot be pickled: they hold machine code; compile in each process")
+
     # -- calling --------------------------------------------------------------------------------------
 
     def __call__(self, *values: Any, out: Any = None, **named: Any) -> Any:

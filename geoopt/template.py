@@ -105,6 +105,12 @@ def read(template: Template, found: Written) -> list[Expression]:
     return [made[r] for r in roots]
 
 
+def is_exact_difference(e: Expression) -> bool:
+    """Whether an expression is the difference of two products, such as x y - z w of a determinant: fused into one, the
+    rounding of the other would stay where the two are equal, and be divided by where NumPy divides by 0."""
+    return e.op == "subtract" and all(a.op == "multiply" for a in e.args)
+
+
 def operations(roots: list[Expression]) -> int:
     """How many arithmetic operations one member takes, terms of loops counted once."""
     return sum(e.op in OPS or e.op == "sum" for e in bottom_up(roots))

@@ -9,7 +9,17 @@ from .cases_moving import C, X
 LONG = np.sin(np.arange(300.0))
 AT = np.array([0.0, 0.5, 0.7, 2.0, 2.1])
 
+
+def typed(*found):
+    """What NumPy knows of types, in something to compare."""
+    return np.array([float(np.dtype(f).itemsize) if isinstance(f, np.dtype | type) else float(f) for f in found])
+
+
 SAMPLES = {
+    "types": lambda v, x, t: (
+        x * typed(np.result_type(v, 1), np.result_type("f", x), np.common_type(x, C), np.can_cast(v, float)).sum(),
+        x * typed(np.isrealobj(v), np.iscomplexobj(v), np.isrealobj(x[0, 0])).sum(),
+    ),
     "linspace": lambda v, x, t: (
         np.linspace(v[0], v[1], 4),
         np.linspace(x, 1.0, 3, axis=1),

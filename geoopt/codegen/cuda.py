@@ -17,7 +17,7 @@ from ..grid import BLOCK, WARP, Grid, by_warps, step
 from ..integers.segments import STRIP
 from ..ops import OPS
 from ..plan.planned import Access, Joint
-from ..template import Expression, bottom_up
+from ..template import Expression, bottom_up, is_exact_difference
 from .cuda_numbers import TYPES, literal
 from .cuda_projection import ROUTINES
 
@@ -127,6 +127,7 @@ class _Body:
         self.plan, self.kernel, self.terms = grid.plan, grid.plan.kernels[number], grid.terms[number]
         self.dtype, self.routines, self.collected = dtype, routines, collected
         self.scalar, self.index = TYPES[dtype.name], _index_type(grid)
+        self.exact_difference = f"__{'d' if dtype == np.float64 else 'f'}sub_rn({{0}}, {{1}})"  # which is never fused
         self.loops_of = self.kernel.loops_of
         self.by_warps = by_warps(self.kernel)
         self.joints = self.kernel.joints
@@ -172,7 +173,7 @@ class _Body:
             self._block(e)
         else:
             kind = "bool" if OPS[e.op].gives_bool else self.scalar
-            c = OPS[e.op].c
+            c = OPS[e.op].c if not is_exact_difference(e) else self.exact_difference
             c = c[1:-1] if c.startswith("(") else c  # brackets are for expressions inside others
             self._let(id(e), self._new("r"), c.format(*(self.names[id(a)] for a in e.args)), kind)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..ops import OPS
 from ..plan import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT, Plan
 from ..plan.planned import PlannedKernel
-from ..template import Expression, bottom_up
+from ..template import Expression, bottom_up, is_exact_difference
 from .llvm_fission import AT_ONCE, Piece, pieces_of, rooms_of
 from .llvm_math import Functions
 from .llvm_memory import SEQUENCE, TAIL, WHOLE, slots
@@ -23,7 +23,7 @@ from .llvm_scatter import Additions, Room
 from .llvm_side_by_side import Across, SideBySide, side_by_side
 from .llvm_stores import NOWHERE
 from .llvm_sums import Sums
-from .llvm_vectors import FLAGS, Vectors
+from .llvm_vectors import EXACT, FLAGS, Vectors
 
 NAME = "<kernel>"  # of a function, before it is known which it is; no name in LLVM's text
 
@@ -308,7 +308,7 @@ class _Body(Functions, Sums, Additions):
             return self._block(e.op, args, loops)
         if OPS[e.op].libm:
             return self.call(OPS[e.op], args, loops)
-        return self.let(self._operation(e.op, args), loops)
+        return self.let(self._operation(e.op, args, EXACT if is_exact_difference(e) else FLAGS), loops)
 
     def _block(self, op: str, args: list[str], loops: frozenset[int]) -> str:
         """The address of the lanes of a block operation, computed in place."""
@@ -322,9 +322,9 @@ class _Body(Functions, Sums, Additions):
     def _lane(self, room: str, lane: float | int | None, loops: frozenset[int]) -> str:
         return self.let(f"getelementptr {self.v.vector}, ptr {room}, i64 {lane}", loops)
 
-    def _operation(self, op: str, args: list[str]) -> str:
+    def _operation(self, op: str, args: list[str], flags: str) -> str:
         v = self.v
-        text = OPS[op].llvm.format(*args, t=v.vector, n=v.suffix, f=FLAGS, b=f"<{v.lanes} x i1>")
+        text = OPS[op].llvm.format(*args, t=v.vector, n=v.suffix, f=flags, b=f"<{v.lanes} x i1>")
         if "@llvm." in text:
             name = text[text.index("@llvm.") :].split("(")[0]
             self.declare(f"{v.vector} {name}({', '.join([v.vector] * OPS[op].arity)})")

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 # NaN in gives NaN out, so neither nnan nor ninf; nor reassoc, which makes y of (x + y) - x, also where x is NaN
-FLAGS = "contract arcp nsz afn"
+EXACT = "arcp nsz afn"
+FLAGS = f"contract {EXACT}"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ element adds to an entry is added up there (see `local_sums`).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,7 +36,8 @@ def with_values_by_element(traced: Traced) -> Traced:
 class _Operand:
     """What one operand reads, scalar by scalar.
 
-    ids : (k,);  keys : (k,) which value of its element, or which number; None where it may be anything
+    ids : (k,), none where the keys stand for values
+    keys : (k,) which value of its element, or which number; None where it may be anything
     elements : (k,) which element; None where it reads values of none
     targets : the nodes and lanes that the keys stand for; none for numbers
     """
@@ -45,6 +46,13 @@ class _Operand:
     keys: np.ndarray | None = None
     elements: np.ndarray | None = None
     targets: tuple[tuple[Node, int], ...] = ()
+
+    def at(self, examples: np.ndarray) -> _Operand:
+        """Of some scalars only, if the keys tell all; as many as there are scalars, there are of few things."""
+        if self.keys is None:
+            return self
+        ids = self.ids[examples] if len(self.ids) else self.ids
+        return replace(self, ids=ids, keys=self.keys[examples], elements=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +69,7 @@ class _Values:
     examples: np.ndarray
 
     def column(self, operand: _Operand, kinds: np.ndarray) -> Ids:
-        """What an operand reads for some kinds of all elements, (count, kinds)."""
+        """What an operand, at the examples, reads for some kinds of all elements, (count, kinds)."""
         if operand.keys is None:
             at = np.full(len(self.examples), -1)
             at[kinds] = np.arange(len(kinds))
@@ -71,15 +79,15 @@ class _Values:
             ids[self.elements[mine], lanes[mine]] = operand.ids[mine]
             return Ids.spaced(ids)
         if not operand.targets:
-            return Ids.explicit(operand.ids[self.examples[kinds]][None]).broadcast_to((self.count, len(kinds)))
-        read = [operand.targets[key] for key in operand.keys[self.examples[kinds]]]
+            return Ids.explicit(operand.ids[kinds][None]).broadcast_to((self.count, len(kinds)))
+        read = [operand.targets[key] for key in operand.keys[kinds]]
         target = read[0][0]
         return Ids.contiguous(target.first, (self.count, target.lanes))[:, np.array([lane for _, lane in read])]
 
     def alike(self, operands: list[_Operand]) -> list[np.ndarray]:
-        """The kinds that read values of the same nodes."""
+        """The kinds that read values of the same nodes. operands : at the examples"""
         known = [(o.keys, o.targets) for o in operands if o.keys is not None and o.targets]
-        read = [tuple(targets[keys[e]][0].index for keys, targets in known) for e in self.examples]
+        read = [tuple(targets[keys[kind]][0].index for keys, targets in known) for kind in range(len(self.examples))]
         return [np.array([k for k, nodes in enumerate(read) if nodes == these]) for these in dict.fromkeys(read)]
 
 
@@ -96,10 +104,11 @@ class _ByElement(Rebuild):
 
     def _moved_by_element(self, op: str, views: list[Ids], count: int) -> np.ndarray | None:
         """The ids of some scalars as values of ``count`` elements; None where elements have too different ones."""
-        operands = [_operand(self.graph, v, count) for v in views]
+        operands = _operands(self.graph, views, count)
         values = _values(operands, count)
         if values is None:
             return None
+        operands = [o.at(values.examples) for o in operands]
         firsts, steps = np.empty(len(values.examples), np.int64), np.empty(len(values.examples), np.int64)
         for kinds in values.alike(operands):
             node = self.graph.apply(op, tuple(values.column(o, kinds) for o in operands))
@@ -127,6 +136,18 @@ def _count(nodes: list[Node]) -> int:
     return count if count > 1 else 0
 
 
+def _operands(graph: Graph, views: list[Ids], count: int) -> list[_Operand]:
+    """What some operands read; those that read the same elements share these."""
+    found: list[_Operand] = []
+    for view in views:
+        operand = _operand(graph, view, count)
+        before = next((o.elements for o in found if o.elements is not None), None)
+        if before is not None and operand.elements is not None and np.array_equal(before, operand.elements):
+            operand = replace(operand, elements=before)
+        found.append(operand)
+    return found
+
+
 def _operand(graph: Graph, view: Ids, count: int) -> _Operand:
     ids, nodes = view.to_array(), graph.nodes_of(view)
     if _is_one(view):
@@ -136,7 +157,7 @@ def _operand(graph: Graph, view: Ids, count: int) -> _Operand:
     if _count(nodes) != count:
         return _Operand(ids)
     elements, keys = elements_and_lanes(nodes, ids)
-    return _Operand(ids, keys, elements, tuple((n, lane) for n in nodes for lane in range(n.lanes)))
+    return _Operand(ids[:0].copy(), keys, elements, tuple((n, lane) for n in nodes for lane in range(n.lanes)))
 
 
 def _is_one(view: Ids) -> bool:
@@ -160,13 +181,13 @@ def _numbers(ids: np.ndarray, nodes: list[Node]) -> _Operand:
 def _agreed(operands: list[_Operand]) -> np.ndarray | None:
     """The elements that all operands read which read any; None where these differ."""
     found = [o.elements for o in operands if o.elements is not None]
-    return found[0] if found and all(np.array_equal(found[0], other) for other in found[1:]) else None
+    return found[0] if found and all(other is found[0] for other in found[1:]) else None
 
 
 def _may_agree(graph: Graph, views: list[Ids], count: int) -> bool:
     """Whether some scalars read one element each, and may be several values of it."""
     some = Ids.explicit(np.linspace(0, views[0].size - 1, SAMPLE).astype(np.int64))
-    operands = [_operand(graph, v.compose(some), count) for v in views]
+    operands = _operands(graph, [v.compose(some) for v in views], count)
     have_several = [
         len(o.targets) > 1 or (o.keys is not None and not o.targets and not _is_one(v))
         for o, v in zip(operands, views, strict=True)

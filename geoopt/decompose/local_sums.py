@@ -20,6 +20,7 @@ from ..integers.segments import Segments
 
 MOST_SUMS = 1024  # of one element, each of which makes another value
 LONGEST = 64  # terms of one element and sum, up to which these are added up in the element
+PART = 1 << 16  # runs of terms that are looked at together
 SAMPLE = 64  # sums that are looked at before all are
 
 
@@ -50,19 +51,21 @@ class _Local(Rebuild):
         too different ones."""
         targets = self.old.nodes_of(node.operands[0])
         element, lane = elements_and_lanes(targets, node.operands[0].to_array())
-        segment = node.segments.of_entries
         order, _ = sorting(element, targets[0].shape[0])
-        order = order[sorting(segment[order], node.size)[0]]
-        starts = _starts(element[order], segment)
-        kinds, kind_of, example = _kinds(lane[order], starts)
+        order = order[sorting(node.segments.of_entries[order], node.size)[0]]
+        element, lane = element[order], lane[order]
+        del order  # as many as there are terms, of which there are few things else
+        segment = node.segments.of_entries
+        starts = _starts(element, segment)
+        kinds, kind_of, example = _kinds(lane, starts)
         if len(kinds) > MOST_SUMS or kinds.min() * 2 < targets[0].shape[0]:
             return None  # values that few elements have are not worth a node
-        if np.diff(starts, append=len(order)).max() > LONGEST:  # the sum is along the element
+        if np.diff(starts, append=len(lane)).max() > LONGEST:  # the sum is along the element
             return None
-        ends = np.append(starts[1:], len(order))
-        values = [self._total(targets, lane[order[starts[e] : ends[e]]]) for e in example]
+        ends = np.append(starts[1:], len(lane))
+        values = [self._total(targets, lane[starts[e] : ends[e]]) for e in example]
         firsts, steps = np.array([v.offset for v in values]), np.array([v.strides[0] for v in values])
-        ids = lane_ids(firsts, steps, element[order[starts]], kind_of)
+        ids = lane_ids(firsts, steps, element[starts], kind_of)
         return ids, np.searchsorted(segment[starts], np.arange(node.size + 1))
 
     def _total(self, targets: list[Node], lanes: np.ndarray) -> Ids:
@@ -97,7 +100,12 @@ def _starts(element: np.ndarray, segment: np.ndarray) -> np.ndarray:
 
 def _kinds(lane: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Runs by the lanes they have, in any order: how many runs of each kind, the kind of each, an example of each."""
-    runs = np.add.reduceat(mixed(np.arange(1, int(lane.max()) + 2, dtype=np.uint64))[lane], starts)
+    hashes, ends = mixed(np.arange(1, int(lane.max()) + 2, dtype=np.uint64)), np.append(starts[1:], len(lane))
+    runs = np.empty(len(starts), np.uint64)
+    for first in range(0, len(starts), PART):  # the hashes of all terms are never listed at once
+        some = slice(first, first + PART)
+        terms = slice(starts[some][0], ends[some][-1])
+        np.add.reduceat(hashes[lane[terms]], starts[some] - starts[first], out=runs[some])
     found = positions_by_value(runs)
     kind_of = np.empty(len(runs), np.int32)
     for kind, at in enumerate(found):

@@ -21,8 +21,9 @@ from ..graph.terms import flat_terms
 from ..integers.gathers import has_repeats
 from ..integers.ids import Ids, id_dtype
 from ..integers.patterns import sorting
-from ..symbolic import Look, Symbolic
+from ..symbolic import Symbolic
 from ..symbolic.arithmetic import apply, as_symbolic
+from ..symbolic.look import Look
 from ..symbolic.sums import segment_sum
 from .chain import Adjoint, known, passed_on, total, under
 from .extremes import choice_of, reader_counts

@@ -28,6 +28,7 @@ from ..graph.tape import NAMES, NONE
 from ..integers.ids import Ids
 from ..integers.segments import Segments
 from ..ops import OPS
+from ..symbolic.unset import reject_reads
 from .loops import work_of
 from .scalar_runs import Run, elements_of, runs_of
 from .tape import Joined
@@ -37,6 +38,13 @@ FEW, RARE = 256, 1e-3  # scalars made one by one, and their share of all, up to 
 
 
 def lift(traced: Traced) -> Traced:
+    """Raises TracingError where the program computes with numbers that nobody has set."""
+    found = _lift(traced)
+    reject_reads(found)
+    return found
+
+
+def _lift(traced: Traced) -> Traced:
     work = work_of(traced.graph)
     if work is None:
         return traced

@@ -38,6 +38,8 @@ SHIM = """\
 #define __device__ static
 #define __shared__ static thread_local
 #define __launch_bounds__(...)
+static double __dsub_rn(double a, double b) { return a - b; }
+static float __fsub_rn(float a, float b) { return a - b; }
 struct Index { unsigned x; };
 static thread_local Index blockIdx, threadIdx, blockDim;
 // the threads of a block take turns: each runs until it waits for the others, or to its end

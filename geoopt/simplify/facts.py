@@ -13,6 +13,7 @@ from .signs import NONNEGATIVE, Sign, of_unknown, sign_of
 from .values import hash_of, opaque_operations, reads_of
 
 Value = tuple[int, int, int | None]
+POLYNOMIAL = frozenset({"leaf", "constant", "add", "subtract", "multiply", "negative", "sum", "absolute"})
 
 
 class Fact(NamedTuple):
@@ -100,10 +101,19 @@ class Facts:
     def same(self, e: Expression) -> Value:
         """Equal for expressions of one value, which are in one loop or in none.
 
-        Unless all values are finite, they read the same leaves, too: NaN in gives NaN out.
+        Unless all values are finite, they read the same leaves, too: NaN in gives NaN out. Zeros are equal only if they
+        take no division, root or the like: 0 / 0 is NaN.
         """
         value, reads, loop = self[e]
-        return value, 0 if self.is_finite else reads, loop
+        if self.is_finite:
+            return value, 0, loop
+        if value == 0 and not self._is_polynomial(e):
+            return -1, id(e), loop
+        return value, reads, loop
+
+    def _is_polynomial(self, e: Expression) -> bool:
+        """Whether an expression is finite wherever what it reads is."""
+        return all(a.op in POLYNOMIAL or (a.op == "divide" and number(a.args[1])) for a in bottom_up([e]))
 
     def key(self, e: Expression) -> tuple[Value, int]:
         """Equal for expressions of one value up to the sign, which comes second: (x - y, 1), (y - x, -1).

@@ -143,9 +143,11 @@ def _listed(value: Any) -> list:
 
 
 def _joined(arrays: list[np.ndarray]) -> np.ndarray:
-    """Indices one after the other; a list of none, which NumPy takes for floats, has integers, too."""
+    """Indices one after the other; a list of none, which NumPy takes for floats, and whole numbers that are floats, are
+    integers, too, as SciPy takes them."""
     joined = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-    return joined if joined.size else joined.astype(np.int32)
+    is_whole = np.issubdtype(joined.dtype, np.floating) and (joined == np.trunc(joined)).all()
+    return joined.astype(np.int64 if joined.size else np.int32) if is_whole or not joined.size else joined
 
 
 def _check_range(what: str, index: np.ndarray, length: int) -> None:

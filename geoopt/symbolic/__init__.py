@@ -35,7 +35,8 @@ from ..integers.ids import Ids
 from .changing import Changing
 from .checks import is_check, values_of
 from .conversion import asked_by_scipy
-from .reshaping import Reshaping
+from .look import ArrayLook
+from .reshaping import Reshaping, fits
 
 # filled by the other files of this folder and by `sparse`, which import this one
 FUNCTIONS: dict[Callable, Callable] = {}
@@ -44,6 +45,7 @@ UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable] = {}
 CREATED: dict[Callable, Callable] = {}  # what ``like=`` routes here; given the array
 AS_SPARSE: list[Callable] = []  # turns a matrix of SciPy into one of the graph
 ASSIGNED: list[Callable] = []  # turns what is assigned into an element or a slice into a symbolic array
+MASKS: list[Any] = []  # the module `masked`, which knows what an index by a condition means
 MATRICES: dict[type, Callable] = {}  # the kinds of ``np.matrix``; makes that for symbolic values of a graph's values
 FILLABLE: list[type] = []  # of NumPy's arrays, those that become symbolic when symbolic values are put into them
 
@@ -51,14 +53,6 @@ SMALL = 4  # times the size of a view that is small beside its owner
 
 _OPERATORS = {np.multiply: operator.mul, np.divide: operator.truediv, np.matmul: operator.matmul}
 _OPERANDS = (np.ndarray, np.generic, Number, list, tuple)
-
-
-class Look:
-    """The class that ``x.__class__``, ``isinstance`` and `functools.singledispatch` see of what is symbolic."""
-
-
-class ArrayLook(Look, np.ndarray):
-    """One of NumPy's arrays; not ``np.ndarray`` itself, which SciPy takes for an array with memory."""
 
 
 def _method(function: Callable) -> Callable[..., Symbolic]:
@@ -170,6 +164,8 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
             element = ids.element(keys)
             if element is not None:
                 return self.number_type(self._graph, element, self._is_bool)
+        if is_condition(key):
+            return MASKS[0].chosen(self, key)
         _reject_symbolic_index(keys)
         is_basic = all(k is None or k is Ellipsis or isinstance(k, (int, np.integer, slice)) for k in keys)
         try:
@@ -178,8 +174,8 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
             raise IndexError(f"{error}\n  at {user_line()}") from None
 
     def __setitem__(self, key: object, value: object) -> None:
-        if isinstance(key, Symbolic) and key._is_bool:
-            self._assign_where(key, ASSIGNED[0](self._graph, value))
+        if is_condition(key):
+            MASKS[0].store(self, key, value)
             return
         _reject_symbolic_index(key if type(key) is tuple else (key,))
         try:
@@ -193,7 +189,7 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
         if value._is_bool != self._is_bool:
             raise UnsupportedError("a comparison assigned to numbers is not supported", "use it inside np.where")
         shape = value.shape[next((i for i, n in enumerate(value.shape) if n != 1), value.ndim) :]
-        if not _fits(shape, places.shape):
+        if not fits(shape, places.shape):
             what = f"cannot assign an array of shape {value.shape} to a part of shape {places.shape}"
             raise ShapeError(what, "shapes align from the right")
         ids = value.ids.reshape(shape).broadcast_to(places.shape)
@@ -203,19 +199,6 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
             self._owner._replace(places, ids.reshape((ids.size,)))
         else:
             self._replace(places, ids)
-
-    def _assign_where(self, condition: Symbolic, value: Symbolic) -> None:
-        """``self[condition] = value``: how many entries that changes is unknown, but not what each becomes."""
-        if condition.shape != self.shape[: condition.ndim]:
-            what = f"a condition of shape {condition.shape} does not fit an array of shape {self.shape}"
-            raise ShapeError(what, "it has the shape of the array, or of its first axes")
-        inner = self.shape[condition.ndim :]
-        if not _fits(value.shape, inner):
-            entries = f"the entries of shape {inner} where a condition holds"
-            what = f"cannot assign an array of shape {value.shape} to {entries}"
-            raise ShapeError(what, "give one value for all, or choose between two arrays with np.where")
-        chosen: Any = np.where(condition[(..., *(None,) * len(inner))], value, self)  # type: ignore[call-overload]
-        self.assign(Ids.contiguous(0, self.shape), chosen)
 
     def _replace(self, places: Ids, ids: Ids) -> None:
         self._version, self._added = self._version + 1, None
@@ -270,6 +253,18 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
 
     # -- what has no meaning before the values are known ------------------------------------------------
 
+    def fill(self, value: Any) -> None:
+        self[...] = value
+
+    @property
+    def flags(self) -> Any:
+        """Of an array of NumPy's that has as many axes, in C's order."""
+        return np.empty((2,) * self.ndim).flags
+
+    def __format__(self, _: str) -> str:
+        """A placeholder, whatever number was asked for: what is printed while tracing has no values."""
+        return str(self)
+
     def __bool__(self) -> bool:
         if is_check(sys._getframe(1)):
             return bool(values_of(self._graph, self.ids))
@@ -315,7 +310,7 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
         operands = inputs[::2] if method == "at" else inputs  # all but the index
         if any(not isinstance(x, (Symbolic, *_OPERANDS)) for x in operands):
             return NotImplemented
-        out = kwargs.pop("out", None)
+        out, where = kwargs.pop("out", None), kwargs.pop("where", True)
         function = UFUNC_METHODS.get((ufunc, method)) or (UFUNCS.get(ufunc) if method == "__call__" else None)
         called = f"np.{ufunc.__name__}" + (f".{method}" if method != "__call__" else "")
         if function is None:
@@ -324,7 +319,12 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
         if kwargs or method != "__call__":  # else NumPy has counted them
             _check_arguments(called, function, inputs, kwargs)
         result = function(*inputs, **kwargs)
-        return result if out is None else _written(called, result, out[0])
+        if where is not True:
+            if out is None:
+                what = f"{called} with where= and without out= leaves entries that nobody has set"
+                raise UnsupportedError(what, "give out=np.zeros_like(x), or choose with np.where")
+            result = np.where(where, result, out[0])
+        return result if out is None else written(called, result, out[0])
 
     def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
         if FILLABLE[0] in types:
@@ -364,9 +364,10 @@ def symbolic(graph: Graph, ids: Ids, is_bool: bool = False) -> Symbolic:
     return kind(graph, ids, is_bool)
 
 
-def _fits(shape: tuple[int, ...], into: tuple[int, ...]) -> bool:
-    """Whether an array can be broadcast into another."""
-    return len(shape) <= len(into) and all(a in (1, b) for a, b in zip(shape[::-1], into[::-1], strict=False))
+def is_condition(key: object) -> bool:
+    """Whether an index begins with a condition of unknown values."""
+    first = key[0] if type(key) is tuple and key else key
+    return isinstance(first, Symbolic) and first._is_bool and bool(first.ndim)
 
 
 def _reject_symbolic_index(keys: tuple) -> None:
@@ -384,7 +385,7 @@ def _check_arguments(name: str, function: Callable, args: tuple, kwargs: dict) -
         raise UnsupportedError(f"{name}: {error} on symbolic arrays", "leave that argument out") from None
 
 
-def _written(called: str, result: Symbolic, target: Any) -> Any:
+def written(called: str, result: Symbolic, target: Any) -> Any:
     """A result written in place, as ``x += y`` does."""
     if not isinstance(target, Symbolic):
         what = f"{called} with out=, or an in-place update of a NumPy array by a symbolic one,"

@@ -18,6 +18,7 @@ from . import ASSIGNED, FILLABLE, UFUNCS, Symbolic, symbolic
 from .elements import arrangement
 from .repetition import is_loop
 
+_OF_CONDITIONS = {"multiply": "logical_and", "add": "logical_or"}  # what NumPy makes of conditions
 FEW_SCALARS = 16  # vectors so short go to the tape, number by number, where code loops over elements
 
 
@@ -84,8 +85,11 @@ def apply(op: str, *values: Any) -> Symbolic:
     are_numbers = in_loop or not any(np.ndim(v) for v in values)
     convert = _as_condition if OPS[op].takes_bool else as_symbolic
     operands = [convert(graph, v, are_numbers) for v in values]
-    if not OPS[op].takes_bool and not all(o.dtype == bool for o in operands):
-        operands = [as_number(o) for o in operands]
+    if not OPS[op].takes_bool:
+        if all(_is_bool(v) for v in values) and op in _OF_CONDITIONS:
+            return apply(_OF_CONDITIONS[op], *values)
+        if not all(o.dtype == bool for o in operands):
+            operands = [as_number(o) for o in operands]
     _check_booleans(op, operands)
     try:
         shape = np.broadcast_shapes(*(o.shape for o in operands))
@@ -104,6 +108,10 @@ def apply(op: str, *values: Any) -> Symbolic:
     arranged = arrangement(graph, shape, views)
     node = graph.apply(op, tuple(arranged.of(v) for v in views))
     return Symbolic(graph, arranged.undone(node.ids), OPS[op].gives_bool)
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool) or getattr(value, "dtype", None) == np.dtype(bool)
 
 
 def as_number(value: Symbolic) -> Symbolic:

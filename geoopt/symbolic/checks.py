@@ -1,4 +1,4 @@
-"""Checks in traced code: ``assert``, and ``if`` that does nothing but raise or warn.
+"""Checks in traced code: ``assert``, and ``if`` that does nothing but raise, warn, print or log.
 
 They are branches on values, but not of the program: they are made once, with the values that `compile` was given.
 """
@@ -17,6 +17,7 @@ from ..graph import Graph
 from ..graph.values import Values
 from ..integers.ids import Ids
 
+_TELLING = ("warn", "print", "debug", "info", "warning", "error", "exception", "critical")  # and nothing else
 Place = tuple[int, int]  # line, and column in bytes
 
 
@@ -59,10 +60,10 @@ def _span(node: ast.expr | ast.stmt) -> tuple[Place, Place]:
 
 
 def _complains(branch: ast.If) -> bool:
-    """Whether a branch does nothing but raise or warn."""
-    last = branch.body[-1]
-    warns = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and _name(last.value.func) == "warn"
-    return not branch.orelse and (isinstance(last, ast.Raise) or (warns and len(branch.body) == 1))
+    """Whether a branch does nothing but raise, warn, or tell."""
+    calls = [s.value for s in branch.body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call)]
+    tells = len(calls) == len(branch.body) and all(_name(call.func) in _TELLING for call in calls)
+    return not branch.orelse and (isinstance(branch.body[-1], ast.Raise) or tells)
 
 
 def _name(function: ast.expr) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import TracingError, UnsupportedError
 from ..graph import Graph
 from ..integers.ids import Ids
-from . import FILLABLE, Symbolic
+from . import FILLABLE, Symbolic, is_condition
 from .arithmetic import as_symbolic, graph_of
 from .dispatch import flattened, is_symbolic
 from .np_matrix import MatrixLike
@@ -22,7 +22,7 @@ from .np_matrix import MatrixLike
 # methods that read the memory of an array, past NumPy's protocols
 _READING = (
     *("all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj"),
-    *("conjugate", "copy", "cumprod", "cumsum", "diagonal", "dot", "dump", "dumps", "fill", "flatten", "item"),
+    *("conjugate", "copy", "cumprod", "cumsum", "diagonal", "dump", "dumps", "fill", "flatten", "item"),
     *("max", "mean", "min", "nonzero", "partition", "prod", "put", "ravel", "repeat", "reshape", "round"),
     *("searchsorted", "sort", "squeeze", "std", "sum", "swapaxes", "take", "tobytes", "tofile", "tolist", "trace"),
     *("transpose", "var", "__bool__", "__complex__", "__contains__", "__copy__", "__deepcopy__", "__float__"),
@@ -47,7 +47,13 @@ class Fillable(np.ndarray):
 
     def __getitem__(self, key: Any) -> Any:
         now = symbolic_of(self)
+        if now is None and is_condition(key):
+            now = as_symbolic(graph_of(*flattened(key)), self.view(np.ndarray))
         return super().__getitem__(key) if now is None else now[key]
+
+    def dot(self, other: Any, out: Any = None) -> Any:
+        """NumPy's own asks nobody."""
+        return np.dot(self.now(), resolved(other), out)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         key, value = resolved(key), resolved(value)
@@ -90,6 +96,9 @@ class Fillable(np.ndarray):
         if function in _CHANGING:
             _become(args[0], [*given, *named.values()])
             given = resolved(args)
+        if isinstance(kwargs.get("out"), Fillable):
+            _become(kwargs["out"], [*given, *named.values()])
+            named["out"] = resolved(kwargs["out"])
         return function(*_plain(given), **{k: _plain(v) for k, v in named.items()})
 
     @staticmethod

@@ -9,5 +9,7 @@ from . import array_running as array_running
 from . import array_samples as array_samples
 from . import array_statistics as array_statistics
 from . import array_sums as array_sums
+from . import array_types as array_types
 from . import fillable as fillable
+from . import masked as masked
 from . import scalar as scalar

@@ -16,7 +16,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..errors import MissingAttributeError, UnsupportedError, unsupported
 from ..graph import Graph
-from . import MATRICES, Symbolic
+from . import MATRICES, Symbolic, is_condition
 from .arithmetic import as_symbolic
 
 # functions of NumPy that give matrices of matrices; reductions do so by an axis
@@ -75,9 +75,9 @@ class MatrixLike(NDArrayOperatorsMixin):
         return MatrixLike(found[:, None] if found.ndim == 1 and is_column else found)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        given = as_array(value)
-        rows = np.ndim(given) == 2 and np.shape(given)[0] == 1 and self.A[key].ndim == 1
-        self.A[key] = given[0] if rows else given
+        key, given = as_array(key), as_array(value)
+        is_row = np.ndim(given) == 2 and np.shape(given)[0] == 1
+        self.A[key] = given[0] if is_row and not is_condition(key) and self.A[key].ndim == 1 else given
 
     # -- products ---------------------------------------------------------------------------------------
 

@@ -6,6 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any, Self
 
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
 from ..errors import ShapeError, UnsupportedError
 from ..integers.ids import Ids
 
@@ -66,9 +69,11 @@ class Reshaping:
         return self.copy()  # of the same graph
 
     def transpose(self, *order_of_axes: Any) -> Self:
-        listed = len(order_of_axes) == 1 and isinstance(order_of_axes[0], (tuple, list))
-        axes = order_of_axes[0] if listed else order_of_axes
-        order = tuple(a % self.ndim for a in axes) if axes and axes[0] is not None else range(self.ndim)[::-1]
+        listed = len(order_of_axes) == 1 and isinstance(order_of_axes[0], (tuple, list, np.ndarray))
+        axes = tuple(order_of_axes[0] if listed else order_of_axes)
+        order = range(self.ndim)[::-1] if axes in ((), (None,)) else normalize_axis_tuple(axes, self.ndim)
+        if len(order) != self.ndim:
+            raise ValueError(f"axes {axes} are not those of an array of {self.ndim} axes")
         return self.sharing(lambda ids: ids.transpose(tuple(order)))
 
 
@@ -77,3 +82,8 @@ def is_by_columns(order: str) -> bool:
     if order not in ("C", "F"):
         raise UnsupportedError(f"order={order!r}, that of the memory, is not supported", "write order='C' or order='F'")
     return order == "F"
+
+
+def fits(shape: tuple[int, ...], into: tuple[int, ...]) -> bool:
+    """Whether an array can be broadcast into another."""
+    return len(shape) <= len(into) and all(a in (1, b) for a, b in zip(shape[::-1], into[::-1], strict=False))

@@ -15,7 +15,8 @@ from ..errors import TracingError
 from ..graph import Graph
 from ..graph.tape import CODES
 from ..integers.ids import Ids
-from . import Look, Symbolic
+from . import Symbolic
+from .look import Look
 
 _NEGATIVE = CODES["negative"]
 _NUMBERS = frozenset({int, float, np.float64, np.float32, np.int64, np.int32})

@@ -61,7 +61,7 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
     stand_ins = [_stand_in(graph, n, a, found) for n, a in zip(names, arguments, strict=True)]
     named = {n: _stand_in(graph, n, a, found) for n, a in (keywords or {}).items()}
     try:
-        with substituted(), none_swallowed():
+        with substituted(function), none_swallowed():
             result = function(*stand_ins, **named)
     except (ValueError, TypeError, NotImplementedError) as error:
         if isinstance(error.__cause__, TracingError) and "setting an array element" in str(error):
@@ -121,8 +121,7 @@ def _stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, N
     if sp.issparse(value):
         return _sparse_stand_in(graph, name, value, found)
     if numbers_of(value) is None:
-        if isinstance(value, np.ndarray) and np.issubdtype(value.dtype, np.complexfloating):
-            raise ArgumentError(f"argument {name!r}: complex arrays are not supported")
+        _reject_complex(name, value)
         return value
     node = graph.variable(name, np.shape(value))
     graph.given[node.index] = np.asarray(value)
@@ -131,7 +130,15 @@ def _stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, N
     return array.view(np.matrix) if type(value) is np.matrix else array
 
 
+def _reject_complex(name: str, value: Any) -> None:
+    dtype = getattr(value, "dtype", type(value))
+    if isinstance(dtype, np.dtype | type) and np.issubdtype(dtype, np.complexfloating):
+        what = "complex numbers are not supported; give real and imaginary parts as two arguments"
+        raise ArgumentError(f"argument {name!r}: {what}")
+
+
 def _sparse_stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, Node]]) -> Any:
+    _reject_complex(name, value)
     if not np.issubdtype(value.dtype, np.floating):
         return value
     pattern = _canonical(value)

@@ -15,6 +15,7 @@ from ..signature import Collect, Rebuild, with_values
 from ..sparse.matrix import SparseMatrix
 from ..symbolic import Symbolic
 from ..symbolic.fillable import Fillable
+from ..symbolic.masked import Masked
 from ..symbolic.np_matrix import MatrixLike
 
 
@@ -92,6 +93,9 @@ def _known(result: Any) -> tuple[Rebuild, Collect]:
     if isinstance(result, np.ndarray) or sp.issparse(result):
         Fillable.reject_hidden(np.asarray(result.data if sp.issparse(result) else result))
         return (lambda *_: result.copy()), (lambda _: [])
+    if isinstance(result, Masked):
+        what = "the function returned x[m] with an unknown m: how many entries that has is unknown"
+        raise UnsupportedError(what, "return all of them, np.where(condition, a, b)")
     if result is NotImplemented:
         what = "the function returned NotImplemented, as methods of SciPy's matrices do for symbolic values"
         raise UnsupportedError(what, "write the operator, or call the method of the symbolic one")

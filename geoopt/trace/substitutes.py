@@ -1,30 +1,48 @@
-"""What stands in for some of NumPy's and SciPy's functions while a function is traced.
+"""What stands in for some functions of NumPy, SciPy and Python while a function is traced.
 
-Arrays of floats that traced code creates can be filled with symbolic values; ``np.asarray`` and SciPy's constructors
-take symbolic values. Other threads, and whatever holds no symbolic value, get what NumPy and SciPy give.
+Arrays of floats that traced code creates can be filled with symbolic values; ``np.asarray``, SciPy's constructors,
+``max`` and ``math.sqrt`` take symbolic values, and NumPy's functions lists of these. Other threads, and whatever holds
+no symbolic value, get what the originals give.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
+import random
 import sys
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from ..errors import user_line
 from ..sparse.constructors import FUNCTIONS, TRACING, answer_classes
 from ..sparse.matrix import SparseMatrix
-from ..symbolic import Symbolic
+from ..symbolic import Symbolic, unset
 from ..symbolic.dispatch import all_symbolic, flattened, is_symbolic
 from ..symbolic.fillable import Fillable, fillable, resolved
+from .python_functions import of_python
 
 _CREATING = ("zeros", "ones", "eye", "identity", "zeros_like", "ones_like", "tile", "repeat")
 _EMPTY = ("empty", "empty_like")
+_DRAWING = (
+    *("choice", "normal", "permutation", "rand", "randint", "randn", "random", "random_sample", "shuffle", "uniform"),
+    *("standard_normal", "exponential", "poisson", "default_rng"),
+)
+_DRAWING_ONE = ("random", "uniform", "gauss", "randint", "choice", "shuffle", "sample", "normalvariate")  # Python's
+_DISPATCHING = type(np.transpose)  # functions that ask their arguments who answers, but not entries of lists
+# whose argument is a list of arrays; of these, entries may be lists of values
+_OF_ARRAYS = (
+    *("concatenate", "stack", "vstack", "hstack", "dstack", "column_stack", "multi_dot"),
+    *("select", "choose", "piecewise"),
+)
 _CONVERTING = ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray")
 
 _PARTS = ("integers", "graph", "sparse", "symbolic")
@@ -32,13 +50,18 @@ _INTERNAL = ("numpy.", *(f"{__name__.partition('.')[0]}.{part}." for part in _PA
 
 _lock = threading.Lock()
 _installed = 0  # how many are in all threads
-_originals: list[tuple[Any, str, Callable]] = []
+_undo: list[Callable[[], None]] = []
+_names: dict[str, dict[str, Any]] = {}  # by module, what it has imported, and under which names
 
 
 @contextmanager
-def substituted() -> Iterator[None]:
-    """While this is open, this thread's code finds the substitutes."""
-    _enter()
+def substituted(function: Callable) -> Iterator[None]:
+    """While this is open, this thread's code finds the substitutes, also under names that modules have imported.
+
+    function : that is traced; its module may have imported others since it was looked at
+    """
+    _enter(function)
+    unset.begin()
     TRACING.depth = getattr(TRACING, "depth", 0) + 1
     try:
         yield
@@ -47,31 +70,95 @@ def substituted() -> Iterator[None]:
         _leave()
 
 
-def _enter() -> None:
+def _enter(function: Callable) -> None:
     global _installed
     with _lock:
         _installed += 1
         if _installed == 1:
             answer_classes()
-            for name, make in _of_numpy().items():
-                original = getattr(np, name)
-                _originals.append((np, name, original))
-                setattr(np, name, _Substitute(original, make(original)))
+            for home, originals, substitutes in _homes():
+                home.update(substitutes)
+                _undo.append(functools.partial(home.update, originals))
             for name, ours in FUNCTIONS.items():
-                function = getattr(sp, name)
-                _originals.append((function, "__code__", function.__code__))
-                function.__code__ = _calling(_answering(ours, _copy(function)))
-            for name in ("c_", "r_"):
-                _originals.append((np, name, getattr(np, name)))
-                setattr(np, name, _Joining(getattr(np, name), is_columns=name == "c_"))
+                of_scipy = getattr(sp, name)
+                _undo.append(lambda f=of_scipy, code=of_scipy.__code__: setattr(f, "__code__", code))
+                of_scipy.__code__ = _calling(_answering(ours, _copy(of_scipy)))
+            for module, names in _imported(function):
+                for name, substitute in names.items():
+                    _put(module, name, substitute)
+
+
+def _put(names: dict[str, Any], name: str, substitute: Any) -> None:
+    """Set a name of a module; traced code may set it, too, which then stays."""
+    original = names.get(name)
+    if original is None or original is substitute:
+        return
+
+    def restore() -> None:
+        if names.get(name) is substitute:
+            names[name] = original
+
+    _undo.append(restore)
+    names[name] = substitute
 
 
 def _leave() -> None:
     global _installed
     with _lock:
         _installed -= 1
-        while not _installed and _originals:
-            setattr(*_originals.pop())
+        while not _installed and _undo:
+            _undo.pop()()
+
+
+@functools.cache
+def _table() -> list[tuple[ModuleType, str, Any, Any]]:
+    """Modules, names in them, originals, and what stands in for these."""
+    found: list[tuple[ModuleType, str, Any, Any]] = []
+    makers = _of_numpy()
+    for home in (np, np.linalg):
+        for name, original in vars(home).items():
+            make = makers.get(name) if home is np else None
+            if make or (isinstance(original, _DISPATCHING) and not name.startswith("_")):
+                substitute = _Substitute(original, make(original)) if make else _OfLists(original, _listing(original))
+                found.append((home, name, original, substitute))
+    for home, name in [*((np.random, n) for n in _DRAWING), *((random, n) for n in _DRAWING_ONE)]:
+        original = getattr(home, name)
+        found.append((home, name, original, _Substitute(original, _drawing(original))))
+    for name in ("c_", "r_"):
+        original = getattr(np, name)
+        found.append((np, name, original, _Joining(original, is_columns=name == "c_")))
+    return [*found, *((home, name, f, _OfPython(f, ours)) for home, name, f, ours in of_python())]
+
+
+@functools.cache
+def _homes() -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
+    """By module: its names, and the originals and substitutes among these."""
+    found: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {}
+    for home, name, original, substitute in _table():
+        _, originals, substitutes = found.setdefault(home.__name__, (vars(home), {}, {}))
+        originals[name], substitutes[name] = original, substitute
+    return list(found.values())
+
+
+@functools.cache
+def _by_identity() -> dict[int, Any]:
+    return {id(original): substitute for _, _, original, substitute in _table()}
+
+
+def _imported(function: Callable) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """The names of modules other than libraries' that have imported some of the originals, and what stands in for these
+    there. function : whose module is looked at again"""
+    substitutes = _by_identity()
+
+    def found(names: dict[str, Any]) -> dict[str, Any]:
+        return {name: substitutes[id(value)] for name, value in list(names.items()) if id(value) in substitutes}
+
+    for name in sys.modules.keys() - _names.keys():
+        is_library = name.startswith(("numpy", "scipy", "builtins", "math", *_INTERNAL))
+        _names[name] = {} if is_library else found(getattr(sys.modules[name], "__dict__", {}))
+    own = getattr(inspect.unwrap(function), "__globals__", {})
+    known = [(vars(sys.modules[module]), names) for module, names in _names.items() if names and module in sys.modules]
+    return [*known, (own, found(own))]
 
 
 class _Substitute:
@@ -87,7 +174,10 @@ class _Substitute:
         self._original, self._substitute = original, substitute
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        is_traced = getattr(TRACING, "depth", 0) and not _is_internal(sys._getframe(1))
+        frame: Any = sys._getframe(1)
+        while frame.f_globals.get("__name__") == __name__:  # of a kind of substitute
+            frame = frame.f_back
+        is_traced = getattr(TRACING, "depth", 0) and not _is_internal(frame)
         return (self._substitute if is_traced else self._original)(*args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
@@ -99,6 +189,31 @@ class _Substitute:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._original, name)
+
+
+class _OfLists(_Substitute):
+    """One of NumPy's functions that answers what it is given, unless that is a list of values."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for value in (*args, *kwargs.values()) if kwargs else args:
+            if type(value) in (list, tuple) and value and type(value[0]) is not int:
+                return super().__call__(*args, **kwargs)
+        return self._original(*args, **kwargs)
+
+
+class _OfPython(_Substitute):
+    """One of Python's functions, which looks at what it is given whoever calls it."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._substitute(*args, **kwargs)
+
+
+for _kind in (_Substitute, _OfLists, _OfPython):  # of the original, by which Numba finds functions
+    _kind.__module__ = property(lambda self: self._original.__module__)  # type: ignore[assignment]
 
 
 class _Joining:
@@ -128,12 +243,12 @@ def _of_numpy() -> dict[str, Callable[[Callable], Callable]]:
 
 
 def _unset(original: Callable) -> Callable:
-    """Numbers that nobody has set are NaN."""
+    """Numbers that nobody has set are NaN, and known again."""
 
     def substitute(*args: Any, **kwargs: Any) -> Any:
         made = fillable(original(*args, **kwargs))
         if isinstance(made, Fillable):
-            made.fill(np.nan)
+            made.fill(unset.number())
         return made
 
     return substitute
@@ -166,6 +281,34 @@ def _converting(original: Callable) -> Callable:
         return found if dtype is None else found.astype(dtype, copy=False)
 
     return substitute
+
+
+def _drawing(original: Callable) -> Callable:
+    """A function that gives other numbers in each call of the author's; generators with a seed give the same."""
+
+    def substitute(*args: Any, **kwargs: Any) -> Any:
+        if original.__name__ != "default_rng" or not (args or kwargs):
+            what = "random numbers are drawn once, while tracing: each call of the program has the same"
+            warnings.warn(f"{what}\n  at {user_line()}\n  give them as an argument", stacklevel=3)
+        return fillable(original(*args, **kwargs))
+
+    return substitute
+
+
+def _listing(original: Callable) -> Callable:
+    """A function that takes lists of symbolic values as it takes arrays."""
+    takes_arrays = original.__name__ in _OF_ARRAYS
+
+    def as_array(value: Any) -> Any:
+        given = resolved(value)
+        return all_symbolic(given)[0] if type(given) in (list, tuple) and is_symbolic(given) else value
+
+    def substitute(*args: Any, **kwargs: Any) -> Any:
+        if takes_arrays:
+            return original(*([*map(as_array, a)] if type(a) in (list, tuple) else a for a in args), **kwargs)
+        return original(*map(as_array, args), **{name: as_array(a) for name, a in kwargs.items()})
+
+    return original if original.__name__ == "block" else substitute
 
 
 def _is_internal(frame: FrameType) -> bool:
