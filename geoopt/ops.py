@@ -135,8 +135,38 @@ def _function(libm: str, cost: int, function: np.ufunc, derivative: Callable[...
     )
 
 
+def _special(name: str) -> Callable:
+    """One of SciPy's functions, which is loaded when it is needed."""
+
+    def function(x: Any) -> Any:
+        import scipy.special
+
+        return getattr(scipy.special, name)(x.astype(float) if x.dtype == np.longdouble else x)
+
+    return function
+
+
 def _functions() -> list[Op]:
+    slope = 2 / np.sqrt(np.pi)  # of erf at 0
     return [
+        Op(
+            "erf",
+            1,
+            25,
+            _special("erf"),
+            libm="erf",
+            c="erf({0})",
+            derivative=lambda r, x: (slope * np.exp(-x * x),),
+        ),
+        Op(
+            "erfc",
+            1,
+            25,
+            _special("erfc"),
+            libm="erfc",
+            c="erfc({0})",
+            derivative=lambda r, x: (-slope * np.exp(-x * x),),
+        ),
         _function("cbrt", 20, np.cbrt, lambda r, x: (1.0 / (3.0 * r * r),)),
         _function("exp", 12, np.exp, lambda r, x: (r,)),
         _function("exp2", 12, np.exp2, lambda r, x: (np.log(2.0) * r,)),

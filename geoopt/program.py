@@ -53,6 +53,11 @@ class Program:
         self.machine, self.preparation = machine, preparation
         self.plan = machine.plan
 
+    def __copy__(self) -> Program:
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        return copy
+
     def __reduce__(self) -> Any:
         raise ArgumentError("programs cannot be pickled: they hold machine code; compile in each process")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import special
 
 from .cases_moving import C, X
 
@@ -19,6 +20,15 @@ SAMPLES = {
     "types": lambda v, x, t: (
         x * typed(np.result_type(v, 1), np.result_type("f", x), np.common_type(x, C), np.can_cast(v, float)).sum(),
         x * typed(np.isrealobj(v), np.iscomplexobj(v), np.isrealobj(x[0, 0])).sum(),
+    ),
+    "special": lambda v, x, t: (
+        *(f(x) for f in (special.erf, special.erfc, special.expit, special.log_expit, special.entr)),
+        special.logit(x / 2) + special.xlogy(x, x) - special.xlog1py(x, 0.5),
+    ),
+    "interp": lambda v, x, t: (
+        np.interp(v, [0.0, 0.5, 0.8], [3.0, 1.0, 2.0]),
+        np.interp(x, AT, x[:, 0], left=-1.0, right=v[0]),
+        np.interp(AT, AT, v[: len(AT)]),
     ),
     "linspace": lambda v, x, t: (
         np.linspace(v[0], v[1], 4),

@@ -22,7 +22,7 @@ from geoopt.runtime import cuda_on_host, nvrtc
 
 from .cases_operators import CASES, case, variables
 from .conftest import grid_of, needs, needs_cuda_on_host
-from .test_ops import SPECIAL, as_floats, operands
+from .test_ops import SPECIAL, as_floats, exactly, operands
 from .test_stages import ALL, arrays
 
 HOST = "cuda-on-host"
@@ -82,7 +82,7 @@ def test_every_operation_agrees_with_numpy(dtype):
 
     got = geoopt.compile(all_rows, *flat, device=HOST, dtype=dtype)(*flat)
     for row in ROWS:
-        want = as_floats(row)(*(x.astype(np.longdouble) for x in inputs[row.name])).astype(float)
+        want = exactly(row, inputs[row.name])
         assert (np.abs(got[row.name] - want) <= 4.5 * np.spacing(np.abs(want).astype(dtype))).all(), row.name
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -40,11 +42,17 @@ def compiled(row, inputs, **options):
     return geoopt.compile(function, *inputs, dtype=inputs[0].dtype, options=geoopt.Options(**options))(*inputs)
 
 
+def exactly(row, inputs):
+    """What a row is of some numbers, better than in their type."""
+    function = np.vectorize(math.erfc) if row.name == "erfc" else as_floats(row)  # SciPy's is several ulp away
+    return function(*(i.astype(np.longdouble) for i in inputs)).astype(np.float64)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: r.name)
 def test_a_row_agrees_with_numpy_to_four_ulp(row, dtype):
     inputs = operands(row, dtype)
-    want = as_floats(row)(*(i.astype(np.longdouble) for i in inputs)).astype(np.float64)
+    want = exactly(row, inputs)
     got = compiled(row, inputs)
     assert (np.abs(got - want) <= 4.5 * np.spacing(np.abs(want).astype(dtype))).all()
 

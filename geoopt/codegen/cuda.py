@@ -22,6 +22,7 @@ from .cuda_numbers import TYPES, literal
 from .cuda_projection import ROUTINES
 
 LONG = 256  # expressions of a kernel from which on the compiler is told to use as many registers as it likes
+MOST_EXACT = 64  # differences of products in a kernel, of which more would take too many registers
 ONE_BLOCK = ", 1"  # on one multiprocessor at a time, at least
 
 TOTAL = """\
@@ -127,7 +128,9 @@ class _Body:
         self.plan, self.kernel, self.terms = grid.plan, grid.plan.kernels[number], grid.terms[number]
         self.dtype, self.routines, self.collected = dtype, routines, collected
         self.scalar, self.index = TYPES[dtype.name], _index_type(grid)
-        self.exact_difference = f"__{'d' if dtype == np.float64 else 'f'}sub_rn({{0}}, {{1}})"  # which is never fused
+        exact = f"__{'d' if dtype == np.float64 else 'f'}sub_rn({{0}}, {{1}})"  # which is never fused
+        count = sum(map(is_exact_difference, bottom_up(list(self.kernel.roots))))
+        self.exact_difference = exact if count <= MOST_EXACT else OPS["subtract"].c
         self.loops_of = self.kernel.loops_of
         self.by_warps = by_warps(self.kernel)
         self.joints = self.kernel.joints

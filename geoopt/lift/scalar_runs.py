@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..graph.tape import CODES, NAMES
+from ..integers.hashing import mixed
 from .columns import NOTHING
 from .loops import FEWEST, MOST_SCALARS
 from .tape import Joined
@@ -41,11 +42,12 @@ class Run:
 
 
 def runs_of(tape: Joined) -> list[Run]:
-    """All runs. Members are in the order of the tape, those of a sum in the order of their first readers."""
+    """All runs. Members are in the order of the tape, those of a sum in the order of their first readers. They have one
+    depth, so that runs of less depth come before all that read them."""
     live = np.flatnonzero(tape.is_live)
     if not len(live):
         return []
-    _, kind = np.unique(tape.hashes[live], return_inverse=True)
+    _, kind = np.unique(tape.hashes[live] + mixed(tape.depth[live]), return_inverse=True)
     order = np.argsort(kind, kind="stable")
     bounds = np.append(0, np.cumsum(np.bincount(kind)))
     return [_run(tape, k, live[order[a:b]]) for k, (a, b) in enumerate(itertools.pairwise(bounds))]

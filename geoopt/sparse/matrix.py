@@ -195,6 +195,7 @@ class SparseMatrix(Forms, Entries):
     def __truediv__(self, other: Any) -> Any:
         if isinstance(other, SparseMatrix) or sp.issparse(other):
             raise UnsupportedError("dividing by a sparse matrix is not supported", "write A.multiply(B.power(-1))")
+        other = as_array(other)  # of SciPy's older matrices, sums are ``np.matrix``
         return self.multiply(1.0 / other) if np.ndim(other) else self.with_data(self.values / other)
 
     def __pow__(self, exponent: Any) -> SparseMatrix:

@@ -11,7 +11,7 @@ from . import Symbolic
 from .arithmetic import as_symbolic
 from .array_moving import concatenate, stack, viewed
 from .array_sums import balanced, sum_
-from .dispatch import all_axes, implements, implements_call, is_symbolic, numbers, one_axis, short
+from .dispatch import all_axes, fixed, implements, implements_call, is_symbolic, numbers, one_axis, short
 from .sums import segment_sum
 
 UNROLLED = 256  # the most entries of the shorter sequence of a convolution, for one expression per entry of the result
@@ -42,6 +42,23 @@ def polyval(p: Any, x: Any) -> Symbolic:
     for i in range(1, len(p)):
         result = result * x + p[i]
     return viewed(np.broadcast_to, result, np.broadcast_shapes(result.shape, x.shape))
+
+
+@implements(np.interp)
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Symbolic:
+    """Lines between known abscissae, one after the other."""
+    at = np.asarray(fixed("xp", xp), float)
+    short(len(at), "np.interp")
+    if not (at[1:] > at[:-1]).all():
+        raise ValueError("xp must increase")
+    x, fp = numbers(x, fp)
+    found: Any = fp[0] if left is None else left
+    for k in range(len(at) - 1):
+        line = (fp[k + 1] - fp[k]) / (at[k + 1] - at[k]) * (x - at[k]) + fp[k]
+        found = np.where(x >= at[k], line, found)
+    found = np.where(x >= at[-1], fp[-1], found)
+    found = found if right is None else np.where(x > at[-1], right, found)
+    return np.where(x == x, found, x)  # type: ignore[return-value]
 
 
 @implements(np.vander)

@@ -28,6 +28,7 @@ from ..sparse.matrix import SparseMatrix
 from ..symbolic import Symbolic, unset
 from ..symbolic.dispatch import all_symbolic, flattened, is_symbolic
 from ..symbolic.fillable import Fillable, fillable, resolved
+from ..symbolic.special import know_special_functions
 from .python_functions import of_python
 
 _CREATING = ("zeros", "ones", "eye", "identity", "zeros_like", "ones_like", "tile", "repeat")
@@ -76,6 +77,7 @@ def _enter(function: Callable) -> None:
         _installed += 1
         if _installed == 1:
             answer_classes()
+            know_special_functions()
             for home, originals, substitutes in _homes():
                 home.update(substitutes)
                 _undo.append(functools.partial(home.update, originals))
