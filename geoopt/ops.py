@@ -146,27 +146,18 @@ def _special(name: str) -> Callable:
     return function
 
 
-def _functions() -> list[Op]:
+def _error_functions() -> list[Op]:
     slope = 2 / np.sqrt(np.pi)  # of erf at 0
     return [
-        Op(
-            "erf",
-            1,
-            25,
-            _special("erf"),
-            libm="erf",
-            c="erf({0})",
-            derivative=lambda r, x: (slope * np.exp(-x * x),),
-        ),
-        Op(
-            "erfc",
-            1,
-            25,
-            _special("erfc"),
-            libm="erfc",
-            c="erfc({0})",
-            derivative=lambda r, x: (-slope * np.exp(-x * x),),
-        ),
+        Op("erf", 1, 25, _special("erf"), libm="erf", c="erf({0})",
+           derivative=lambda r, x: (slope * np.exp(-x * x),)),
+        Op("erfc", 1, 25, _special("erfc"), libm="erfc", c="erfc({0})",
+           derivative=lambda r, x: (-slope * np.exp(-x * x),)),
+    ]  # fmt: skip
+
+
+def _functions() -> list[Op]:
+    return [
         _function("cbrt", 20, np.cbrt, lambda r, x: (1.0 / (3.0 * r * r),)),
         _function("exp", 12, np.exp, lambda r, x: (r,)),
         _function("exp2", 12, np.exp2, lambda r, x: (np.log(2.0) * r,)),
@@ -234,7 +225,10 @@ _TEXTS = {
     "logical_xor": "({0} ^ {1})",
     "logical_not": "(~{0})",
 }
-ROWS: tuple[Op, ...] = (*_arithmetic(), *_roots_and_choices(), *_rounding(), *_functions(), *_conditions())
+ROWS: tuple[Op, ...] = (
+    *(*_arithmetic(), *_roots_and_choices(), *_rounding()),
+    *(*_functions(), *_error_functions(), *_conditions()),
+)
 
 # rows that nodes and templates are made of
 OPS: dict[str, Op] = {row.name: row for row in ROWS if row.meaning is None}

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 import geoopt
+from geoopt import meshes, operators
+from geoopt.graph import Graph
 from geoopt.meshes import bumpy
+from geoopt.pipeline import planned
 from geoopt.sparse import from_diagonal, from_triplets
 
 from .test_stages import check_all_stages, records
@@ -72,3 +75,24 @@ def test_a_diagonal_added_twice():
 
     check_all_stages(f, np.arange(5.0), np.ones(5))
     assert geoopt.compile(f, np.arange(5.0), np.ones(5))(np.arange(5.0), np.ones(5)).tolist() == [0, 2, 4, 6, 8]
+
+
+def test_what_moved_views_read_is_what_would_be_counted(monkeypatch):
+    """`Rebuild` tells the new graph, which then need not look at every entry of a view."""
+    know, told = Graph.know_reads, []
+
+    def checked(graph, view, reads):
+        know(graph, view, reads)
+        known = graph._reads.pop(view)
+        assert [(n.index, count) for n, count in known] == [(n.index, count) for n, count in graph.reads_of(view)]
+        told.append(view)
+
+    monkeypatch.setattr(Graph, "know_reads", checked)
+    V, F = meshes.bumpy(100)
+    for function in (
+        lambda V: (lambda G: G.T @ G)(operators.gradient(V, F)),
+        lambda V: operators.cotan_laplacian(V, F),
+    ):
+        planned(function, V)
+    planned(operators.cloth_system, *(meshes.cloth(60)[0],) * 2, 0.1, operators.cloth(*meshes.cloth(60)))
+    assert told

@@ -256,10 +256,7 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
     def fill(self, value: Any) -> None:
         self[...] = value
 
-    @property
-    def flags(self) -> Any:
-        """Of an array of NumPy's that has as many axes, in C's order."""
-        return np.empty((2,) * self.ndim).flags
+    flags = property(lambda self: np.empty((2,) * self.ndim).flags)  # of an array in C's order
 
     def __format__(self, _: str) -> str:
         """A placeholder, whatever number was asked for: what is printed while tracing has no values."""
@@ -291,8 +288,10 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
         )
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not hasattr(np.ndarray, name):
+        if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        if not hasattr(np.ndarray, name):
+            raise MissingAttributeError(f"NumPy's arrays have no attribute {name!r}", "NumPy refuses this, too")
         called = f"x.{name}()" if callable(getattr(np.ndarray, name)) else f"x.{name}"
         raise unsupported(called, MissingAttributeError)
 

@@ -85,9 +85,9 @@ def _enter(function: Callable) -> None:
                 of_scipy = getattr(sp, name)
                 _undo.append(lambda f=of_scipy, code=of_scipy.__code__: setattr(f, "__code__", code))
                 of_scipy.__code__ = _calling(_answering(ours, _copy(of_scipy)))
-            for module, names in _imported(function):
-                for name, substitute in names.items():
-                    _put(module, name, substitute)
+        for module, names in _imported(function):
+            for name, substitute in names.items():
+                _put(module, name, substitute)
 
 
 def _put(names: dict[str, Any], name: str, substitute: Any) -> None:
