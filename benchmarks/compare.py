@@ -156,8 +156,10 @@ def compare(base: Version, now: Version, chosen: list[Case], rounds: int, step: 
 
 
 def _is_certain(one: Compared, noise: dict[str, float]) -> bool:
-    """Whether it is worse in some way beyond doubt."""
-    return any(verdict.is_certain(one.rounds[what], noise[what]) for what in one.worse)
+    """Whether it is worse in some way beyond doubt. Of several threads nothing is: systems may leave them on one core
+    for as long as a process lasts."""
+    steady = (what for what in one.worse if THREADS.get(what, 1) == 1)
+    return any(verdict.is_certain(one.rounds[what], noise[what]) for what in steady)
 
 
 def _judge(one: Compared, noise: dict[str, float]) -> None:

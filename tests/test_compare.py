@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from benchmarks import __main__ as command
 from benchmarks import compare_tables, verdict, versions
-from benchmarks.compare import Case, Compared, Failure, Process, cases, compare
+from benchmarks.compare import Case, Compared, Failure, Process, _is_certain, cases, compare
 from benchmarks.verdict import LEAST, Rounds
 
 RNG = np.random.default_rng(0)
@@ -51,6 +51,11 @@ def test_what_noise_or_size_explains_is_not_worse(explained):
 def test_what_is_twice_as_much_is_certain_unless_noise_is_large():
     assert verdict.is_certain(rounds(2.1), QUIET) and not verdict.is_certain(rounds(1.9), QUIET)
     assert not verdict.is_certain(rounds(2.1), 0.2) and not verdict.is_certain(rounds(2.1, itself=1.3), QUIET)
+
+
+def test_times_of_several_threads_are_measured_again_however_bad_they_look():
+    slower = {what: Compared(CASE, {what: rounds(9.0)}, worse=[what]) for what in ("one thread", "two threads")}
+    assert [_is_certain(one, dict.fromkeys(LEAST, QUIET)) for one in slower.values()] == [True, False]
 
 
 def noisy(ratio=1.0, noise=0.03):
