@@ -172,11 +172,14 @@ class Memory:
         further = self.let(f"mul i64 {self._number(access.step, None, i, loops)}, {access.times}", loops)
         return self.let(f"add i64 {entry}, {further}", loops)
 
+    def _column(self, table: int, loop: int | None) -> str:
+        """Where a column begins for the task: that of its members, or of a loop."""
+        return f"%b{self.slots[table]}" if loop is not None else f"%c{self.slots[table]}"
+
     def _number(self, table: int, loop: int | None, i: str, loops: frozenset[int]) -> str:
         """What a column has for member (or term) ``i``."""
         kind, extend = self.index_types[table]
-        column = f"%b{self.slots[table]}" if loop is not None else f"%c{self.slots[table]}"
-        at = self.let(f"getelementptr {kind}, ptr {column}, i64 {i}", loops)
+        at = self.let(f"getelementptr {kind}, ptr {self._column(table, loop)}, i64 {i}", loops)
         entry = self.let(f"load {kind}, ptr {at}", loops)
         return entry if kind == "i64" else self.let(f"{extend} {kind} {entry} to i64", loops)
 

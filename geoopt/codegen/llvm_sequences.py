@@ -5,8 +5,6 @@ Such kernels have a body more, for these vectors; in the others, columns list en
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ..integers.segments import STRIP
 from ..plan.planned import Access
 from .llvm_memory import SEQUENCE
@@ -52,15 +50,9 @@ class Sequences(Stores):
             self.values[key] = self._entry(access, self.vector, NOWHERE)
         return self._address(access, self.values[key], access.offset, NOWHERE)
 
-    def _numbers_of_lanes(self, access: Access, loops: frozenset[int]) -> Iterator[str]:
-        if self.kernel.sequences is None or access.table is None:
-            return super()._numbers_of_lanes(access, loops)
-        lanes = [str(k) for k in range(self.v.lanes)] if self.is_full else self.clamped
-        return (self.let(f"add i64 {self.place}, {k}") for k in lanes)
+    def _first(self, access: Access) -> str:
+        is_listed = self.kernel.sequences is not None and access.table is not None
+        return self.place if is_listed else super()._first(access)
 
-    def _number(self, table: int, loop: int | None, i: str, loops: frozenset[int]) -> str:
-        if self.kernel.sequences is None:
-            return super()._number(table, loop, i, loops)
-        kind, extend = self.index_types[table]  # columns begin where they are, not where a task's members would
-        entry = self.let(f"load {kind}, ptr {self.let(f'getelementptr {kind}, ptr %b{self.slots[table]}, i64 {i}')}")
-        return entry if kind == "i64" else self.let(f"{extend} {kind} {entry} to i64")
+    def _column(self, table: int, loop: int | None) -> str:
+        return super()._column(table, loop) if self.kernel.sequences is None else f"%b{self.slots[table]}"
