@@ -17,7 +17,7 @@ stage          takes -> gives           what it does
 `rows`         Schedule -> Schedule     loops that write neighbouring entries write whole rows
 `steps`        Schedule -> Schedule     rows of a block that are one column and a step
 `compress`     Schedule -> Schedule     columns in 16 bits where tasks read within a short span
-`sequences`    Schedule -> Schedule     vectors whose columns list neighbours are told apart
+`sequences`    Schedule -> Schedule     vectors that read in order need one entry per column
 `align`        Plan -> Plan             intermediates of neighbouring members fill whole lines of memory
 `warps`        Plan -> Plan             long sums list their terms for a warp to add up
 `spread`       Plan -> Grid             tasks become tables, so that all members of a kernel run at once

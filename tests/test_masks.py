@@ -69,8 +69,28 @@ def totals(x):
     return np.sum(x[m]), x[m].sum(axis=0), (x[m] ** 2).sum()
 
 
+def taken_before_changes(x):
+    y, m = x * 1.0, x > 1
+    before = y[m]
+    y[m] = 0.0
+    z = y - 1
+    z[m] = before
+    return z
+
+
 @pytest.mark.parametrize(
-    "function", [inverted, unit_vectors, in_place, with_where, of_conditions, columns, of_known_arrays, totals]
+    "function",
+    [
+        taken_before_changes,
+        inverted,
+        unit_vectors,
+        in_place,
+        with_where,
+        of_conditions,
+        columns,
+        of_known_arrays,
+        totals,
+    ],
 )
 def test_as_numpy(function):
     program = geoopt.compile(function, X)
@@ -84,6 +104,13 @@ def other_condition(x):
     x[x > 1] = x[x > 2]
 
 
+def condition_that_changed(x):
+    m = x > 1
+    before = x[m]
+    m &= x < 1.5
+    x[m] = before
+
+
 def as_many_entries(x):
     m = x > 1
     x[m] = x[m] * x.ravel()
@@ -93,6 +120,7 @@ def as_many_entries(x):
     ("function", "why"),
     [
         (other_condition, "two unknown conditions"),
+        (condition_that_changed, "two unknown conditions"),
         (as_many_entries, "as many axes"),
         (lambda x: np.sort(x[x > 1]), "np.sort of x.m. with an unknown m"),
         (lambda x: len(x[x > 1]), "how many entries"),

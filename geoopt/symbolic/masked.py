@@ -100,7 +100,7 @@ class Masked(NDArrayOperatorsMixin):
 def chosen(array: Symbolic, key: Any) -> Masked:
     """``array[key]``, where the key begins with a condition."""
     mask, whole = _split(array, key)
-    return Masked(mask, array[whole])
+    return Masked(mask.copy(), array[whole].copy())  # as NumPy's, which do not change with either
 
 
 def store(array: Any, key: Any, value: Any) -> None:

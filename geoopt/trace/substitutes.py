@@ -62,8 +62,10 @@ def substituted(function: Callable) -> Iterator[None]:
     function : that is traced; its module may have imported others since it was looked at
     """
     _enter(function)
-    unset.begin()
-    TRACING.depth = getattr(TRACING, "depth", 0) + 1
+    depth = getattr(TRACING, "depth", 0)
+    if not depth:  # a function that is traced inside of another has its arrays, too
+        unset.begin()
+    TRACING.depth = depth + 1
     try:
         yield
     finally:
