@@ -13,6 +13,7 @@ intermediates stay in the cache. Blocks that another phase reads are never taken
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import Counter
 from dataclasses import dataclass, replace
 
@@ -28,7 +29,7 @@ from .plan.writers import entries
 WORTH = 2  # by how much the workspace must shrink, if values are read one by one
 IN_ORDER = 0.75  # the share of members that read what follows, from which on lanes are apart
 EXAMPLES = 1000  # members or terms by which is judged what readers want together
-LEAST_WITH_REST = 64  # members of which a quarter fills whole cache lines
+LINE = 16  # entries
 MANY, STAGGER = 512, 24  # entries of a long lane, and more, so that lanes do not share the same sets of the cache
 
 
@@ -173,11 +174,8 @@ def _read(plan: Plan, kernel: PlannedKernel, access: Access, of_entry: np.ndarra
 
 
 def _rounded(members: np.ndarray) -> np.ndarray:
-    """Room per lane: one of few sizes, so that blocks fit where others were, from a few cache lines up. Tasks that have
-    a short rest besides do not need twice the room."""
-    room = np.left_shift(1, np.ceil(np.log2(np.maximum(members, 16))).astype(np.int64))
-    with_rest = room // 2 + room // 8
-    room = np.where((members <= with_rest) & (room >= 2 * LEAST_WITH_REST), with_rest, room)
+    """Room per lane: whole cache lines."""
+    room = -(-np.maximum(members, 1) // LINE) * LINE
     return room + np.where(room >= MANY, STAGGER, 0)
 
 
@@ -186,20 +184,48 @@ def _bases(shares: np.ndarray, last_reader: np.ndarray, room: np.ndarray) -> tup
     bases = np.zeros(len(room), np.int64)
     size = 0
     for begin, end in ((p[w], p[w + 1]) for p in shares for w in range(len(p) - 1)):
-        free: dict[int, list[int]] = {}
+        free = _Free()
         expiring: dict[int, list[int]] = {}
         for task in range(begin, end):
             length = int(room[task])
             if length:
-                spare = free.setdefault(length, [])
-                if not spare:
-                    spare.append(size)
-                    size += length
-                bases[task] = spare.pop()
+                base = free.taken(length)
+                if base is None:
+                    base, size = size, size + length
+                bases[task] = base
                 expiring.setdefault(int(last_reader[task]), []).append(task)
             for done in expiring.pop(task, []):
-                free[int(room[done])].append(int(bases[done]))
+                free.add(int(bases[done]), int(room[done]))
     return bases, size
+
+
+class _Free:
+    """Room that nobody uses: the smallest piece that suffices is taken, neighbours become one."""
+
+    def __init__(self) -> None:
+        self.at: list[int] = []  # where pieces begin, ascending
+        self.sizes: list[int] = []
+
+    def taken(self, length: int) -> int | None:
+        fitting = [(n, i) for i, n in enumerate(self.sizes) if n >= length]
+        if not fitting:
+            return None
+        room, i = min(fitting)
+        base = self.at[i]
+        if room == length:
+            del self.at[i], self.sizes[i]
+        else:
+            self.at[i], self.sizes[i] = base + length, room - length
+        return base
+
+    def add(self, base: int, length: int) -> None:
+        i = bisect(self.at, base)
+        self.at.insert(i, base)
+        self.sizes.insert(i, length)
+        for left in (i, i - 1):  # the piece after it, then the one before
+            if 0 <= left < len(self.at) - 1 and self.at[left] + self.sizes[left] == self.at[left + 1]:
+                self.sizes[left] += self.sizes.pop(left + 1)
+                del self.at[left + 1]
 
 
 def _physical_entries(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-Matrix = Callable[[sp.csr_array, Any], Any]  # of a pattern and values
+Matrix = Callable[[Any, Any], Any]  # of a matrix without values, and values
 Rebuild = Callable[..., Any]  # of arrays, and of a `Matrix` where it is not `with_values`
 Collect = Callable[[Any], list[np.ndarray]]
 

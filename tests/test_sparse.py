@@ -83,12 +83,49 @@ def inputs_of(function):
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_a_sparse_result_is_scipys(name):
     inputs = inputs_of(EXPRESSIONS[name])
-    got, want = geoopt.compile(EXPRESSIONS[name], *inputs)(*inputs), sp.csr_array(EXPRESSIONS[name](*inputs))
+    got, theirs = geoopt.compile(EXPRESSIONS[name], *inputs)(*inputs), EXPRESSIONS[name](*inputs)
+    assert type(got) is type(theirs) and (got.format == "dia" or got.has_canonical_format)
+    got, want = sp.csr_array(got), sp.csr_array(theirs)
     want.sort_indices()
-    assert isinstance(got, sp.csr_array) and got.has_canonical_format
     np.testing.assert_array_equal(got.indptr, want.indptr)
     np.testing.assert_array_equal(got.indices, want.indices)
     np.testing.assert_allclose(got.data, want.data, rtol=1e-12, atol=1e-15)
+
+
+STORED = {
+    "rows": lambda A: (A * 2.0).tocsr(),
+    "columns": lambda A: (A * 2.0).tocsc(),
+    "coordinates": lambda A: (A * 2.0).tocoo(),
+    "coordinates by columns": lambda A: (A * 2.0).tocsc().tocoo(),
+    "diagonals": lambda A: (A * 2.0).todia(),
+    "transposed": lambda A: (A * 2.0).T,
+    "no entry": lambda A: (A - A).multiply(0.0)[:0].tocsc(),
+}
+ARRAYS = {"csr": ("indptr", "indices"), "csc": ("indptr", "indices"), "coo": ("row", "col"), "dia": ("offsets",)}
+
+
+@pytest.mark.parametrize("matrix", [R, sp.csr_matrix(R)], ids=["array", "matrix"])
+@pytest.mark.parametrize("name", STORED)
+def test_a_result_is_stored_as_scipys(name, matrix):
+    """So that solvers that want columns get them without a conversion."""
+    program, want = geoopt.compile(STORED[name], matrix), STORED[name](matrix)
+    got = program(matrix)
+    assert type(got) is type(want) and got.shape == want.shape
+    for array in ARRAYS[want.format]:
+        np.testing.assert_array_equal(getattr(got, array), getattr(want, array))
+    np.testing.assert_allclose(got.data, want.data, rtol=1e-15)
+    assert program(matrix, out=got) is got
+    got.data[...] = 0.0  # memory of its own, but index arrays that all results share
+    np.testing.assert_allclose(program(matrix).data, want.data, rtol=1e-15)
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(got, ARRAYS[want.format][0])[...] = 0
+
+
+@pytest.mark.parametrize("format", ["lil", "dok", "bsr"])
+def test_formats_to_build_matrices_in_come_back_as_rows(format):
+    got = geoopt.compile(lambda A: A.asformat(format), R)(R)
+    assert isinstance(got, sp.csr_array)
+    np.testing.assert_array_equal(got.toarray(), R.toarray())
 
 
 @pytest.mark.parametrize("name", DENSE)

@@ -18,6 +18,7 @@ from ..errors import ArgumentError, DeviceError
 from ..grid import BLOCK, Grid
 from ..options import Options
 from ..signature import Argument, with_values
+from ..sparse.stored import index_arrays
 from . import nvrtc
 from .host import values_in_pattern
 
@@ -41,7 +42,7 @@ class CudaMachine:
         self._levels = [[(module.get_function(one.name), one) for one in level] for level in grid.launches()]
         self._tables = [cupy.asarray(t) for t in grid.plan.typed_tables(dtype)]
         cupy.cuda.get_current_stream().synchronize()  # calls on other streams read the tables
-        self._patterns: dict[int, tuple[sp.csr_array, Any]] = {}
+        self._patterns: dict[int, tuple[Any, Any]] = {}
         self._compared: dict[str, tuple[Any, Any]] = {}  # by variable, the last arrays that were the compiled pattern
         self._graphs: dict[tuple[int, ...], Any] = {}
 
@@ -83,17 +84,20 @@ class CudaMachine:
 
     # -- sparse matrices ------------------------------------------------------------------------------
 
-    def matrix(self, pattern: sp.csr_array, values: Array) -> Any:
+    def matrix(self, pattern: Any, values: Array) -> Any:
         return with_values(self._pattern(pattern) if self._is_mine(values) else pattern, values)
 
-    def _pattern(self, pattern: sp.csr_array) -> Any:
+    def _pattern(self, pattern: Any) -> Any:
         """The pattern as a matrix of CuPy's; the host's is kept, so that its identity stays its own."""
         if id(pattern) not in self._patterns:
             import cupyx.scipy.sparse as cusparse
 
-            arrays = self._empty(pattern.nnz), *map(self._cupy.asarray, (pattern.indices, pattern.indptr))
+            data = self._empty(pattern.data.size).reshape(pattern.data.shape)
+            places = tuple(map(self._cupy.asarray, index_arrays(pattern)))
+            arrays = (data, places) if pattern.format == "coo" else (data, *places)
             matrix = getattr(cusparse, type(pattern).__name__)(arrays, shape=pattern.shape)
-            matrix.has_canonical_format = True
+            if pattern.format != "dia":
+                matrix.has_canonical_format = True
             self._patterns[id(pattern)] = pattern, matrix
         return self._patterns[id(pattern)][1]
 

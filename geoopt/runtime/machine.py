@@ -41,6 +41,6 @@ class Machine(Protocol):
         """Compute the outputs from the inputs, all flat."""
         ...
 
-    def matrix(self, pattern: sp.csr_array, values: Array) -> Any:
-        """The sparse matrix of a pattern with these values."""
+    def matrix(self, pattern: Any, values: Array) -> Any:
+        """The sparse matrix with these values. pattern : one of SciPy's without values"""
         ...

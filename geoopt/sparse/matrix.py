@@ -126,7 +126,7 @@ class SparseMatrix(Forms, Entries):
         """The k-th diagonal, zeros where the pattern has none."""
         length = min(self.shape[0] + min(k, 0), self.shape[1] - max(k, 0))
         where = np.flatnonzero(self.pattern.rows.astype(np.int64) + k == self.pattern.indices)
-        return _with_zeros(self.values, where, self.pattern.indices[where] - max(k, 0), max(length, 0))
+        return with_zeros(self.values, where, self.pattern.indices[where] - max(k, 0), max(length, 0))
 
     def trace(self) -> Symbolic:
         return self.diagonal().sum()
@@ -138,7 +138,7 @@ class SparseMatrix(Forms, Entries):
             what = f"the dense form of a sparse matrix of shape {self.shape}"
             raise UnsupportedError(f"{what} would have {n * m:,} entries", "keep it sparse")
         at = self.pattern.rows.astype(np.int64) * m + self.pattern.indices
-        return _with_zeros(self.values, np.arange(self.nnz), at, n * m).reshape(n, m)
+        return with_zeros(self.values, np.arange(self.nnz), at, n * m).reshape(n, m)
 
     def todense(self) -> Any:
         """All entries: of SciPy's older matrices a ``np.matrix``."""
@@ -324,7 +324,7 @@ def _applied(matrix: SparseMatrix, x: Symbolic) -> Symbolic:
     return np.stack([_applied(matrix, x[:, j]) for j in range(x.shape[1])], axis=1)  # type: ignore[return-value]
 
 
-def _with_zeros(values: Symbolic, picked: np.ndarray, places: np.ndarray, length: int) -> Symbolic:
+def with_zeros(values: Symbolic, picked: np.ndarray, places: np.ndarray, length: int) -> Symbolic:
     """An array of zeros with some values in some places."""
     if len(picked) == length and (np.diff(places) == 1).all():
         return values[picked]

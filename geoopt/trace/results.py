@@ -13,6 +13,7 @@ from ..errors import UnsupportedError
 from ..integers.ids import Ids
 from ..signature import Collect, Rebuild, with_values
 from ..sparse.matrix import SparseMatrix
+from ..sparse.stored import index_arrays, stored
 from ..symbolic import Symbolic
 from ..symbolic.fillable import Fillable
 from ..symbolic.masked import Masked
@@ -107,19 +108,14 @@ def _known(result: Any) -> tuple[Rebuild, Collect]:
 
 def _sparse(result: SparseMatrix, arrays: list[Symbolic]) -> tuple[Rebuild, Collect]:
     position = len(arrays)
-    arrays.append(result.values)
-    indices, indptr = result.pattern.indices.view(), result.pattern.indptr.view()
-    indices.flags.writeable = indptr.flags.writeable = False
-    values = np.broadcast_to(0.0, result.nnz)
-    kind = sp.csr_matrix if result.kind is sp.spmatrix else sp.csr_array
-    pattern = kind((values, indices, indptr), shape=result.shape, copy=False)
-    pattern.has_sorted_indices = pattern.has_canonical_format = True
+    empty, values = stored(result)
+    arrays.append(values)
 
     def collect(old: Any) -> list[np.ndarray]:
-        if not isinstance(old, kind) or old.shape != pattern.shape:
+        if type(old) is not type(empty) or old.shape != empty.shape:
             raise TypeError
-        if not np.array_equal(old.indices, indices) or not np.array_equal(old.indptr, indptr):
+        if not all(map(np.array_equal, index_arrays(old), index_arrays(empty))):
             raise TypeError
         return [old.data]
 
-    return (lambda out, matrix: matrix(pattern, out[position])), collect
+    return (lambda out, matrix: matrix(empty, out[position])), collect
