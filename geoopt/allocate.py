@@ -29,7 +29,8 @@ from .plan.writers import entries
 WORTH = 2  # by how much the workspace must shrink, if values are read one by one
 IN_ORDER = 0.75  # the share of members that read what follows, from which on lanes are apart
 EXAMPLES = 1000  # members or terms by which is judged what readers want together
-LINE = 16  # entries
+LINE = 16  # entries of a cache line, or of two
+UNIT = 128  # entries by which the room of long lanes differs
 MANY, STAGGER = 512, 24  # entries of a long lane, and more, so that lanes do not share the same sets of the cache
 
 
@@ -174,9 +175,10 @@ def _read(plan: Plan, kernel: PlannedKernel, access: Access, of_entry: np.ndarra
 
 
 def _rounded(members: np.ndarray) -> np.ndarray:
-    """Room per lane: whole cache lines."""
-    room = -(-np.maximum(members, 1) // LINE) * LINE
-    return room + np.where(room >= MANY, STAGGER, 0)
+    """Room per lane: whole cache lines; for long lanes one of few sizes, so that blocks fit where others were."""
+    unit = np.where(members >= MANY, UNIT, LINE)
+    room = -(-np.maximum(members, 1) // unit) * unit
+    return room + np.where(members >= MANY, STAGGER, 0)
 
 
 def _bases(shares: np.ndarray, last_reader: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, int]:
@@ -184,45 +186,48 @@ def _bases(shares: np.ndarray, last_reader: np.ndarray, room: np.ndarray) -> tup
     bases = np.zeros(len(room), np.int64)
     size = 0
     for begin, end in ((p[w], p[w + 1]) for p in shares for w in range(len(p) - 1)):
-        free = _Free()
+        memory = _Memory(size)
         expiring: dict[int, list[int]] = {}
         for task in range(begin, end):
             length = int(room[task])
             if length:
-                base = free.taken(length)
-                if base is None:
-                    base, size = size, size + length
-                bases[task] = base
+                bases[task] = memory.taken(length)
                 expiring.setdefault(int(last_reader[task]), []).append(task)
             for done in expiring.pop(task, []):
-                free.add(int(bases[done]), int(room[done]))
+                memory.give_back(int(bases[done]), int(room[done]))
+        size = memory.end
     return bases, size
 
 
-class _Free:
-    """Room that nobody uses: the smallest piece that suffices is taken, neighbours become one."""
+class _Memory:
+    """The memory of one thread in one phase, which grows at its end. at, sizes : of the pieces that nobody uses"""
 
-    def __init__(self) -> None:
-        self.at: list[int] = []  # where pieces begin, ascending
+    def __init__(self, begin: int):
+        self.end = begin
+        self.at: list[int] = []
         self.sizes: list[int] = []
 
-    def taken(self, length: int) -> int | None:
-        fitting = [(n, i) for i, n in enumerate(self.sizes) if n >= length]
-        if not fitting:
-            return None
-        room, i = min(fitting)
+    def taken(self, length: int) -> int:
+        """Where a block begins: in the smallest piece that suffices, or at the end."""
+        _, i = min(((n, i) for i, n in enumerate(self.sizes) if n >= length), default=(0, -1))
+        if i < 0:
+            is_last_free = bool(self.at) and self.at[-1] + self.sizes[-1] == self.end
+            base = self.at.pop() if is_last_free else self.end
+            del self.sizes[len(self.at) :]
+            self.end = base + length
+            return base
         base = self.at[i]
-        if room == length:
+        self.at[i], self.sizes[i] = base + length, self.sizes[i] - length
+        if not self.sizes[i]:
             del self.at[i], self.sizes[i]
-        else:
-            self.at[i], self.sizes[i] = base + length, room - length
         return base
 
-    def add(self, base: int, length: int) -> None:
+    def give_back(self, base: int, length: int) -> None:
+        """Neighbouring pieces become one."""
         i = bisect(self.at, base)
         self.at.insert(i, base)
         self.sizes.insert(i, length)
-        for left in (i, i - 1):  # the piece after it, then the one before
+        for left in (i, i - 1):
             if 0 <= left < len(self.at) - 1 and self.at[left] + self.sizes[left] == self.at[left + 1]:
                 self.sizes[left] += self.sizes.pop(left + 1)
                 del self.at[left + 1]
