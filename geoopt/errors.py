@@ -125,10 +125,8 @@ _BY_VALUES = {
 BY_VALUES = {name: remedy for names, remedy in _BY_VALUES.items() for name in names.split()}
 # and instead of others
 _REMEDIES = {
-    "svd svdvals pinv cond matrix_rank": "geoopt.operators.svd3 decomposes stacks of 3x3 matrices, polar_rotation "
-    "gives their rotations",
-    "eigh eigvalsh eig eigvals": "geoopt.operators.svd3 decomposes stacks of 3x3 matrices: of symmetric positive ones "
-    "its values are the eigenvalues; solve larger systems outside of the compiled function",
+    "matrix_rank": "compare np.linalg.svdvals(A) with what counts as nothing",
+    "eig eigvals": "np.linalg.eigh decomposes symmetric matrices up to 4x4; solve other systems outside",
     "lstsq": "solve the normal equations, np.linalg.solve(A.mT @ A, A.mT @ b), up to 6x6",
     "qr": "orthogonalise columns by products and norms",
     "apply_along_axis apply_over_axes": "call the function on whole arrays, with axis= where it takes one",

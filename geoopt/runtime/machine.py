@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-import scipy.sparse as sp
-
 from ..arrays import Array
 from ..plan import Plan
 from ..signature import Argument

@@ -18,15 +18,16 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from . import Symbolic
+from .arithmetic import as_symbolic
 from .array_moving import stack
 from .array_sums import max_
-from .dispatch import implements, numbers
+from .dispatch import GIVEN_NOT, implements, numbers
 
 SWEEPS = {1: 0, 2: 1, 3: 5, 4: 6}  # that make a symmetric matrix diagonal, by its size
 SWEEPS_OF_COLUMNS = {1: 0, 2: 2, 3: 6}  # that make columns orthogonal
 NOTHING = 1e-36  # square of a length that has no direction, beside the largest entry
-_Eigen = type(np.linalg.eigh(np.eye(1)))
-_Singular = type(np.linalg.svd(np.eye(1)))
+_Eigen: Any = type(np.linalg.eigh(np.eye(1)))
+_Singular: Any = type(np.linalg.svd(np.eye(1)))
 
 Vector = list[Any]  # of entries, each of which is an array over the stack
 
@@ -36,15 +37,15 @@ Vector = list[Any]  # of entries, each of which is an array over the stack
 @implements(np.linalg.eigh)
 def eigh(a: Any, UPLO: str = "L") -> Any:
     values, vectors = _eigen(a, UPLO)
-    return _Eigen(stack(values, -1), _columns(vectors))
+    return _Eigen(values, _columns(vectors, values))
 
 
 @implements(np.linalg.eigvalsh)
 def eigvalsh(a: Any, UPLO: str = "L") -> Symbolic:
-    return stack(_eigen(a, UPLO)[0], -1)
+    return _eigen(a, UPLO)[0]
 
 
-def _eigen(matrices: Any, triangle: str) -> tuple[Vector, list[Vector]]:
+def _eigen(matrices: Any, triangle: str) -> tuple[Symbolic, list[Vector]]:
     """Eigenvalues of symmetric matrices, ascending, and their vectors: Jacobi's method. triangle : that is read"""
     if triangle.upper() not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
@@ -59,7 +60,7 @@ def _eigen(matrices: Any, triangle: str) -> tuple[Vector, list[Vector]]:
     if n == 2:
         _sign_as_lapack(matrices[..., 0, 0], matrices[..., first(0, 1), last(0, 1)], matrices[..., 1, 1], vectors)
     _sort(values, [vectors], lambda x, y: x > y)
-    return [v * scale for v in values], vectors
+    return stack([v * scale for v in values], -1), vectors
 
 
 def _make_diagonal(a: list[Vector], vectors: list[Vector], p: int, q: int) -> None:
@@ -91,9 +92,9 @@ def _sign_as_lapack(a: Any, b: Any, c: Any, vectors: list[Vector]) -> None:
 
 
 @implements(np.linalg.svd)
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     left, values, right = _singular(a)
-    return _Singular(_columns(left), values, _columns(right).mT) if compute_uv else values
+    return _Singular(_columns(left, values), values, _columns(right, values).mT) if compute_uv else values
 
 
 @implements(np.linalg.svdvals)
@@ -101,9 +102,18 @@ def svdvals(x: Any) -> Symbolic:
     return _singular(x)[1]
 
 
+@implements(np.linalg.pinv)
+def pinv(a: Any, rcond: Any = None, *, rtol: Any = GIVEN_NOT) -> Any:
+    left, values, right = _singular(a)
+    if rcond is None:
+        rcond = 1e-15 if rtol is GIVEN_NOT else len(left) * np.finfo(float).eps if rtol is None else rtol
+    is_large = values > np.asarray(rcond)[..., None] * values[..., :1]
+    shares = np.where(is_large, 1.0 / np.where(is_large, values, 1.0), 0.0)
+    return _columns(right, values) @ (shares[..., None] * _columns(left, values).mT)
+
+
 def _singular(matrices: Any) -> tuple[list[Vector], Symbolic, list[Vector]]:
-    """Left vectors, values, descending, and right vectors: Hestenes' method (1958), which keeps small values accurate.
-    """
+    """Left vectors, values, descending, and right vectors: Hestenes' method (1958), exact for small values, too."""
     matrices, n = _square(matrices, SWEEPS_OF_COLUMNS, "singular values")
     matrices, scale = _scaled(matrices)
     columns = [[matrices[..., i, j] for i in range(n)] for j in range(n)]
@@ -118,7 +128,9 @@ def _singular(matrices: Any) -> tuple[list[Vector], Symbolic, list[Vector]]:
     for i, value in enumerate(values):
         sign = np.where(value < 0, -1.0, 1.0)
         right[i] = [sign * x for x in right[i]]
-    return left, stack([np.abs(v) * scale for v in values], -1), right
+    for i in range(1, n):  # equal values may differ in their last digits
+        values[i] = np.minimum(np.abs(values[i]), values[i - 1])
+    return left, stack([v * scale for v in values], -1), right
 
 
 def _orthonormal(columns: list[Vector]) -> tuple[list[Vector], Vector]:
@@ -221,5 +233,7 @@ def _exchanged(swap: Any, x: Any, y: Any) -> tuple[Any, Any]:
     return np.where(swap, y, x), np.where(swap, x, y)
 
 
-def _columns(vectors: list[Vector]) -> Symbolic:
-    return stack([stack(v, -1) for v in vectors], -1)
+def _columns(vectors: list[Vector], like: Symbolic) -> Symbolic:
+    """Matrices of columns, over the same stack as some values; entries may be known numbers."""
+    entries = [[as_symbolic(like.graph, x) for x in v] for v in vectors]
+    return stack([stack([np.broadcast_to(x, like.shape[:-1]) for x in v], -1) for v in entries], -1)

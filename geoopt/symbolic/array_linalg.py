@@ -16,64 +16,14 @@ import numpy as np
 from ..errors import UnsupportedError
 from . import Symbolic
 from .arithmetic import apply, as_symbolic
-from .array_elementwise import power
 from .array_moving import stack, viewed
 from .array_products import matmul
-from .array_sums import max_, min_, sum_
-from .dispatch import all_axes, implements, numbers
+from .array_sums import sum_
+from .dispatch import implements, numbers
 
 LARGEST = 6
 LARGEST_FACTORED = 16  # factors need n³ operations, minors 2ⁿ
 _SignAndLog = type(np.linalg.slogdet(np.eye(1)))
-
-# -- norms ------------------------------------------------------------------------------------------
-
-
-@implements(np.linalg.norm)
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Symbolic:
-    [x] = numbers(x)
-    if ord is None:
-        return apply("sqrt", sum_(x * x, axis, keepdims))
-    axes = all_axes(axis, x.ndim)
-    if len(axes) == 1:
-        return vector_norm(x, axes, keepdims, ord)
-    if len(axes) == 2:
-        return _matrix_norm(x, ord, axes, keepdims)
-    raise ValueError("improper number of dimensions to norm")
-
-
-@implements(np.linalg.vector_norm)
-def vector_norm(x: Any, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Symbolic:
-    [x] = numbers(x)
-    if ord == 2:
-        return apply("sqrt", sum_(x * x, axis, keepdims))
-    size = apply("absolute", x)
-    if ord == 1:
-        return sum_(size, axis, keepdims)
-    if ord == 0:
-        return sum_(apply("where", apply("not_equal", x, 0.0), 1.0, 0.0), axis, keepdims)
-    if ord in (np.inf, -np.inf):
-        return (max_ if ord > 0 else min_)(size, axis, keepdims)
-    if not isinstance(ord, (int, float, np.number)):
-        raise ValueError(f"Invalid norm order {ord!r} for vectors")
-    return power(sum_(power(size, ord), axis, keepdims), 1 / ord)
-
-
-@implements(np.linalg.matrix_norm)
-def matrix_norm(x: Any, keepdims: bool = False, ord: Any = "fro") -> Symbolic:
-    [x] = numbers(x)
-    return _matrix_norm(x, "fro" if ord is None else ord, all_axes((-2, -1), x.ndim), keepdims)
-
-
-def _matrix_norm(x: Symbolic, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Symbolic:
-    if ord == "fro":
-        return apply("sqrt", sum_(x * x, axes, keepdims))
-    if ord not in (1, -1, np.inf, -np.inf):
-        remedy = "use 'fro', ±1 or ±np.inf; singular values need iterations"
-        raise UnsupportedError(f"the norm of matrices with ord={ord!r} is not supported", remedy)
-    summed = axes[0 if abs(ord) == 1 else 1]
-    return (max_ if ord > 0 else min_)(sum_(apply("absolute", x), summed, True), axes, keepdims)
-
 
 # -- determinants and inverses ------------------------------------------------------------------------
 

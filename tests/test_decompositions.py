@@ -1,0 +1,155 @@
+"""Eigenvalues and singular values of small matrices: LAPACK's, in its order and conventions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import geoopt
+
+rng = np.random.default_rng(7)
+MANY = 2000
+BOUND = 4e-15  # of errors beside the largest value, which LAPACK's own have as well
+
+
+def orthogonal(n):
+    return np.linalg.qr(rng.standard_normal((MANY, n, n)))[0]
+
+
+def spectra(n):
+    """Sizes by name, (MANY, n)."""
+    shape = (MANY, n)
+    return {
+        "graded": 10.0 ** rng.uniform(-14, 0, shape),
+        "clustered": 1.0 + 10.0 ** rng.uniform(-14, 0, shape),
+        "double": np.repeat(rng.standard_normal((MANY, 2)), 2, axis=1)[:, :n],
+        "equal": np.ones(shape),
+        "of rank one": np.eye(n)[0] * rng.uniform(0.1, 1, (MANY, 1)),
+        "nothing": np.zeros(shape),
+        "tiny": 1e-200 * rng.uniform(0.1, 1, shape),
+        "huge": 1e200 * rng.uniform(0.1, 1, shape),
+    }
+
+
+def matrices(n, is_symmetric):
+    """Of all spectra, with positive and negative values, and of random and of small integer entries."""
+    found = [rng.standard_normal((MANY, n, n)), rng.integers(-1, 2, (MANY, n, n)).astype(float)]
+    for sizes in spectra(n).values():
+        U, signs = orthogonal(n), rng.choice([-1.0, 1.0], (MANY, n))
+        found.append(U * (signs * sizes)[:, None, :] @ (U.mT if is_symmetric else orthogonal(n)))
+    found = np.concatenate(found)
+    return (found + found.mT) / 2 if is_symmetric else found
+
+
+def scale_of(A):
+    size = np.linalg.norm(A / np.maximum(np.abs(A).max(axis=(1, 2), keepdims=True), 1e-300), axis=(1, 2))
+    return np.where(size > 0, size, 1.0) * np.maximum(np.abs(A).max(axis=(1, 2)), 1e-300)
+
+
+def is_orthogonal(U):
+    return np.abs(U.mT @ U - np.eye(U.shape[-1])).max() < BOUND
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_eigenvalues_ascend_and_vectors_are_orthonormal(n):
+    A = matrices(n, is_symmetric=True)
+    got = geoopt.compile(np.linalg.eigh, A)(A)
+    values, vectors = got
+    assert type(got).__name__ == "EighResult" and got.eigenvalues is values
+    scale = scale_of(A)
+    assert (np.diff(values) >= 0).all() and is_orthogonal(vectors)
+    assert (np.abs(values - np.linalg.eigvalsh(A)).max(axis=1) / scale).max() < BOUND
+    assert (np.abs(A / scale[:, None, None] @ vectors - vectors * (values / scale[:, None])[:, None]).max()) < BOUND
+    assert (np.abs(geoopt.compile(np.linalg.eigvalsh, A)(A) - values).max(axis=1) / scale).max() < BOUND
+
+
+@pytest.mark.parametrize("triangle", ["L", "U"])
+def test_one_triangle_is_read(triangle):
+    A = rng.standard_normal((50, 3, 3))
+    got = geoopt.compile(lambda A: np.linalg.eigvalsh(A, UPLO=triangle), A)(A)
+    np.testing.assert_allclose(got, np.linalg.eigvalsh(A, UPLO=triangle), atol=1e-14)
+
+
+def test_eigenvectors_of_two_have_the_signs_of_lapack():
+    """In all cases of signs, equal diagonals and zeros among them."""
+    some = np.array([-2.0, -1.0, 0.0, 1.0, 3.0])
+    a, b, c = (x.ravel() for x in np.meshgrid(some, some, some))
+    A = np.concatenate([np.stack([a, b, b, c], -1).reshape(-1, 2, 2), rng.standard_normal((500, 2, 2))])
+    np.testing.assert_allclose(geoopt.compile(np.linalg.eigh, A)(A)[1], np.linalg.eigh(A)[1], atol=1e-14)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_singular_values_descend_and_vectors_are_orthonormal(n):
+    A = matrices(n, is_symmetric=False)
+    U, values, Vh = geoopt.compile(np.linalg.svd, A)(A)
+    scale = scale_of(A)
+    assert (np.diff(values) <= 0).all() and (values >= 0).all() and is_orthogonal(U) and is_orthogonal(Vh)
+    assert (np.abs(values - np.linalg.svd(A, compute_uv=False)).max(axis=1) / scale).max() < BOUND
+    assert np.abs(U * (values / scale[:, None])[:, None] @ Vh - A / scale[:, None, None]).max() < BOUND
+    regular = slice(MANY)
+    np.testing.assert_allclose(np.linalg.det(U[regular]), np.linalg.det(np.linalg.svd(A[regular])[0]))
+    for only_values in (lambda A: np.linalg.svd(A, compute_uv=False), np.linalg.svdvals):
+        np.testing.assert_allclose(geoopt.compile(only_values, A[:9])(A[:9]), values[:9], rtol=1e-14)
+
+
+def test_small_singular_values_are_exact():
+    """Of a matrix with columns of very different lengths."""
+    A = orthogonal(3) * [1.0, 1e-9, 1e-17]
+    got = geoopt.compile(np.linalg.svdvals, A)(A)
+    np.testing.assert_allclose(got, np.broadcast_to([1.0, 1e-9, 1e-17], got.shape), rtol=1e-14)
+
+
+def test_single_precision():
+    A = rng.standard_normal((MANY, 3, 3)).astype(np.float32)
+    U, values, Vh = geoopt.compile(np.linalg.svd, A, dtype=np.float32)(A)
+    np.testing.assert_allclose(U * values[:, None] @ Vh, A, atol=1e-5)
+    np.testing.assert_allclose(values, np.linalg.svd(A, compute_uv=False), rtol=1e-3, atol=3e-6)
+
+
+FROM_VALUES = {
+    "spectral norm": lambda A: np.linalg.norm(A, 2, axis=(1, 2)),
+    "least value": lambda A: np.linalg.norm(A, -2, axis=(2, 1), keepdims=True),
+    "nuclear norm": lambda A: np.linalg.matrix_norm(A, ord="nuc"),
+    "condition": np.linalg.cond,
+    "its reciprocal": lambda A: np.linalg.cond(A, -2),
+    "condition by sums": lambda A: np.linalg.cond(A, 1),
+    "pseudo-inverse": np.linalg.pinv,
+    "pseudo-inverse of few values": lambda A: np.linalg.pinv(A, rcond=0.2),
+    "pseudo-inverse by default of the standard": lambda A: np.linalg.pinv(A, rtol=None),
+}
+
+
+@pytest.mark.parametrize("name", FROM_VALUES)
+def test_what_follows_from_singular_values(name):
+    A = rng.standard_normal((40, 3, 3))
+    function = FROM_VALUES[name]
+    np.testing.assert_allclose(geoopt.compile(function, A)(A), function(A), rtol=1e-10)
+
+
+def test_pseudo_inverses_of_singular_matrices():
+    A = rng.standard_normal((40, 3, 1)) @ rng.standard_normal((40, 1, 3))
+    got = geoopt.compile(lambda A: np.linalg.pinv(A, rtol=1e-12), A)(A)
+    np.testing.assert_allclose(got, np.linalg.pinv(A, rtol=1e-12), rtol=1e-9, atol=1e-12)
+
+
+def rotation_of(A):
+    U, _, Vh = np.linalg.svd(A)
+    return U @ Vh
+
+
+ENERGIES = {
+    "eigenvalues": lambda A: np.sum(np.linalg.eigvalsh(A @ A.mT) ** 1.5),
+    "eigenvectors": lambda A: np.sum(np.linalg.eigh(A @ A.mT)[1][..., 0] ** 4),
+    "singular values": lambda A: np.sum(np.log(np.linalg.svdvals(A)) ** 2),
+    "rotations": lambda A: np.sum(rotation_of(A) * np.arange(9.0).reshape(3, 3)),
+}
+
+
+@pytest.mark.parametrize("name", ENERGIES)
+def test_derivatives(name):
+    energy, A, h = ENERGIES[name], np.eye(3) * [1, 2, 3] + 0.3 * rng.standard_normal((4, 3, 3)), 1e-6
+    slope = geoopt.compile(geoopt.gradient(energy), A)(A)
+    for i in np.ndindex(A.shape):
+        step = np.zeros_like(A)
+        step[i] = h
+        assert abs(slope[i] - (energy(A + step) - energy(A - step)) / (2 * h)) < 1e-6 * (1 + np.abs(slope).max())
