@@ -120,7 +120,7 @@ _BY_VALUES = {
     "count_nonzero": "write np.sum(np.where(x != 0, 1.0, 0.0))",
     "searchsorted digitize histogram histogram2d histogramdd histogram_bin_edges": "choose between known "
     "intervals with np.where or np.select",
-    "item tolist tobytes tofile dump dumps": "compute with the symbolic array itself, and return it",
+    "tobytes tofile dump dumps": "compute with the symbolic array itself, and return it",
 }
 BY_VALUES = {name: remedy for names, remedy in _BY_VALUES.items() for name in names.split()}
 # and instead of others
@@ -129,7 +129,6 @@ _REMEDIES = {
     "eig eigvals": "np.linalg.eigh decomposes symmetric matrices up to 4x4; solve other systems outside",
     "lstsq": "solve the normal equations, np.linalg.solve(A.mT @ A, A.mT @ b), up to 6x6",
     "qr": "orthogonalise columns by products and norms",
-    "apply_along_axis apply_over_axes": "call the function on whole arrays, with axis= where it takes one",
     "put_along_axis place putmask": "assign to an index, x[indices] = values, or choose with np.where",
 }
 REMEDIES = BY_VALUES | {name: remedy for names, remedy in _REMEDIES.items() for name in names.split()}

@@ -175,7 +175,7 @@ MOVING = {
         np.compress([1, 0, 1], t),
     ),
     "extract": lambda v, x, t: (np.extract(MASK, x), np.extract(np.arange(5) % 2 == 0, v)),
-    "copy": lambda v, x, t: (np.copy(x), x.copy()),
+    "copy": lambda v, x, t: (np.copy(x), x.copy(), np.array(t.tolist()), x.item(4) + x.item(1, 2) + v[:1].item()),
     "astype": lambda v, x, t: (np.astype(x, np.float64), x.astype(float)),
     "zeros_like": lambda v, x, t: (np.zeros_like(x) + x, np.zeros_like(x, shape=(5, 1)) - v[:, None]),
     "ones_like": lambda v, x, t: np.ones_like(x, dtype=float) * x,

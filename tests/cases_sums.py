@@ -208,6 +208,14 @@ PRODUCTS = {
         t.trace(axis1=-1, axis2=0),
         np.trace(x, offset=-1, dtype=float),
     ),
+    "apply_along_axis": lambda v, x, t: (
+        np.apply_along_axis(lambda row: row / row.sum(), 1, x),
+        np.apply_along_axis(np.sum, 0, x),
+        np.apply_along_axis(lambda row, k, by: np.outer(row[:2], row[1:]) * k / by, -2, t, 2.0, by=3.0),
+        np.apply_along_axis(lambda row: [row[0], row[1] * 2.0], 0, x),
+        np.apply_along_axis(np.sort, 0, C) * v[0],
+    ),
+    "apply_over_axes": lambda v, x, t: (np.apply_over_axes(np.sum, t, [0, -1]), np.apply_over_axes(np.cumsum, x, 1)),
     "linalg.trace": lambda v, x, t: (np.linalg.trace(t), np.linalg.trace(t, offset=1)),
 }
 

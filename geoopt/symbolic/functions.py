@@ -1,5 +1,6 @@
 """NumPy's functions on symbolic arrays: to import this fills the tables of `symbolic`."""
 
+from . import array_calls as array_calls
 from . import array_decompositions as array_decompositions
 from . import array_elementwise as array_elementwise
 from . import array_filling as array_filling

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +23,12 @@ class Reshaping:
     ids: Ids
     _owner: Any
     _derive: Callable[[Ids], Ids] | None
+
+    def __getitem__(self, key: Any) -> Self:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Self]:
+        raise NotImplementedError
 
     def reading(self, ids: Ids) -> Self:
         raise NotImplementedError
@@ -57,6 +63,17 @@ class Reshaping:
 
     def flatten(self, order: str = "C") -> Self:
         return self.reshape(-1, order=order).copy()
+
+    def item(self, *place: Any) -> Self:
+        """One number, by its place in C order or by one for each axis; without any, the only one."""
+        if not place and self.size != 1:
+            raise ShapeError("x.item() of an array that has several", "give the place of one of them")
+        index = place[0] if len(place) == 1 and isinstance(place[0], tuple) else place
+        return self[index] if len(index) == self.ndim != 1 else self.ravel()[index[0] if index else 0]
+
+    def tolist(self) -> Any:
+        """Nested lists of numbers."""
+        return [row.tolist() for row in self] if self.ndim else self
 
     def copy(self, order: str = "C") -> Self:
         """order : of the copy's memory, which nobody sees"""

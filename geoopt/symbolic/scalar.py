@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import TracingError
+from ..errors import TracingError, UnsupportedError
 from ..graph import Graph
 from ..graph.tape import CODES
 from ..integers.ids import Ids
@@ -67,6 +67,10 @@ class Scalar(Symbolic):
 
     def __len__(self) -> int:
         raise TypeError("len() of a number")
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        what = "a symbolic number as a key, or in a set: its value is unknown while tracing"
+        raise UnsupportedError(what, "use what names it, such as its index")
 
     def __iter__(self):
         raise TypeError("iteration over a number")

@@ -30,6 +30,7 @@ from ..symbolic.dispatch import all_symbolic, flattened, is_symbolic
 from ..symbolic.fillable import Fillable, fillable, resolved
 from ..symbolic.special import know_special_functions
 from .python_functions import of_python
+from .scipy_functions import loaded, of_scipy
 
 _CREATING = ("zeros", "ones", "eye", "identity", "zeros_like", "ones_like", "tile", "repeat")
 _EMPTY = ("empty", "empty_like")
@@ -80,7 +81,7 @@ def _enter(function: Callable) -> None:
         if _installed == 1:
             answer_classes()
             know_special_functions()
-            for home, originals, substitutes in _homes():
+            for home, originals, substitutes in _homes(loaded()):
                 home.update(substitutes)
                 _undo.append(functools.partial(home.update, originals))
             for name, ours in FUNCTIONS.items():
@@ -115,14 +116,14 @@ def _leave() -> None:
 
 
 @functools.cache
-def _table() -> list[tuple[ModuleType, str, Any, Any]]:
-    """Modules, names in them, originals, and what stands in for these."""
+def _table(of: tuple[str, ...]) -> list[tuple[ModuleType, str, Any, Any]]:
+    """Modules, names in them, originals, and what stands in for these. of : modules of SciPy that have been loaded"""
     found: list[tuple[ModuleType, str, Any, Any]] = []
     makers = _of_numpy()
     for home in (np, np.linalg):
         for name, original in vars(home).items():
             make = makers.get(name) if home is np else None
-            if make or (isinstance(original, _DISPATCHING) and not name.startswith("_")):
+            if make or (isinstance(original, (_DISPATCHING, np.ufunc)) and not name.startswith("_")):
                 substitute = _Substitute(original, make(original)) if make else _OfLists(original, _listing(original))
                 found.append((home, name, original, substitute))
     for home, name in [*((np.random, n) for n in _DRAWING), *((random, n) for n in _DRAWING_ONE)]:
@@ -131,28 +132,30 @@ def _table() -> list[tuple[ModuleType, str, Any, Any]]:
     for name in ("c_", "r_"):
         original = getattr(np, name)
         found.append((np, name, original, _Joining(original, is_columns=name == "c_")))
+    for home, name, original, ours in of_scipy(of):
+        found.append((home, name, original, _Substitute(original, _answering(ours, original))))
     return [*found, *((home, name, f, _OfPython(f, ours)) for home, name, f, ours in of_python())]
 
 
 @functools.cache
-def _homes() -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
+def _homes(of: tuple[str, ...]) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """By module: its names, and the originals and substitutes among these."""
     found: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {}
-    for home, name, original, substitute in _table():
+    for home, name, original, substitute in _table(of):
         _, originals, substitutes = found.setdefault(home.__name__, (vars(home), {}, {}))
         originals[name], substitutes[name] = original, substitute
     return list(found.values())
 
 
 @functools.cache
-def _by_identity() -> dict[int, Any]:
-    return {id(original): substitute for _, _, original, substitute in _table()}
+def _by_identity(of: tuple[str, ...]) -> dict[int, Any]:
+    return {id(original): substitute for _, _, original, substitute in _table(of)}
 
 
 def _imported(function: Callable) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """The names of modules other than libraries' that have imported some of the originals, and what stands in for these
     there. function : whose module is looked at again"""
-    substitutes = _by_identity()
+    substitutes = _by_identity(loaded())
 
     def found(names: dict[str, Any]) -> dict[str, Any]:
         return {name: substitutes[id(value)] for name, value in list(names.items()) if id(value) in substitutes}
