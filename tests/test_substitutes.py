@@ -135,6 +135,32 @@ def test_an_if_that_only_tells_is_a_check(capsys):
     assert capsys.readouterr().out == "positive\n"
 
 
+def test_such_an_if_may_give_names_to_what_it_tells():
+    def told(x):
+        if np.any(x < 0.6):
+            smallest = x.min()
+            text: str = f"as small as {smallest}"
+            lowest = text
+            warnings.warn(lowest, stacklevel=2)
+        return 2 * x
+
+    with pytest.warns(UserWarning, match="as small as"):
+        program = geoopt.compile(told, X)
+    np.testing.assert_array_equal(program(X), 2 * X)
+
+
+def test_an_if_whose_names_are_read_later_is_a_branch():
+    def changed(x):
+        factor = 1.0
+        if np.any(x < 0.6):
+            factor = 3.0
+            print("negative")
+        return factor * x
+
+    with pytest.raises(geoopt.BranchError, match="cannot branch"):
+        geoopt.compile(changed, X)
+
+
 @pytest.mark.parametrize(
     "function",
     [
