@@ -316,6 +316,17 @@ def view(
     typer.echo(shown)
 
 
+@app.command()
+def coverage(
+    of: Annotated[str, typer.Argument(help="A module, or a part of the names; without it all functions.")] = "",
+    refused: Annotated[bool, typer.Option("--refused", help="Only those that are refused.")] = False,
+) -> None:
+    """List NumPy's, SciPy's and Python's functions: which traced code may call, and what to write instead of others."""
+    from .coverage import chosen, printed
+
+    printed(chosen(of, refused), Console())
+
+
 def _function(name: str) -> tuple[Callable, list[str]]:
     """A function of a mesh, by its name, and the names of its arguments."""
     module, _, attribute = name.rpartition(":")

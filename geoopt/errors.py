@@ -129,17 +129,27 @@ _REMEDIES = {
     "eig eigvals": "np.linalg.eigh decomposes symmetric matrices up to 4x4; solve other systems outside",
     "lstsq": "solve the normal equations, np.linalg.solve(A.mT @ A, A.mT @ b), up to 6x6",
     "qr": "orthogonalise columns by products and norms",
+    "choose": "choose with np.where or np.select",
     "put_along_axis place putmask": "assign to an index, x[indices] = values, or choose with np.where",
 }
 REMEDIES = BY_VALUES | {name: remedy for names, remedy in _REMEDIES.items() for name in names.split()}
-_ELSE = "write it with indexing, arithmetic, sums and np.where; README.md says what is supported"
+_ELSE = "write it with indexing, arithmetic, sums and np.where; `geoopt coverage` lists what is supported"
+
+
+def remedy_of(called: str) -> str:
+    """What to write instead of a function or an attribute of NumPy that has no answer here."""
+    return REMEDIES.get(_own_name(called), _ELSE)
+
+
+def _own_name(called: str) -> str:
+    return called.split(".")[-1].rstrip("()")
 
 
 def unsupported(called: str, kind: type[UnsupportedError] = UnsupportedError) -> UnsupportedError:
     """The error for a function or an attribute of NumPy, as the user calls it, that has no answer here."""
-    name = called.split(".")[-1].rstrip("()")
+    name = _own_name(called)
     why = ": its result depends on values, which are unknown while tracing" if name in BY_VALUES else ""
-    return kind(f"{called} is not supported on symbolic arrays{why}", REMEDIES.get(name, _ELSE))
+    return kind(f"{called} is not supported on symbolic arrays{why}", remedy_of(called))
 
 
 class ShapeError(TracingError, ValueError):

@@ -189,6 +189,21 @@ MOVING = {
     "ndim": lambda v, x, t: x * np.ndim(x),
     "size": lambda v, x, t: x * np.size(x) + np.size(t, 1) + x.size,
     "real": lambda v, x, t: (np.real(x), x.real),
+    "imag": lambda v, x, t: (np.imag(x) + x, v.imag + v),
+    "real_if_close": lambda v, x, t: np.real_if_close(x),
+    "isreal": lambda v, x, t: (x[np.isreal(x)], x[~np.iscomplex(x)]),
+    "indices_from": lambda v, x, t: (
+        x[:3][np.tril_indices_from(x[:3])],
+        x[np.triu_indices_from(x, 1)],
+        x[:3][np.diag_indices_from(x[:3])],
+    ),
+    "fft.fftshift": lambda v, x, t: (np.fft.fftshift(v), np.fft.fftshift(x, 1), np.fft.fftshift(t)),
+    "fft.ifftshift": lambda v, x, t: (np.fft.ifftshift(v), np.fft.ifftshift(t, (0, 2)), np.fft.ifftshift(x)),
+    "methods of the kind": lambda v, x, t: (
+        x.compress([True, False, True], 1),
+        x.copy().flat[3] + x.nbytes + x.itemsize,
+        list(x.copy().flat),
+    ),
 }
 
 CHOICES = {
@@ -240,6 +255,14 @@ ELEMENTWISE = {
         np.isclose(v / 0.0, np.inf, equal_nan=True) * 1.0,
         np.isclose(np.nan * v, np.nan) * 1.0 + 2.0 * np.isclose(np.nan * v, np.nan, equal_nan=True),
     ),
+    "allclose": lambda v, x, t: (
+        np.where(np.allclose(x, x + 1e-9), v, 0.0) + np.where(np.allclose(v, v + 0.1, atol=0.2), 1.0, v),
+        np.where(np.allclose(v, -v), v, 0.0) + np.where(np.array_equal(v, v[::-1]), 1.0, v),
+        np.where(np.array_equal(v, v.copy(), equal_nan=True), 2.0, v)
+        + np.where(np.array_equiv(v, 0 * x.T + v), 1.0, v),
+        v if not np.array_equal(v, x) and not np.array_equiv(v, x) else 0.0 * v,
+    ),
+    "angle": lambda v, x, t: (np.angle(v), np.angle(np.nan * v), np.angle(x, deg=True)),
     "nan_to_num": lambda v, x, t: (
         np.nan_to_num(np.log(v * 0.0) * v),
         np.nan_to_num((v - v) / 0.0, nan=7.0, posinf=1.0),

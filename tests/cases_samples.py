@@ -30,6 +30,10 @@ SAMPLES = {
         np.interp(x, AT, x[:, 0], left=-1.0, right=v[0]),
         np.interp(AT, AT, v[: len(AT)]),
     ),
+    "logspace": lambda v, x, t: (
+        np.logspace(v[0], 2.0, 5),
+        np.logspace(0.5, v, 4, endpoint=False, base=2.0, axis=1),
+    ),
     "linspace": lambda v, x, t: (
         np.linspace(v[0], v[1], 4),
         np.linspace(x, 1.0, 3, axis=1),

@@ -240,7 +240,8 @@ UNSUPPORTED = {
     "nonzero of a number": (lambda x: x[0, 0].nonzero(), r"x.nonzero\(\) is not supported"),
     "file": (lambda x: x.tobytes(), r"x.tobytes\(\) is not supported .* return it"),
     "key": (lambda x: {x[0, 0]: 1}, "a symbolic number as a key"),
-    "bytes": (lambda x: x.nbytes, "x.nbytes is not supported"),
+    "strides": (lambda x: x.strides, "x.strides is not supported"),
+    "flat": (lambda x: x.T.flat, "x.flat of an array whose entries are not one after another"),
     "reduceat": (lambda x: np.multiply.reduceat(x, [0, 1]), "np.multiply.reduceat is not supported"),
     "subtract.reduce": (lambda x: np.subtract.reduce(x), "np.subtract.reduce is not supported"),
     "where alone": (lambda x: np.where(x > 1), "give both values"),
@@ -323,7 +324,7 @@ def test_what_is_not_supported_is_said(name):
 
 def test_attributes_that_are_not_there_can_be_asked_for():
     def function(x):
-        assert hasattr(x, "sum") and not any(hasattr(x, name) for name in ("sort", "nbytes", "ids_", "toarray"))
+        assert hasattr(x, "sum") and not any(hasattr(x, name) for name in ("sort", "strides", "ids_", "toarray"))
         with pytest.raises(AttributeError, match="NumPy's arrays have no attribute 'toarray'"):
             _ = x.toarray
         return x

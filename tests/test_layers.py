@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     ("__main__",),
     ("__init__", "cli"),
+    ("coverage",),
     ("minimization", "views"),
     ("pipeline", "solvers"),
     ("derivatives", "program", "timing"),

@@ -9,12 +9,9 @@ transpose or a reshaped array sees what happens to the array that it was taken f
 
 from __future__ import annotations
 
-import functools
-import inspect
 import operator
 import sys
 from collections.abc import Callable
-from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -36,6 +33,7 @@ from .changing import Changing
 from .checks import is_check, values_of
 from .conversion import asked_by_scipy
 from .look import ArrayLook
+from .operands import KNOWN, check_arguments, with_strangers
 from .reshaping import Reshaping, fits
 
 # filled by the other files of this folder and by `sparse`, which import this one
@@ -52,7 +50,6 @@ FILLABLE: list[type] = []  # of NumPy's arrays, those that become symbolic when 
 SMALL = 4  # times the size of a view that is small beside its owner
 
 _OPERATORS = {np.multiply: operator.mul, np.divide: operator.truediv, np.matmul: operator.matmul}
-_OPERANDS = (np.ndarray, np.generic, Number, list, tuple)
 
 
 def _method(function: Callable) -> Callable[..., Symbolic]:
@@ -227,11 +224,12 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
         """The array itself, seen as one of a type that NumPy's arrays of floats may be of."""
         if kind is np.matrix:
             return MATRICES[kind](self._graph, self)
-        if kind in (None, np.ndarray) or (kind is not np.ndarray and np.issubdtype(np.dtype(kind), np.floating)):
+        is_type = isinstance(kind, (type, str, np.dtype))
+        if kind is None or kind is np.ndarray or (is_type and np.issubdtype(np.dtype(kind), np.floating)):
             return self.sharing(lambda ids: ids)
         raise UnsupportedError(f"a view of unknown values as {kind}", "compute with the array itself")
 
-    def astype(self, dtype: Any, *, copy: bool = True, **_: Any) -> Symbolic:
+    def astype(self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: Any = True, copy: Any = True) -> Any:
         if np.dtype(dtype) == bool:
             return self.copy() if self._is_bool else np.not_equal(self, 0.0)  # type: ignore[return-value]
         if not np.issubdtype(np.dtype(dtype), np.floating):
@@ -247,9 +245,10 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
     all, any = (_method(f) for f in (np.all, np.any))
     max, min, clip, dot, round = (_method(f) for f in (np.max, np.min, np.clip, np.dot, np.round))
     take, repeat, swapaxes, squeeze = (_method(f) for f in (np.take, np.repeat, np.swapaxes, np.squeeze))
-    diagonal, trace = (_method(f) for f in (np.diagonal, np.trace))
-    conj = conjugate = lambda self: self
-    real, mT = property(np.real), property(np.matrix_transpose)
+    diagonal, trace, put = (_method(f) for f in (np.diagonal, np.trace, np.put))
+    itemsize, nbytes = np.dtype(float).itemsize, property(lambda self: self.size * self.itemsize)
+    conj = conjugate = lambda self, out=None: self
+    real, imag, mT = property(np.real), property(np.imag), property(np.matrix_transpose)
 
     # -- what has no meaning before the values are known ------------------------------------------------
 
@@ -266,6 +265,15 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
         if is_check(sys._getframe(1)):
             return bool(values_of(self._graph, self.ids))
         raise BranchError("branch on a symbolic value")
+
+    def __contains__(self, value: object) -> bool:
+        return bool(np.any(self == value))
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        raise UnsupportedError("a symbolic array cannot be pickled", "return it, and store what the program gives")
+
+    def __bytes__(self) -> bytes:
+        raise unsupported("x.tobytes()")
 
     def __float__(self) -> float:
         raise TracingError(
@@ -307,8 +315,8 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
         if any(scipy.sparse.issparse(x) for x in inputs) and ufunc in _OPERATORS and not kwargs:
             return _OPERATORS[ufunc](*(AS_SPARSE[0](self._graph, x) if scipy.sparse.issparse(x) else x for x in inputs))
         operands = inputs[::2] if method == "at" else inputs  # all but the index
-        if any(not isinstance(x, (Symbolic, *_OPERANDS)) for x in operands):
-            return NotImplemented
+        if any(not isinstance(x, (Symbolic, *KNOWN)) for x in operands):
+            return with_strangers(ufunc, method, inputs, kwargs)
         out, where = kwargs.pop("out", None), kwargs.pop("where", True)
         function = UFUNC_METHODS.get((ufunc, method)) or (UFUNCS.get(ufunc) if method == "__call__" else None)
         called = f"np.{ufunc.__name__}" + (f".{method}" if method != "__call__" else "")
@@ -316,7 +324,7 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
             known = ", ".join(sorted(u.__name__ for u in UFUNCS)) if method == "__call__" else "the plain function"
             raise UnsupportedError(f"{called} is not supported on symbolic arrays", f"use {known}")
         if kwargs or method != "__call__":  # else NumPy has counted them
-            _check_arguments(called, function, inputs, kwargs)
+            check_arguments(called, function, inputs, kwargs)
         result = function(*inputs, **kwargs)
         if where is not True:
             if out is None:
@@ -335,7 +343,7 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
             return CREATED[function](self, *args, **kwargs)
         if function not in FUNCTIONS:
             raise unsupported(name)
-        _check_arguments(name, FUNCTIONS[function], args, kwargs)
+        check_arguments(name, FUNCTIONS[function], args, kwargs)
         return FUNCTIONS[function](*args, **kwargs)
 
     def __mul__(self, other: Any) -> Any:
@@ -352,9 +360,6 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
         if scipy.sparse.issparse(other):
             return AS_SPARSE[0](self._graph, other) @ self
         return np.matmul(other, self)
-
-
-own_signature = functools.cache(inspect.signature)  # of what answers NumPy's functions
 
 
 def symbolic(graph: Graph, ids: Ids, is_bool: bool = False) -> Symbolic:
@@ -375,13 +380,6 @@ def _reject_symbolic_index(keys: tuple) -> None:
             "cannot index with a symbolic value: structure must be known while tracing",
             "index with integers or boolean arrays; choose between values with np.where(condition, a, b)",
         )
-
-
-def _check_arguments(name: str, function: Callable, args: tuple, kwargs: dict) -> None:
-    try:
-        own_signature(function).bind(*args, **kwargs)
-    except TypeError as error:
-        raise UnsupportedError(f"{name}: {error} on symbolic arrays", "leave that argument out") from None
 
 
 def written(called: str, result: Symbolic, target: Any) -> Any:

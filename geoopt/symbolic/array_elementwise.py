@@ -149,6 +149,30 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     return is_close | (np.isnan(a) & np.isnan(b)) if equal_nan else is_close
 
 
+@implements(np.allclose)
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    return np.all(isclose(a, b, rtol, atol, equal_nan))
+
+
+@implements(np.array_equal)
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    return np.shape(a1) == np.shape(a2) and _are_equal(a1, a2, equal_nan)
+
+
+@implements(np.array_equiv)
+def array_equiv(a1: Any, a2: Any) -> Any:
+    try:
+        np.broadcast_shapes(np.shape(a1), np.shape(a2))
+    except ValueError:
+        return False
+    return _are_equal(a1, a2, False)
+
+
+def _are_equal(a: Any, b: Any, equal_nan: bool) -> Any:
+    a, b = numbers(a, b)
+    return np.all((a == b) | (np.isnan(a) & np.isnan(b)) if equal_nan else a == b)
+
+
 @implements(np.nan_to_num)
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Symbolic:
     """Infinities become the largest numbers of double precision, unless others are given."""
@@ -218,7 +242,7 @@ def radians(x: Any) -> Symbolic:
 @implements(np.power, np.float_power)
 def power(x: Any, exponent: Any) -> Symbolic:
     """Integers and halves known while tracing by multiplications and roots, others by the C library's ``pow``."""
-    if isinstance(exponent, Symbolic) or np.ndim(exponent):
+    if isinstance(exponent, (Symbolic, complex)) or np.ndim(exponent):
         return apply("power", x, exponent)
     doubled = 2 * float(exponent)
     if not np.isfinite(doubled) or doubled != int(doubled) or abs(doubled) > 128:

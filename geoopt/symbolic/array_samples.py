@@ -17,6 +17,11 @@ from .sums import segment_sum
 UNROLLED = 256  # the most entries of the shorter sequence of a convolution, for one expression per entry of the result
 
 
+@implements(np.logspace)
+def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, axis: int = 0) -> Any:
+    return base ** linspace(start, stop, num, endpoint, axis=axis)
+
+
 @implements(np.linspace)
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, axis: int = 0) -> Any:
     start, stop = numbers(start, stop)

@@ -20,7 +20,7 @@ from .dispatch import implements, numbers
 def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None) -> Symbolic:
     """Of the rows of ``m``, or of its columns, and of those of ``y``."""
     rows = concatenate([_variables(x, rowvar) for x in (numbers(m) if y is None else numbers(m, y))])
-    freedom = rows.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
+    freedom = rows.shape[1] - (int(bias == 0) if ddof is None else ddof)
     apart = rows - mean(rows, axis=1, keepdims=True)
     found = apart @ apart.T / max(freedom, 0)
     return viewed(np.squeeze, found)

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import AxisError, GeooptError, ShapeError, TracingError, UnsupportedError, user_line
-from . import FUNCTIONS, UFUNC_METHODS, UFUNCS, Symbolic, own_signature
+from . import FUNCTIONS, UFUNC_METHODS, UFUNCS, Symbolic
 from .arithmetic import as_symbolic, graph_of, reject_comparison
+from .operands import own_signature
 
 LONGEST_CHAIN = 64  # products, extremes and running sums are unrolled over at most this many entries
 GIVEN_NOT = getattr(np, "_NoValue", None)  # what NumPy's own functions pass on for arguments left out
@@ -139,6 +140,10 @@ def _refusing(name: str, call: Callable[[], Any]) -> Any:
         if "\n" in str(error):  # with its line already
             raise
         raise IndexError(f"{name}: {error}\n  at {user_line()}") from None
+    except (TypeError, AttributeError, OverflowError) as error:
+        if isinstance(error, GeooptError):
+            raise
+        raise UnsupportedError(f"{name}: {error}", "give the arguments that its documentation names") from error
 
 
 def require_default(name: str, key: str, value: Any, signature: inspect.Signature) -> None:

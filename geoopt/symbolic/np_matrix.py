@@ -104,7 +104,7 @@ class MatrixLike(NDArrayOperatorsMixin):
         if method != "__call__" or kwargs:
             what = f"np.{ufunc.__name__}.{method} of a np.matrix"
             raise UnsupportedError(f"{what} is not supported", "give np.asarray(A)")
-        if ufunc is np.multiply and inputs[0] is not self and _is_operator(sys._getframe(1)):
+        if ufunc == np.multiply and inputs[0] is not self and _is_operator(sys._getframe(1)):
             return inputs[0] * self if type(inputs[0]) is MatrixLike else self.__rmul__(inputs[0])
         return MatrixLike(ufunc(*map(as_array, inputs)))
 

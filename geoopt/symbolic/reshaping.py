@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
@@ -44,11 +45,11 @@ class Reshaping:
         return self._derive(Ids.contiguous(0, self._owner.shape))  # type: ignore[misc]
 
     def reshape(self, *lengths: Any, order: str = "C", copy: bool | None = None) -> Self:
-        shape = lengths[0] if len(lengths) == 1 and isinstance(lengths[0], (tuple, list)) else lengths
+        shape = _integers(lengths[0] if len(lengths) == 1 and np.iterable(lengths[0]) else lengths)
         if is_by_columns(order):
             return self.transpose().reshape(tuple(shape)[::-1], copy=copy).transpose()
         known = math.prod(s for s in shape if s != -1)
-        whole = tuple(self.size // max(known, 1) if s == -1 else int(s) for s in shape)
+        whole = tuple(self.size // max(known, 1) if s == -1 else s for s in shape)
         if math.prod(whole) != self.size or list(shape).count(-1) > 1:
             what = f"cannot reshape {self.shape} into {tuple(shape)}"
             raise ShapeError(what, "give a shape with as many elements and at most one -1")
@@ -60,6 +61,20 @@ class Reshaping:
             return self.transpose().ravel()
         result, memory = self.sharing(lambda ids: ids.reshape((self.size,))), self.memory
         return result if memory is None or memory.is_contiguous() else result.copy()
+
+    @property
+    def flat(self) -> Self:
+        """The entries in C's order, to be read and written."""
+        if self.memory is not None and not self.memory.is_contiguous():
+            raise UnsupportedError("x.flat of an array whose entries are not one after another", "use x.ravel()")
+        return self.ravel()
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        self.flat[...] = np.resize(value, self.size)  # type: ignore[index]
+
+    def compress(self, condition: Any, axis: int | None = None) -> Any:
+        return np.compress(condition, self, axis)  # type: ignore[call-overload]
 
     def flatten(self, order: str = "C") -> Self:
         return self.reshape(-1, order=order).copy()
@@ -94,9 +109,16 @@ class Reshaping:
         return self.sharing(lambda ids: ids.transpose(tuple(order)))
 
 
+def _integers(lengths: Any) -> tuple[int, ...]:
+    try:
+        return tuple(operator.index(length) for length in lengths)
+    except TypeError as error:
+        raise ShapeError(f"a shape of {lengths!r}: {error}", "give integers") from None
+
+
 def is_by_columns(order: str) -> bool:
     """Whether elements are counted with the first index running fastest, as in Fortran."""
-    if order not in ("C", "F"):
+    if not isinstance(order, str) or order not in ("C", "F"):
         raise UnsupportedError(f"order={order!r}, that of the memory, is not supported", "write order='C' or order='F'")
     return order == "F"
 

@@ -83,7 +83,7 @@ class Scalar(Symbolic):
         return self.reading(derive(self.ids) if derived is None else derived)
 
     def __setitem__(self, key: object, value: object) -> None:
-        raise TypeError("a number has no elements to assign to")
+        raise UnsupportedError("a number has no elements to assign to", "give the name another value")
 
     __add__ = _operator("__add__", "add", of_zero=lambda x: x)
     __radd__ = _operator("__radd__", "add", of_zero=lambda x: x)

@@ -17,7 +17,7 @@ def _times_log(x: Any, y: Any, log: Any) -> Any:
     return np.where((x == 0) & (y == y), 0.0, x * log)
 
 
-_FUNCTIONS: dict[str, Callable] = {
+FUNCTIONS: dict[str, Callable] = {
     "erf": lambda x: apply("erf", x),
     "erfc": lambda x: apply("erfc", x),
     "expit": lambda x: np.where(x < 0, np.exp(x) / (1 + np.exp(x)), 1 / (1 + np.exp(-x))),
@@ -32,5 +32,5 @@ _FUNCTIONS: dict[str, Callable] = {
 def know_special_functions() -> None:
     """Answer those that have been loaded."""
     loaded = sys.modules.get("scipy.special")
-    found = {getattr(loaded, name, None): answer for name, answer in _FUNCTIONS.items()} if loaded else {}
+    found = {getattr(loaded, name, None): answer for name, answer in FUNCTIONS.items()} if loaded else {}
     UFUNCS.update({ufunc: answer for ufunc, answer in found.items() if isinstance(ufunc, np.ufunc)})

@@ -15,7 +15,7 @@ from ..symbolic import Symbolic
 from ..symbolic.fillable import resolved
 
 # what NumPy calls them, where it has another name; math's floor, ceil and trunc give floats here, not integers
-_MATH: dict[str, Callable] = {
+OF_MATH: dict[str, Callable] = {
     **{name: getattr(np, name) for name in (
         "sqrt", "cbrt", "exp", "exp2", "expm1", "log1p", "log2", "log10", "sin", "cos", "tan", "sinh", "cosh", "tanh",
         "degrees", "radians", "fmod", "copysign", "floor", "ceil", "trunc", "isnan", "isinf", "isfinite",
@@ -36,7 +36,7 @@ def _differences(p: Any, q: Any) -> list:
 
 def of_python() -> list[tuple[ModuleType, str, Callable, Callable]]:
     """Modules, names, functions, and what answers instead: what these do unless a value is symbolic."""
-    of_math = ((getattr(math, name), name, ours) for name, ours in _MATH.items())
+    of_math = ((getattr(math, name), name, ours) for name, ours in OF_MATH.items())
     found = [(math, name, function, _or_original(function, ours)) for function, name, ours in of_math]
     extremes = ((max, lambda a, b: np.where(b > a, b, a)), (min, lambda a, b: np.where(b < a, b, a)))
     return [*found, *((builtins, f.__name__, f, _extreme(f, choose)) for f, choose in extremes)]

@@ -34,18 +34,19 @@ from .scipy_functions import loaded, of_scipy
 
 _CREATING = ("zeros", "ones", "eye", "identity", "zeros_like", "ones_like", "tile", "repeat")
 _EMPTY = ("empty", "empty_like")
-_DRAWING = (
+DRAWING = (
     *("choice", "normal", "permutation", "rand", "randint", "randn", "random", "random_sample", "shuffle", "uniform"),
     *("standard_normal", "exponential", "poisson", "default_rng"),
 )
 _DRAWING_ONE = ("random", "uniform", "gauss", "randint", "choice", "shuffle", "sample", "normalvariate")  # Python's
-_DISPATCHING = type(np.transpose)  # functions that ask their arguments who answers, but not entries of lists
+DISPATCHING = type(np.transpose)  # functions that ask their arguments who answers, but not entries of lists
 # whose argument is a list of arrays; of these, entries may be lists of values
 _OF_ARRAYS = (
     *("concatenate", "stack", "vstack", "hstack", "dstack", "column_stack", "multi_dot"),
     *("select", "choose", "piecewise"),
 )
 _CONVERTING = ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray")
+MAKING = (*_CREATING, *_EMPTY, *_CONVERTING, "full", "full_like")
 
 _PARTS = ("integers", "graph", "sparse", "symbolic")
 _INTERNAL = ("numpy.", *(f"{__name__.partition('.')[0]}.{part}." for part in _PARTS))  # callers that mean the originals
@@ -116,17 +117,17 @@ def _leave() -> None:
 
 
 @functools.cache
-def _table(of: tuple[str, ...]) -> list[tuple[ModuleType, str, Any, Any]]:
+def table(of: tuple[str, ...]) -> list[tuple[ModuleType, str, Any, Any]]:
     """Modules, names in them, originals, and what stands in for these. of : modules of SciPy that have been loaded"""
     found: list[tuple[ModuleType, str, Any, Any]] = []
     makers = _of_numpy()
     for home in (np, np.linalg):
         for name, original in vars(home).items():
             make = makers.get(name) if home is np else None
-            if make or (isinstance(original, (_DISPATCHING, np.ufunc)) and not name.startswith("_")):
+            if make or (isinstance(original, (DISPATCHING, np.ufunc)) and not name.startswith("_")):
                 substitute = _Substitute(original, make(original)) if make else _OfLists(original, _listing(original))
                 found.append((home, name, original, substitute))
-    for home, name in [*((np.random, n) for n in _DRAWING), *((random, n) for n in _DRAWING_ONE)]:
+    for home, name in [*((np.random, n) for n in DRAWING), *((random, n) for n in _DRAWING_ONE)]:
         original = getattr(home, name)
         found.append((home, name, original, _Substitute(original, _drawing(original))))
     for name in ("c_", "r_"):
@@ -141,7 +142,7 @@ def _table(of: tuple[str, ...]) -> list[tuple[ModuleType, str, Any, Any]]:
 def _homes(of: tuple[str, ...]) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """By module: its names, and the originals and substitutes among these."""
     found: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {}
-    for home, name, original, substitute in _table(of):
+    for home, name, original, substitute in table(of):
         _, originals, substitutes = found.setdefault(home.__name__, (vars(home), {}, {}))
         originals[name], substitutes[name] = original, substitute
     return list(found.values())
@@ -149,7 +150,7 @@ def _homes(of: tuple[str, ...]) -> list[tuple[dict[str, Any], dict[str, Any], di
 
 @functools.cache
 def _by_identity(of: tuple[str, ...]) -> dict[int, Any]:
-    return {id(original): substitute for _, _, original, substitute in _table(of)}
+    return {id(original): substitute for _, _, original, substitute in table(of)}
 
 
 def _imported(function: Callable) -> list[tuple[dict[str, Any], dict[str, Any]]]:

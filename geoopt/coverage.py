@@ -1,0 +1,241 @@
+"""What traced code may call: NumPy's, SciPy's and Python's public functions, and what becomes of each.
+
+The rows are found by asking the tables by which calls are answered, so that they say what happens. ``python -m
+geoopt.coverage`` prints the page of the documentation.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import scipy
+import scipy.sparse as sp
+from rich.console import Console
+from rich.table import Table
+
+from . import symbolic
+from .errors import SCIPY, SOLVE_OUTSIDE, ArgumentError, remedy_of
+from .ops import BY_UFUNC
+from .sparse import constructors
+from .sparse.matrix import SparseMatrix
+from .symbolic import Symbolic, special
+from .symbolic import functions as _functions  # noqa: F401 - to import it makes NumPy's functions known
+from .symbolic.dispatch import signature_of
+from .trace import python_functions, scipy_functions, substitutes
+
+State = Literal["supported", "refused", "without values"]
+# functions that take arrays and do not ask these who answers; others of this kind make or describe structure
+_TAKING_ARRAYS = ("asarray_chkfinite", "fromiter", "frompyfunc", "load", "loadtxt", "genfromtxt", "require")
+_OF_SHAPES = (
+    "arange",
+    "indices",
+    "tri",
+    "tril_indices",
+    "triu_indices",
+    "diag_indices",
+    "broadcast_shapes",
+    "mask_indices",
+)
+_CALLING_OTHERS = ("asmatrix", "bmat", "fromfunction", "row_stack")  # which are answered
+_SOLVING = ("scipy.sparse.linalg", "scipy.linalg", "scipy.optimize", "scipy.integrate")
+_OTHERS = ("scipy.spatial", "scipy.interpolate", "scipy.fft", "scipy.signal", "scipy.sparse.csgraph")
+_FOURIER = "transform outside, or multiply by the matrix of the transform"
+_OTHER_FUNCTIONS = "of these there are the error functions, the logistic function, x log y and sums of exponentials"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One public function.
+
+    state : "supported"; "refused", in an error of geoopt's; "without values": it takes and gives structure alone, and
+    is what it always is
+    note : of a supported one, the arguments that it does not take; of a refused one, what to do instead
+    """
+
+    module: str
+    name: str
+    state: State
+    note: str = ""
+
+
+def rows() -> list[Row]:
+    """All of them, module by module."""
+    found: list[Row] = []
+    for module in ("numpy", "numpy.linalg", "numpy.fft"):
+        found += _of_numpy(module)
+    found += [Row("numpy.random", name, "supported", "drawn once, with a warning") for name in substitutes.DRAWING]
+    found += _of_ufunc_methods()
+    found += _of_class("numpy.ndarray", np.ndarray, Symbolic)
+    found += [Row("builtins", name, "supported") for name in ("abs", "divmod", "max", "min", "pow", "round", "sum")]
+    found += [Row("builtins", n, "refused", "leave it out: numbers stay symbolic") for n in ("bool", "float", "int")]
+    found += [_python(name) for name, f in vars(math).items() if callable(f) and not name.startswith("_")]
+    found += _of_sparse()
+    found += _of_class("scipy.sparse.csr_array", sp.csr_array, SparseMatrix)
+    found += _of_special()
+    found += _of_loaded("scipy.ndimage")
+    for module in _SOLVING:
+        found += [Row(module, name, "refused", SOLVE_OUTSIDE) for name in _functions_of(module)]
+    for module in _OTHERS:
+        found += [Row(module, name, "refused", SCIPY[1]) for name in _functions_of(module)]
+    return found
+
+
+def chosen(of: str = "", refused: bool = False) -> list[Row]:
+    """The rows of a module, or whose full names have ``of`` as a part; raises ArgumentError where there are none."""
+    found = [row for row in rows() if row.module == of] or [row for row in rows() if of in f"{row.module}.{row.name}"]
+    found = [row for row in found if row.state == "refused" or not refused]
+    if not found:
+        raise ArgumentError(f"no function has {of!r} in its name; give a module such as numpy.linalg, or nothing")
+    return found
+
+
+def summary(found: list[Row]) -> str:
+    """How many there are of each state."""
+    counts = Counter(row.state for row in found)
+    return ", ".join(f"{count} {state}" for state, count in counts.most_common())
+
+
+def printed(found: list[Row], console: Console) -> None:
+    """Tables for a terminal, one for each module."""
+    for module in dict.fromkeys(row.module for row in found):
+        table = Table("function", "", "", title=module, title_justify="left")
+        for row in found:
+            if row.module == module:
+                table.add_row(row.name, row.state, row.note)
+        console.print(table)
+    console.print(summary(found))
+
+
+def page(found: list[Row]) -> str:
+    """Lists in Markdown, for each module by what becomes of a function."""
+    lines = [
+        "# What traced code may call",
+        "",
+        f"NumPy {np.__version__}, SciPy {scipy.__version__}: {summary(found)}.",
+        "",
+    ]
+    for module in dict.fromkeys(row.module for row in found):
+        mine = [row for row in found if row.module == module]
+        lines += [f"## {module}", ""]
+        for state in ("supported", "refused", "without values"):
+            by_note: dict[str, list[str]] = {}
+            for row in mine:
+                if row.state == state:
+                    by_note.setdefault(row.note, []).append(f"`{row.name}`")
+            for note, names in sorted(by_note.items()):
+                lines.append(f"- **{state}**{f' ({note})' if note else ''}: {', '.join(names)}")
+        lines.append("")
+    return "\n".join(lines).rstrip()
+
+
+def _of_numpy(module: str) -> Iterator[Row]:
+    home = importlib.import_module(module)
+    made = {name for where, name, *_ in substitutes.table(()) if where is home}
+    for name in sorted(home.__all__):
+        function = getattr(home, name)
+        if isinstance(function, np.ufunc):
+            is_known = function in BY_UFUNC or function in symbolic.UFUNCS
+            is_known = is_known or (function, "__call__") in symbolic.UFUNC_METHODS
+            yield Row(module, name, "supported") if is_known else _refused(module, name)
+        elif function in symbolic.FUNCTIONS if callable(function) else False:
+            yield Row(module, name, "supported", _not_taken(function))
+        elif isinstance(function, substitutes.DISPATCHING) or name in _TAKING_ARRAYS:
+            yield Row(module, name, "supported") if name in made and not _is_listed(name) else _refused(module, name)
+        elif name in (*substitutes.MAKING, *_CALLING_OTHERS):
+            yield Row(module, name, "supported")
+        elif inspect.isroutine(function) or name in _OF_SHAPES:
+            yield Row(module, name, "without values")
+
+
+def _is_listed(name: str) -> bool:
+    """Whether a function is replaced only for lists of values."""
+    return name not in substitutes.MAKING
+
+
+def _refused(module: str, name: str) -> Row:
+    called = f"{module}.{name}".replace("numpy", "np", 1)
+    return Row(module, name, "refused", _FOURIER if module == "numpy.fft" else remedy_of(called))
+
+
+def _not_taken(function: Callable) -> str:
+    """The arguments that what answers a function takes only as their defaults."""
+    answer = symbolic.FUNCTIONS[function]
+    ours = getattr(answer, "__wrapped__", None)
+    if ours is None:
+        return ""
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    theirs = [p.name for p in signature_of(function, ours).parameters.values() if p.kind not in kinds]
+    left_out = [name for name in theirs if name not in (*inspect.signature(ours).parameters, "dtype")]
+    return f"without {', '.join(left_out)}" if left_out else ""
+
+
+def _of_ufunc_methods() -> Iterator[Row]:
+    for method in ("accumulate", "at", "outer", "reduce", "reduceat"):
+        known = sorted({u.__name__ for u, m in symbolic.UFUNC_METHODS if m == method})
+        yield Row("numpy.ufunc", method, "supported", f"of {', '.join(known)}")
+
+
+def _of_class(called: str, theirs: type, ours: type) -> Iterator[Row]:
+    for name in sorted(n for n in dir(theirs) if not n.startswith("_")):
+        is_there = hasattr(ours, name)
+        kind: Any = "supported" if is_there else "refused"
+        yield Row(called, name, kind, "" if is_there else remedy_of(f"x.{name}"))
+
+
+def _python(name: str) -> Row:
+    is_known = name in python_functions.OF_MATH
+    return (
+        Row("math", name, "supported") if is_known else Row("math", name, "refused", "write it with NumPy's functions")
+    )
+
+
+def _of_sparse() -> Iterator[Row]:
+    for name in _functions_of("scipy.sparse", of_classes=True):
+        function = getattr(sp, name)
+        if inspect.isclass(function):
+            is_made = hasattr(function, "format") or issubclass(function, (sp.sparray, sp.spmatrix))
+            yield Row("scipy.sparse", name, "supported" if is_made else "without values")
+        elif name in constructors.FUNCTIONS:
+            yield Row("scipy.sparse", name, "supported")
+        elif name.startswith(("eye", "identity", "rand", "get_index", "is", "load", "save", "safely")):
+            yield Row("scipy.sparse", name, "without values")
+        else:
+            yield Row("scipy.sparse", name, "refused", SCIPY[1])
+
+
+def _of_special() -> Iterator[Row]:
+    home = importlib.import_module("scipy.special")
+    for name in _functions_of("scipy.special", of_ufuncs=True):
+        is_known = name in special.FUNCTIONS or name in scipy_functions.ANSWERS["scipy.special"]
+        yield (
+            Row("scipy.special", name, "supported")
+            if is_known
+            else Row(home.__name__, name, "refused", _OTHER_FUNCTIONS)
+        )
+
+
+def _of_loaded(module: str) -> Iterator[Row]:
+    for name in _functions_of(module):
+        is_known = name in scipy_functions.ANSWERS[module]
+        yield Row(module, name, "supported") if is_known else Row(module, name, "refused", SCIPY[1])
+
+
+def _functions_of(module: str, of_classes: bool = False, of_ufuncs: bool = False) -> list[str]:
+    home = importlib.import_module(module)
+    public = {name: getattr(home, name) for name in sorted(home.__all__) if not name.startswith("_")}
+    return [
+        name
+        for name, f in public.items()
+        if inspect.isroutine(f) or (of_classes and inspect.isclass(f)) or (of_ufuncs and isinstance(f, np.ufunc))
+    ]
+
+
+if __name__ == "__main__":
+    print(page(rows()))

@@ -1,0 +1,46 @@
+"""What NumPy's operations take: the arguments of what answers them, and operands beside symbolic arrays."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnsupportedError
+
+KNOWN = (np.ndarray, np.generic, Number, list, tuple)
+
+
+def with_strangers(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any:
+    """An operation of which some operands are neither symbolic nor `KNOWN`.
+
+    Types that answer NumPy's operations are left to do so; what is an array of numbers to NumPy is one here; and
+    nothing else is equal to a number.
+    """
+    strangers = [x for x in inputs if not hasattr(type(x), "__array_ufunc__") and not isinstance(x, KNOWN)]
+    arrays = [np.asarray(x) for x in strangers]
+    if not strangers:
+        return NotImplemented
+    if all(a.dtype.kind in "biuf" for a in arrays):
+        left = iter(arrays)
+        return getattr(ufunc, method)(*(next(left) if any(x is s for s in strangers) else x for x in inputs), **kwargs)
+    if ufunc in (np.equal, np.not_equal) and method == "__call__":
+        return np.full(np.broadcast_shapes(*(np.shape(x) for x in inputs)), ufunc == np.not_equal)
+    kinds = ", ".join(type(x).__name__ for x in strangers)
+    what = f"np.{ufunc.__name__} of a symbolic array and something of type {kinds}"
+    raise UnsupportedError(what, "give numbers, or arrays of numbers")
+
+
+own_signature = functools.cache(inspect.signature)  # of what answers NumPy's functions
+
+
+def check_arguments(name: str, function: Callable, args: tuple, kwargs: dict) -> None:
+    """Reject arguments that what answers a function of NumPy does not take."""
+    try:
+        own_signature(function).bind(*args, **kwargs)
+    except TypeError as error:
+        raise UnsupportedError(f"{name}: {error} on symbolic arrays", "leave that argument out") from None
