@@ -172,7 +172,7 @@ def _not_taken(function: Callable) -> str:
         return ""
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     theirs = [p.name for p in signature_of(function, ours).parameters.values() if p.kind not in kinds]
-    left_out = [name for name in theirs if name not in (*inspect.signature(ours).parameters, "dtype")]
+    left_out = [name for name in theirs if name not in (*inspect.signature(ours).parameters, "dtype", "out")]
     return f"without {', '.join(left_out)}" if left_out else ""
 
 

@@ -221,7 +221,6 @@ def test_values_of_one_element_stay_together_whatever_joined_them():
 
 
 UNSUPPORTED = {
-    "out": (lambda x: np.sum(x, out=np.zeros(3)), "np.sum with out="),
     "positional out": (lambda x: np.sum(x, 0, None, np.zeros(3)), "np.sum with out="),
     "integers": (lambda x: np.sum(x, dtype=int), "np.sum with dtype=.* floating-point"),
     "order": (lambda x: np.reshape(x, (3, 5), order="A"), "order='A', that of the memory,"),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from . import Symbolic, written
+from . import Symbolic
 from .array_moving import stack, viewed
 from .array_sums import sum_
 from .dispatch import implements, implements_method, numbers, one_axis
@@ -36,14 +36,9 @@ class Term:
 
 
 @implements(np.einsum)
-def einsum(*operands: Any, out: Any = None, optimize: Any = False, order: str = "K") -> Symbolic:
+def einsum(*operands: Any, optimize: Any = False, order: str = "K") -> Symbolic:
     """Axes are summed as soon as no other factor has them; factors are multiplied in pairs, cheapest first, whatever
     order NumPy is to find or to have the result in."""
-    found = _einsum(*operands)
-    return found if out is None else written("np.einsum", found, out)
-
-
-def _einsum(*operands: Any) -> Symbolic:
     inputs, output, factors = _parsed(operands)
     result = contracted([_term(labels, x) for labels, x in zip(inputs, factors, strict=True)], output)
     is_moved = len(inputs) == 1 and set(inputs[0]) == set(output)  # NumPy gives a view, too

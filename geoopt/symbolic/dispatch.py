@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import AxisError, GeooptError, ShapeError, TracingError, UnsupportedError, user_line
-from . import FUNCTIONS, UFUNC_METHODS, UFUNCS, Symbolic
+from . import FUNCTIONS, UFUNC_METHODS, UFUNCS, Symbolic, written
 from .arithmetic import as_symbolic, graph_of, reject_comparison
 from .operands import own_signature
 
@@ -39,7 +39,8 @@ def implements(*functions: Callable) -> Callable:
     """Register what answers some of NumPy's functions.
 
     Ours takes by name, in any order, the arguments that it supports. All others may be given as NumPy's
-    default only, so that none is silently ignored; ``dtype`` may also be any type of floats.
+    default only, so that none is silently ignored; ``dtype`` may also be any type of floats, and into ``out`` results
+    are written whatever gives them.
     """
 
     def register(ours: Callable) -> Callable:
@@ -95,7 +96,9 @@ def _behind_signature(function: Callable, ours: Callable) -> Callable:
         given = signature.bind(*args, **kwargs).arguments
         listed = given.pop(kinds.get(inspect.Parameter.VAR_POSITIONAL, ""), ())
         given.update(given.pop(kinds.get(inspect.Parameter.VAR_KEYWORD, ""), {}))
-        return _own(function, _answered(name, ours, signature, listed, given))
+        out = given.pop("out", None)
+        result = _own(function, _answered(name, ours, signature, listed, given))
+        return result if out is None or out is GIVEN_NOT else written(name, result, out)
 
     answer.__signature__ = signature  # type: ignore[attr-defined]
     answer.__wrapped__ = ours  # type: ignore[attr-defined]

@@ -99,7 +99,8 @@ class Fillable(np.ndarray):
         if isinstance(kwargs.get("out"), Fillable):
             _become(kwargs["out"], [*given, *named.values()])
             named["out"] = resolved(kwargs["out"])
-        return function(*_plain(given), **{k: _plain(v) for k, v in named.items()})
+        result = function(*_plain(given), **{k: _plain(v) for k, v in named.items()})
+        return kwargs["out"] if isinstance(kwargs.get("out"), Fillable) else result
 
     @staticmethod
     def reject_hidden(values: np.ndarray) -> None:
