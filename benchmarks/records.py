@@ -88,6 +88,7 @@ class Benchmark:
     vertices : of the generated mesh where nobody says how many;  compared : of that on which commits are compared
     of_others : whether it measures works of other benchmarks only
     variants : of geoopt, by name, `geoopt.Options` each is compiled with
+    left_out : works that cannot be done here, by name, and what to do about it
     measure : lines of the results, where comparing peers is not all
     columns : what tables show of an entry; None for what comparisons show
     """
@@ -104,6 +105,7 @@ class Benchmark:
     compared: int = 5_000
     of_others: bool = False
     variants: dict[str, dict[str, Any]] = field(default_factory=lambda: {"geoopt": {}})
+    left_out: Callable[[], dict[str, str]] = dict
     measure: Callable[[str, Benchmark, Setting], Iterator[Line]] | None = None
     columns: tuple[Column, ...] | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
@@ -30,6 +31,8 @@ def compare(name: str, benchmark: Benchmark, setting: Setting) -> Iterator[Line]
     for peer in setting.peers or ():
         loaded(peer)  # a wrong name is said before anything takes time
     mesh = mesh_of(benchmark, setting)
+    for title, reason in ({} if setting.works else benchmark.left_out()).items():
+        print(f"{title} is left out: {reason}", file=sys.stderr)
     for title, make in chosen_works(benchmark, mesh, setting).items():
         # before this process needs memory
         alone = {"fresh": fresh.preparation(name, title, setting)} if setting.device == "cpu" else {}

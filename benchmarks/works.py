@@ -80,8 +80,10 @@ def _fits(benchmark: Benchmark, setting: Setting) -> bool:
 
 def chosen_works(benchmark: Benchmark, mesh: Mesh, setting: Setting) -> dict[str, Callable[[], Work]]:
     """The works that were asked for, all if none was."""
-    works = benchmark.works(mesh, setting.dtype)
+    works, missing = benchmark.works(mesh, setting.dtype), benchmark.left_out()
     for name in setting.works:
+        if name in missing:
+            raise ArgumentError(f"work {name!r} is left out: {missing[name]}")
         if name not in works:
             raise ArgumentError(f"work {name!r} is unknown; choose from {', '.join(map(repr, works))}")
     return {name: make for name, make in works.items() if not setting.works or name in setting.works}
