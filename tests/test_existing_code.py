@@ -278,7 +278,7 @@ def test_matrices_of_the_older_kind_come_back_as_such():
     program = geoopt.compile(laplacian, V, F)
     older = program(V)
     newer = geoopt.compile(MATRICES["shape from the entries"], X)(X)
-    assert type(older) is csr_matrix and type(newer) is sp.csr_array
+    assert type(older) is csc_matrix and type(newer) is sp.csr_array
     np.testing.assert_allclose(older * V, laplacian(V, F) * V, atol=1e-12)  # the matrix product
     older.data[:] = 0
     program(V, out=older)

@@ -78,6 +78,42 @@ def taken_before_changes(x):
     return z
 
 
+def row_by_row(x):
+    m, matrix = x[:, 0] > 1, np.arange(9.0).reshape(3, 3)
+    out, sums, two = np.zeros((4, 3)), np.zeros(4), np.ones((4, 2))
+    out[m, :] = np.stack((x[m, 0] * 2, x[m, 1], x[m, 2]), axis=-1) / np.linalg.norm(x[m], axis=1)[:, None]
+    out[m] += x[m] @ matrix + np.cross(x[m], matrix[0]) + x[m].mean(axis=1)[:, None] - x[m].dot(matrix)
+    sums[m] = np.sum(x[m] * x[m], axis=1) + np.linalg.norm(x[m], None, 1) + np.concatenate([x[m], x[m]], axis=1).max(1)
+    two[m] = np.column_stack([x[m, 0], x[m].min(axis=1)]) + x[m][..., :2]
+    return out, sums, two
+
+
+def changed_before_they_are_stored(x):
+    m = x[:, 0] > 1
+    u, out = x[m] * 2, np.zeros((4, 3))
+    u[np.abs(u) < 3] = 0.5
+    u[:, 1] = u[:, 0] ** 2
+    out[m] = u
+    return out
+
+
+def one_for_all(x):
+    out = np.zeros((1, 3, 3))
+    out[np.atleast_1d(np.sum(x) < 15)] = np.eye(3)[None]
+    return out
+
+
+def asked_before(x):
+    y = np.arccos(x / 9)
+    small, y0 = x < 1, x * 1.0
+    if np.any(small):
+        y[small] = np.sqrt(x[small])
+        y0[small, ...] *= 2
+    if (x > 1.2).any():
+        y[x > 1.2] += 1
+    return y, y0
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -90,8 +126,13 @@ def taken_before_changes(x):
         columns,
         of_known_arrays,
         totals,
+        row_by_row,
+        changed_before_they_are_stored,
+        one_for_all,
+        asked_before,
     ],
 )
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_as_numpy(function):
     program = geoopt.compile(function, X)
     for x in (X, X[::-1] * 1.1, X * 0.1):
@@ -126,7 +167,11 @@ def as_many_entries(x):
         (lambda x: len(x[x > 1]), "how many entries"),
         (lambda x: list(x[x > 1]), "how many entries"),
         (lambda x: np.asarray(x[x > 1]), "no array of NumPy's|np.asarray"),
-        (lambda x: x[x > 1].mean(), "x.m..mean with an unknown m"),
+        (lambda x: x[x > 1].mean(), "np.mean of x.m. with an unknown m"),
+        (lambda x: x[x[:, 0] > 1].max(axis=0), "np.max of x.m. with an unknown m"),
+        (lambda x: np.ones((2, 4)) @ x[x[:, 0] > 1], "this product"),
+        (lambda x: x[:3][x[:3, 0] > 1].dot(x[:3][x[:3, 0] > 1]), "this product"),
+        (lambda x: np.stack([x[x > 1], x[x > 1]]), "np.stack of x.m. with an unknown m"),
         (lambda x: x[x > 1][0], "x.m..i. with an unknown m"),
         (lambda x: np.sqrt(x, where=x > 1), "without out="),
         (lambda x: x[x[:2] > 1] * 2, "condition of shape"),
@@ -134,4 +179,25 @@ def as_many_entries(x):
 )
 def test_what_depends_on_how_many_there_are_is_refused(function, why):
     with pytest.raises(geoopt.TracingError, match=why):
+        geoopt.compile(function, X)
+
+
+def changed_beside(x):
+    small, y, z = x < 1, x * 1.0, 0.0
+    if np.any(small):
+        y[small] = 0.0
+        z = 1.0
+    return y + z
+
+
+def asked_for_another(x):
+    y = x * 1.0
+    if np.any(x < 1):
+        y[x < 0.7] = 0.0
+    return y
+
+
+@pytest.mark.parametrize("function", [changed_beside, asked_for_another])
+def test_branches_that_do_more_than_to_assign_where_they_ask_are_refused(function):
+    with pytest.raises(geoopt.BranchError, match="cannot branch"):
         geoopt.compile(function, X)

@@ -394,3 +394,41 @@ def test_triplets_of_nothing_are_a_matrix_of_nothing():
     assert from_triplets([], [], [], (3, 4)).shape == (3, 4)
     got = geoopt.compile(lambda d: from_triplets([], [], [], (20, 20)) + from_diagonal(d), D)(D)
     np.testing.assert_array_equal(got.toarray(), np.diag(D))
+
+
+def by_sums_of_rows(x, older):
+    scaled = older.multiply(x[:, None])
+    return scaled.multiply(1.0 / (np.sum(scaled, axis=1) + 10.0)) + scaled.multiply(scaled.sum(axis=0))
+
+
+COLUMN = sp.csc_matrix(np.arange(20.0)[:, None])
+WITH_DENSE = {
+    "array minus column": lambda x: x[:, None] - COLUMN,
+    "array minus product": lambda x: x[:, None] - sp.diags(x) @ COLUMN,
+    "known array minus matrix": lambda x: np.ones((20, 1)) - sp.csc_matrix((x, (np.arange(20), np.zeros(20, int)))),
+    "matrix plus row": lambda x: A * x[0] + x,
+    "matrix plus all": lambda x: sp.diags(x) + np.outer(x, x),
+    "known matrix minus all": lambda x: B - np.outer(x, x),
+}
+
+
+@pytest.mark.parametrize("name", WITH_DENSE)
+def test_sums_with_arrays_are_arrays(name):
+    got, want = geoopt.compile(WITH_DENSE[name], D)(D), WITH_DENSE[name](D)
+    assert type(got) is type(want)
+    np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-14)
+
+
+def test_matrices_are_scaled_by_sums_of_rows():
+    older = sp.csr_matrix(A)
+    got = geoopt.compile(by_sums_of_rows, D, older)(D, older)
+    np.testing.assert_allclose(got.toarray(), by_sums_of_rows(D, older).toarray(), rtol=1e-12, atol=1e-14)
+
+
+def test_zeros_that_may_be_any_value_stay():
+    def cleaned(x):
+        found = sp.coo_matrix((x, (np.arange(20), np.zeros(20, int))), shape=(20, 20)).tocsr()
+        found.eliminate_zeros()
+        return found
+
+    np.testing.assert_array_equal(geoopt.compile(cleaned, D)(D).toarray(), cleaned(D).toarray())

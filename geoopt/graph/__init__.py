@@ -212,7 +212,7 @@ class Graph:
             return [(self.nodes[after - 1], size)]
         if view not in self._reads:
             high = bisect.bisect_right(self.firsts, highest, after)
-            self._reads[view] = self._counted(view, self.nodes[after - 1 : high])
+            self._reads[view] = self._counted(view, after - 1, high)
         return self._reads[view]
 
     def know_reads(self, view: Ids, reads: list[tuple[Node, int]]) -> None:
@@ -222,7 +222,12 @@ class Graph:
             counts[node] += count
         self._reads[view] = sorted(counts.items(), key=lambda read: read[0].index)
 
-    def _counted(self, view: Ids, nodes: list[Node]) -> list[tuple[Node, int]]:
+    def _counted(self, view: Ids, begin: int, end: int) -> list[tuple[Node, int]]:
+        """As `reads_of`. begin, end : between which nodes these are"""
+        if view.size < end - begin:
+            places = Counter(bisect.bisect_right(self.firsts, i, begin, end) - 1 for i in view.to_array().flat)
+            return [(self.nodes[place], places[place]) for place in sorted(places)]
+        nodes = self.nodes[begin:end]
         found = owner_counts([n.first for n in nodes], view.to_array().ravel())
         return [(n, int(count)) for n, count in zip(nodes, found, strict=True) if count]
 

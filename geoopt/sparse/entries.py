@@ -74,6 +74,9 @@ class Entries:
         missing = [0.0] if self.pattern.nnz < math.prod(self.shape) else []
         return of(np.append(self.values, missing))
 
+    def eliminate_zeros(self) -> None:
+        """Nothing: which values are zero is not known."""
+
     def setdiag(self, values: Any, k: int = 0) -> None:
         """Replace the k-th diagonal: by a number, or by an array as far as it goes."""
         rows, columns = self.shape

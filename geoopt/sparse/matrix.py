@@ -23,6 +23,7 @@ from ..symbolic.conversion import asked_by_scipy
 from ..symbolic.np_matrix import as_array
 from ..symbolic.sums import joined, segment_sum
 from .association import best_cut
+from .dense import with_zeros
 from .entries import Entries, entry_by_entry
 from .forms import ORDERS, Forms, form_of_result, kind_of, order_in
 
@@ -148,10 +149,11 @@ class SparseMatrix(Forms, Entries):
         """Entry by entry: with a number, a sparse matrix, or a dense array that broadcasts to the shape."""
         if isinstance(other, SparseMatrix) or sp.issparse(other):
             return _intersection(self, _lifted(self.graph, other))
+        other = as_array(other)
         if not np.ndim(other):
             return self.with_data(self.values * other)
         dense = as_symbolic(self.graph, other)
-        if np.broadcast_shapes(dense.shape, self.shape) != self.shape:
+        if dense.ndim > 2 or any(n not in (1, m) for n, m in zip(dense.shape[::-1], self.shape[::-1], strict=False)):
             raise ShapeError(f"cannot multiply {self.shape} by {dense.shape} entry by entry", "sizes must agree")
         dense = dense.reshape((1,) * (2 - dense.ndim) + dense.shape)
         places = self.pattern.rows, self.pattern.indices
@@ -324,16 +326,6 @@ def _applied(matrix: SparseMatrix, x: Symbolic) -> Symbolic:
     return np.stack([_applied(matrix, x[:, j]) for j in range(x.shape[1])], axis=1)  # type: ignore[return-value]
 
 
-def with_zeros(values: Symbolic, picked: np.ndarray, places: np.ndarray, length: int) -> Symbolic:
-    """An array of zeros with some values in some places."""
-    if len(picked) == length and (np.diff(places) == 1).all():
-        return values[picked]
-    zero = as_symbolic(values.graph, 0.0).ids
-    ids = np.full(length, zero.offset, np.int64)
-    ids[places] = values.ids[picked].to_array()
-    return values.reading(Ids.explicit(ids))
-
-
 def _combined(op: str, left: Any, right: Any) -> Any:
     """Union of two patterns; where only one side has a value there is nothing to compute but a sign."""
     if _is_zero(left):  # so that sum([A, B]) works
@@ -341,6 +333,8 @@ def _combined(op: str, left: Any, right: Any) -> Any:
     if _is_zero(right):
         return left.copy()
     graph = (left if isinstance(left, SparseMatrix) else right).graph
+    if any(np.ndim(m) and not isinstance(m, SparseMatrix) and not sp.issparse(m) for m in (left, right)):
+        return _combined_densely(op, left, right)
     left, right = (_lifted(graph, m) for m in (left, right))
     if left is NotImplemented or right is NotImplemented:
         return NotImplemented
@@ -364,6 +358,18 @@ def _combined(op: str, left: Any, right: Any) -> Any:
     if shared is not None:
         ids[both] = shared.ids.to_array()
     return left.like(pattern, joined(left.values.reading(Ids.spaced(ids))), *form)
+
+
+def _combined_densely(op: str, left: Any, right: Any) -> Any:
+    """Of a sparse matrix and an array that broadcasts to it: an array, of SciPy's older matrices a ``np.matrix``."""
+    [matrix] = (m for m in (left, right) if isinstance(m, SparseMatrix))
+    given = as_array(right if matrix is left else left)
+    if np.ndim(given) > 2 or np.broadcast_shapes(np.shape(given), matrix.shape) != matrix.shape:
+        what = f"cannot {op} an array of shape {np.shape(given)} and a sparse matrix of shape {matrix.shape}"
+        raise ShapeError(what, "sizes must agree")
+    dense = matrix.toarray()
+    found: Any = apply(op, dense, given) if matrix is left else apply(op, given, dense)
+    return found.view(np.matrix) if matrix.kind is sp.spmatrix else found
 
 
 def _is_zero(value: Any) -> bool:

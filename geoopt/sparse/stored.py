@@ -14,7 +14,8 @@ import scipy.sparse as sp
 
 from ..integers.patterns import transposed
 from ..symbolic import Symbolic
-from .matrix import SparseMatrix, with_zeros
+from .dense import with_zeros
+from .matrix import SparseMatrix
 
 _Stored = tuple[Symbolic, tuple[np.ndarray, ...]]  # values, and the index arrays by the names below
 INDICES = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col"), "dia": ("offsets",)}

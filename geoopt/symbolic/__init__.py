@@ -30,10 +30,10 @@ from ..errors import (
 from ..graph import Graph
 from ..integers.ids import Ids
 from .changing import Changing
-from .checks import is_check, values_of
+from .checks import is_check, is_spare, values_of
 from .conversion import asked_by_scipy
 from .look import ArrayLook
-from .operands import KNOWN, check_arguments, with_strangers
+from .operands import KNOWN, check_arguments, with_strangers, written
 from .reshaping import Reshaping, fits
 
 # filled by the other files of this folder and by `sparse`, which import this one
@@ -49,7 +49,10 @@ FILLABLE: list[type] = []  # of NumPy's arrays, those that become symbolic when 
 
 SMALL = 4  # times the size of a view that is small beside its owner
 
-_OPERATORS = {np.multiply: operator.mul, np.divide: operator.truediv, np.matmul: operator.matmul}
+_OPERATORS = {
+    **{np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul},
+    **{np.divide: operator.truediv, np.matmul: operator.matmul},
+}
 
 
 def _method(function: Callable) -> Callable[..., Symbolic]:
@@ -257,6 +260,9 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
 
     flags = property(lambda self: np.empty((2,) * self.ndim).flags)  # of an array in C's order
 
+    def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
+        """Nothing: they can always be written to."""
+
     def __format__(self, _: str) -> str:
         """A placeholder, whatever number was asked for: what is printed while tracing has no values."""
         return str(self)
@@ -264,13 +270,15 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
     def __bool__(self) -> bool:
         if is_check(sys._getframe(1)):
             return bool(values_of(self._graph, self.ids))
+        if is_spare(sys._getframe(1)):  # nothing happens in it where nothing holds
+            return True
         raise BranchError("branch on a symbolic value")
 
     def __contains__(self, value: object) -> bool:
         return bool(np.any(self == value))
 
     def __reduce_ex__(self, _: Any) -> Any:
-        raise UnsupportedError("a symbolic array cannot be pickled", "return it, and store what the program gives")
+        raise UnsupportedError("a symbolic array cannot be pickled", "store what the program gives")
 
     def __bytes__(self) -> bytes:
         raise unsupported("x.tobytes()")
@@ -380,17 +388,3 @@ def _reject_symbolic_index(keys: tuple) -> None:
             "cannot index with a symbolic value: structure must be known while tracing",
             "index with integers or boolean arrays; choose between values with np.where(condition, a, b)",
         )
-
-
-def written(called: str, result: Symbolic, target: Any) -> Any:
-    """A result written in place, as ``x += y`` does."""
-    if not isinstance(target, Symbolic):
-        what = f"{called} with out=, or an in-place update of a NumPy array by a symbolic one,"
-        raise UnsupportedError(f"{what} is not supported", "start from np.zeros_like(x), or write x = x + y")
-    if not target.shape and not result.shape:
-        return result  # numbers do not change; the name gets another one
-    if np.broadcast_shapes(result.shape, target.shape) != target.shape:
-        what = f"cannot write a result of shape {result.shape} into an array of shape {target.shape}"
-        raise ShapeError(what, "write x = x + y")
-    target.assign(Ids.contiguous(0, target.shape), result)
-    return target

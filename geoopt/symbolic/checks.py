@@ -1,6 +1,8 @@
-"""Checks in traced code: ``assert``, and ``if`` that does nothing but raise, warn, print or log.
+"""Branches of traced code that are none of the program.
 
-They are branches on values, but not of the program: they are made once, with the values that `compile` was given.
+Checks, ``assert`` and ``if`` that does nothing but raise, warn, print or log, are made once, with the values that
+`compile` was given. ``if np.any(m)`` before nothing but assignments to ``y[m]`` is left out: these assign nothing where
+m never holds.
 """
 
 from __future__ import annotations
@@ -20,10 +22,22 @@ from ..integers.ids import Ids
 
 _TELLING = ("warn", "print", "debug", "info", "warning", "error", "exception", "critical")  # and nothing else
 Place = tuple[int, int]  # line, and column in bytes
+# where it begins and ends, and the statement, which stands for it in what some versions of Python say
+Condition = tuple[Place, Place, tuple[Place, Place]]
 
 
 def is_check(frame: FrameType) -> bool:
     """Whether the instruction that a frame executes is in the condition of a check."""
+    return _is_in(frame, 0)
+
+
+def is_spare(frame: FrameType) -> bool:
+    """Whether it is in a condition without which its branch does the same."""
+    return _is_in(frame, 1)
+
+
+def _is_in(frame: FrameType, kind: int) -> bool:
+    """Whether it is in a condition of a kind, as `_conditions` gives them."""
     here = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
     if any(n is None for n in here):
         return False
@@ -33,7 +47,7 @@ def is_check(frame: FrameType) -> bool:
     source = "".join(linecache.getlines(frame.f_code.co_filename))
     return any(
         (first <= begin and end <= last) or (begin, end) == whole  # type: ignore[operator]
-        for first, last, whole in _checks(source)
+        for first, last, whole in _conditions(source)[kind]
     )
 
 
@@ -45,15 +59,16 @@ def values_of(graph: Graph, view: Ids) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=64)
-def _checks(source: str) -> list[tuple[Place, Place, tuple[Place, Place]]]:
-    """Where the conditions of checks begin and end in a file, and the statements, which stand for them in what some
-    versions of Python say; nothing where the file is none of Python."""
+def _conditions(source: str) -> tuple[list[Condition], list[Condition]]:
+    """Of a file the conditions of checks and those that may be left out; none where the file is none of Python."""
     try:
         tree = ast.parse(source)
     except SyntaxError:
-        return []
-    found = [n for scope, n in _statements(tree, tree) if isinstance(n, ast.Assert) or _complains(n, scope)]
-    return [(*_span(n.test), _span(n)) for n in found]
+        return [], []
+    found = list(_statements(tree, tree))
+    checks = [n for scope, n in found if isinstance(n, ast.Assert) or _complains(n, scope)]
+    spare = [n for _, n in found if isinstance(n, ast.If) and _assigns_where_it_asks(n)]
+    return [(*_span(n.test), _span(n)) for n in checks], [(*_span(n.test), _span(n)) for n in spare]
 
 
 def _statements(node: ast.AST, scope: ast.AST) -> Iterator[tuple[ast.AST, ast.Assert | ast.If]]:
@@ -77,6 +92,32 @@ def _complains(branch: ast.If, scope: ast.AST) -> bool:
     tells = [s for s in branch.body if _tells(s)]
     names = {name for s in made for name in _named(s)}
     return bool(tells) and len(made) + len(tells) == len(branch.body) and not names & _names_beside(scope, branch)
+
+
+def _assigns_where_it_asks(branch: ast.If) -> bool:
+    """Whether a branch asks if any of a mask holds, and does nothing but assign to entries that the mask chooses."""
+    call = branch.test
+    if branch.orelse or not isinstance(call, ast.Call) or _name(call.func) != "any" or call.keywords:
+        return False
+    is_method = isinstance(call.func, ast.Attribute) and not call.args
+    if not is_method and len(call.args) != 1:
+        return False
+    mask = ast.dump(call.func.value if is_method else call.args[0])  # type: ignore[attr-defined]
+    return all(_chosen_by(statement) == mask for statement in branch.body)
+
+
+def _chosen_by(statement: ast.stmt) -> str | None:
+    """What stands first between the brackets of the one entry or slice that a statement assigns to."""
+    if isinstance(statement, ast.AugAssign):
+        target: ast.expr = statement.target
+    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+    else:
+        return None
+    if not isinstance(target, ast.Subscript):
+        return None
+    index = target.slice
+    return ast.dump(index.elts[0] if isinstance(index, ast.Tuple) and index.elts else index)
 
 
 def _named(statement: ast.stmt) -> list[str]:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import AxisError, GeooptError, ShapeError, TracingError, UnsupportedError, user_line
-from . import FUNCTIONS, UFUNC_METHODS, UFUNCS, Symbolic, written
+from . import FUNCTIONS, UFUNC_METHODS, UFUNCS, Symbolic
 from .arithmetic import as_symbolic, graph_of, reject_comparison
-from .operands import own_signature
+from .operands import own_signature, written
 
 LONGEST_CHAIN = 64  # products, extremes and running sums are unrolled over at most this many entries
 GIVEN_NOT = getattr(np, "_NoValue", None)  # what NumPy's own functions pass on for arguments left out

@@ -18,19 +18,33 @@ from . import MASKS, Symbolic
 
 _REMEDY = "store what is computed of them under the same condition, y[m] = f(x[m]), or choose with np.where(m, a, b)"
 
+_ENTRY_BY_ENTRY = frozenset({np.zeros_like, np.ones_like, np.copy, np.abs, np.where, np.clip, np.nan_to_num, np.real})
+# what works along an axis: the place of that among the arguments, and which it is if none is given
+_BY_AXIS: dict[Callable, tuple[int, Any]] = {
+    **dict.fromkeys(
+        (np.sum, np.mean, np.max, np.min, np.prod, np.all, np.any, np.var, np.std, np.expand_dims), (1, None)
+    ),
+    **dict.fromkeys((np.stack, np.concatenate), (1, 0)),
+    **dict.fromkeys((np.cross, np.linalg.cross, np.linalg.vecdot), (9, -1)),
+    np.linalg.norm: (2, None),
+}
+
 
 class Masked(NDArrayOperatorsMixin):
-    """mask : the condition;  values : of all entries, behind the axes of the mask those that were not chosen from"""
+    """mask : the condition;  values : of all entries, behind the axes of the mask those that were not chosen from; both
+    are symbolic"""
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, mask: Symbolic, values: Symbolic):
+    def __init__(self, mask: Any, values: Any):
         self.mask, self.values = mask, values
 
     dtype = property(lambda self: self.values.dtype)
     ndim = property(lambda self: 1 + self.values.ndim - self.mask.ndim)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **kwargs: Any) -> Any:
+        if ufunc == np.matmul and not out:
+            return self._product(*inputs)
         if method != "__call__" or kwargs:
             raise UnsupportedError(f"np.{ufunc.__name__}.{method} of x[m] with an unknown m is not supported", _REMEDY)
         found = Masked(self.mask, ufunc(*(self._of_all(x) for x in inputs)))
@@ -59,28 +73,71 @@ class Masked(NDArrayOperatorsMixin):
             raise UnsupportedError("entries chosen by two unknown conditions do not belong to each other", _REMEDY)
 
     def __array_function__(self, function: Callable, _: Any, args: tuple, kwargs: dict) -> Any:
-        if function == np.sum and args and args[0] is self:
-            return self.sum(*args[1:], **kwargs)
-        if function in (np.zeros_like, np.ones_like, np.copy, np.abs, np.where, np.clip, np.nan_to_num):
+        if function in _ENTRY_BY_ENTRY:
             given = [self._of_all(a) for a in args]
             return Masked(self.mask, function(*given, **{k: self._of_all(v) for k, v in kwargs.items()}))
+        axis = kwargs.get("axis", _axis_of(function, args))
+        if function == np.sum and axis in (None, 0):
+            return self._total(axis)
+        if function == np.dot and len(args) == 2:
+            return self._product(*args)
+        if function == np.column_stack or (function in _BY_AXIS and self._leaves_rows(axis, function == np.stack)):
+            return self._as_rows(function, args, kwargs)
         raise UnsupportedError(f"np.{function.__name__} of x[m] with an unknown m is not supported", _REMEDY)
 
-    def sum(self, axis: int | None = None) -> Any:
-        """Of all entries where the condition holds, or of their first axis."""
-        if axis not in (None, 0):
-            raise UnsupportedError(f"a sum of x[m] over axis {axis} with an unknown m is not supported", _REMEDY)
+    def _product(self, left: Any, right: Any) -> Masked:
+        """The chosen rows times a matrix or a vector."""
+        if left is not self or self.ndim != 2 or isinstance(right, Masked):
+            raise UnsupportedError("this product with x[m] of an unknown m is not supported", _REMEDY)
+        return self._as_rows(np.matmul, (left, right), {})
+
+    def _leaves_rows(self, axis: Any, is_new: bool) -> bool:
+        """Whether what works along some axes leaves that of the chosen entries. is_new : one axis is new"""
+        axes = axis if isinstance(axis, tuple) else (axis,)
+        return all(a is not None and a % (self.ndim + is_new) for a in axes)
+
+    def _as_rows(self, function: Callable, args: Any, kwargs: dict) -> Masked:
+        """A function that does the same to the values of each entry, whatever those of others are."""
+
+        def rows(value: Any) -> Any:
+            if isinstance(value, Masked):
+                self.require_mask(value.mask)
+                return value.values.reshape(self.mask.size, *value.values.shape[self.mask.ndim :])
+            return type(value)(map(rows, value)) if type(value) in (list, tuple) else value
+
+        found = function(*rows(tuple(args)), **kwargs)
+        return Masked(self.mask, found.reshape(*self.mask.shape, *found.shape[1:]))
+
+    def _total(self, axis: int | None) -> Any:
+        """Of all entries where the condition holds, or along the chosen ones."""
         kept = np.where(_with_axes(self.mask, self.values.ndim), self.values, 0.0)
         return np.sum(kept, axis=None if axis is None else tuple(range(self.mask.ndim)))
+
+    def astype(self, dtype: Any, **how: Any) -> Masked:
+        return Masked(self.mask, self.values.astype(dtype, **how))
 
     def copy(self) -> Masked:
         return Masked(self.mask, self.values.copy())
 
     def __getitem__(self, key: Any) -> Masked:
+        return Masked(self.mask, self.values[self._key(key)])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(key, Masked):  # a condition on what was chosen
+            self.require_mask(key.mask)
+            self.values = np.where(_with_axes(key.values, self.values.ndim), self._of_all(value), self.values)
+        else:
+            self.values[self._key(key)] = value.values if isinstance(value, Masked) else value
+
+    def _key(self, key: Any) -> tuple:
+        """The index of all entries, of one that takes all that were chosen."""
         keys = key if isinstance(key, tuple) else (key,)
+        if keys[0] is Ellipsis:
+            after = keys[1:]
+            keys = (slice(None),) * (self.ndim - sum(k is not None for k in after)) + after
         if not isinstance(keys[0], slice) or keys[0] != slice(None):
             raise UnsupportedError("x[m][i] with an unknown m is not supported", _REMEDY)
-        return Masked(self.mask, self.values[(*(slice(None),) * self.mask.ndim, *keys[1:])])
+        return (*(slice(None),) * self.mask.ndim, *keys[1:])
 
     def __len__(self) -> int:
         raise UnsupportedError("how many entries x[m] has depends on an unknown m", "write np.sum(np.where(m, 1, 0))")
@@ -97,6 +154,20 @@ class Masked(NDArrayOperatorsMixin):
         raise UnsupportedError(f"x[m].{name} with an unknown m is not supported", _REMEDY)
 
 
+def _axis_of(function: Callable, args: tuple) -> Any:
+    """The axis that a function was given by its place, or works along by itself."""
+    place, otherwise = _BY_AXIS.get(function, (len(args), None))
+    return args[place] if len(args) > place else otherwise
+
+
+def _method(function: Callable) -> Callable:
+    return lambda self, *args, **kwargs: function(self, *args, **kwargs)
+
+
+for _name in ("sum", "mean", "max", "min", "prod", "all", "any", "clip", "dot"):
+    setattr(Masked, _name, _method(getattr(np, _name)))
+
+
 def chosen(array: Symbolic, key: Any) -> Masked:
     """``array[key]``, where the key begins with a condition."""
     mask, whole = _split(array, key)
@@ -107,10 +178,14 @@ def store(array: Any, key: Any, value: Any) -> None:
     """``array[key] = value``, likewise."""
     mask, whole = _split(array, key)
     before = array[whole]
-    if isinstance(value, Masked):
+    is_chosen = isinstance(value, Masked)
+    if is_chosen:
         value.require_mask(mask)
         value = value.values
-    elif np.ndim(value) > before.ndim - mask.ndim:
+    else:
+        while np.ndim(value) > before.ndim - mask.ndim and np.shape(value)[0] == 1:
+            value = value[0]  # for all
+    if np.ndim(value) > before.ndim - mask.ndim and not is_chosen:
         inner = before.shape[mask.ndim :]
         what = f"cannot assign an array of shape {np.shape(value)} to the entries of shape {inner} where a condition"
         raise ShapeError(f"{what} holds", "give one value for all, or choose between two arrays with np.where")

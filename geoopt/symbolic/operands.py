@@ -1,4 +1,4 @@
-"""What NumPy's operations take: the arguments of what answers them, and operands beside symbolic arrays."""
+"""What NumPy's operations take: arguments of what answers them, operands beside symbolic arrays, arrays to write to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedError
+from ..errors import ShapeError, UnsupportedError
+from ..integers.ids import Ids
 
 KNOWN = (np.ndarray, np.generic, Number, list, tuple)
 
@@ -44,3 +45,18 @@ def check_arguments(name: str, function: Callable, args: tuple, kwargs: dict) ->
         own_signature(function).bind(*args, **kwargs)
     except TypeError as error:
         raise UnsupportedError(f"{name}: {error} on symbolic arrays", "leave that argument out") from None
+
+
+def written(called: str, result: Any, target: Any) -> Any:
+    """A result written in place, as ``x += y`` does."""
+    assign = getattr(target, "assign", None)  # of symbolic arrays only
+    if assign is None:
+        what = f"{called} with out=, or an in-place update of a NumPy array by a symbolic one,"
+        raise UnsupportedError(f"{what} is not supported", "start from np.zeros_like(x), or write x = x + y")
+    if not target.shape and not result.shape:
+        return result  # numbers do not change; the name gets another one
+    if np.broadcast_shapes(result.shape, target.shape) != target.shape:
+        what = f"cannot write a result of shape {result.shape} into an array of shape {target.shape}"
+        raise ShapeError(what, "write x = x + y")
+    assign(Ids.contiguous(0, target.shape), result)
+    return target
