@@ -365,10 +365,8 @@ def _combined_densely(op: str, left: Any, right: Any) -> Any:
     [matrix] = (m for m in (left, right) if isinstance(m, SparseMatrix))
     given = as_array(right if matrix is left else left)
     if np.ndim(given) > 2 or np.broadcast_shapes(np.shape(given), matrix.shape) != matrix.shape:
-        what = f"cannot {op} an array of shape {np.shape(given)} and a sparse matrix of shape {matrix.shape}"
-        raise ShapeError(what, "sizes must agree")
-    dense = matrix.toarray()
-    found: Any = apply(op, dense, given) if matrix is left else apply(op, given, dense)
+        raise ShapeError(f"cannot {op} shapes {np.shape(given)} and {matrix.shape}", "sizes must agree")
+    found: Any = apply(op, *(matrix.toarray() if m is matrix else given for m in (left, right)))
     return found.view(np.matrix) if matrix.kind is sp.spmatrix else found
 
 
