@@ -44,7 +44,7 @@ _OF_SHAPES = (
     "mask_indices",
 )
 _CALLING_OTHERS = ("asmatrix", "bmat", "fromfunction", "row_stack")  # which are answered
-_SOLVING = ("scipy.sparse.linalg", "scipy.linalg", "scipy.optimize", "scipy.integrate")
+_SOLVING = ("scipy.sparse.linalg", "scipy.optimize", "scipy.integrate")
 _OTHERS = ("scipy.spatial", "scipy.interpolate", "scipy.fft", "scipy.signal", "scipy.sparse.csgraph")
 _FOURIER = "transform outside, or multiply by the matrix of the transform"
 _OTHER_FUNCTIONS = "of these there are the error functions, the logistic function, x log y and sums of exponentials"
@@ -79,7 +79,8 @@ def rows() -> list[Row]:
     found += _of_sparse()
     found += _of_class("scipy.sparse.csr_array", sp.csr_array, SparseMatrix)
     found += _of_special()
-    found += _of_loaded("scipy.ndimage")
+    found += _of_loaded("scipy.ndimage", SCIPY[1])
+    found += _of_loaded("scipy.linalg", SOLVE_OUTSIDE)
     for module in _SOLVING:
         found += [Row(module, name, "refused", SOLVE_OUTSIDE) for name in _functions_of(module)]
     for module in _OTHERS:
@@ -221,10 +222,10 @@ def _of_special() -> Iterator[Row]:
         )
 
 
-def _of_loaded(module: str) -> Iterator[Row]:
+def _of_loaded(module: str, remedy: str) -> Iterator[Row]:
     for name in _functions_of(module):
         is_known = name in scipy_functions.ANSWERS[module]
-        yield Row(module, name, "supported") if is_known else Row(module, name, "refused", SCIPY[1])
+        yield Row(module, name, "supported") if is_known else Row(module, name, "refused", remedy)
 
 
 def _functions_of(module: str, of_classes: bool = False, of_ufuncs: bool = False) -> list[str]:

@@ -240,7 +240,6 @@ UNSUPPORTED = {
     "file": (lambda x: x.tobytes(), r"x.tobytes\(\) is not supported .* return it"),
     "key": (lambda x: {x[0, 0]: 1}, "a symbolic number as a key"),
     "strides": (lambda x: x.strides, "x.strides is not supported"),
-    "flat": (lambda x: x.T.flat, "x.flat of an array whose entries are not one after another"),
     "reduceat": (lambda x: np.multiply.reduceat(x, [0, 1]), "np.multiply.reduceat is not supported"),
     "subtract.reduce": (lambda x: np.subtract.reduce(x), "np.subtract.reduce is not supported"),
     "where alone": (lambda x: np.where(x > 1), "give both values"),

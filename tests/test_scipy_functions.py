@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.ndimage as ndimage
 import scipy.special
 from scipy.ndimage import gaussian_filter
@@ -98,3 +99,23 @@ def test_lists_of_values_are_arguments_of_ufuncs():
 
     x = np.array([1.0, 2.0, 0.3, 4.0])
     np.testing.assert_allclose(geoopt.compile(f, x)(x), f(x), rtol=1e-15)
+
+
+MATRIX = 2.0 * np.eye(3) + 0.1 * rng.standard_normal((3, 3))
+OF_LINALG = {
+    "norm": lambda A: (scipy.linalg.norm(A), scipy.linalg.norm(A[0], 1), scipy.linalg.norm(A, axis=1)),
+    "inv": lambda A: scipy.linalg.inv(A, check_finite=False),
+    "det": lambda A: scipy.linalg.det(A),
+    "solve": lambda A: scipy.linalg.solve(A, np.ones(3), overwrite_a=True),
+    "eigenvalues": lambda A: scipy.linalg.eigvalsh(A + A.T),
+    "singular values": lambda A: scipy.linalg.svdvals(A),
+    "pinv": lambda A: scipy.linalg.pinv(A),
+    "block_diag": lambda A: scipy.linalg.block_diag(A, [[1.0, A[0, 0]]], A[1]),
+}
+
+
+@pytest.mark.parametrize("name", OF_LINALG)
+def test_linear_algebra_of_scipy(name):
+    got, want = geoopt.compile(OF_LINALG[name], MATRIX)(MATRIX), OF_LINALG[name](MATRIX.copy())
+    for g, w in zip(got, want, strict=True) if isinstance(want, tuple) else [(got, want)]:
+        np.testing.assert_allclose(g, w, rtol=1e-12, atol=1e-14)

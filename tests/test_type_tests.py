@@ -65,3 +65,46 @@ def test_scipy_does_not_take_them_for_its_own():
 
     for got, want in zip(geoopt.compile(products, X)(X), products(X), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-14)
+
+
+class Field(np.ndarray):
+    """As finite element libraries have them: values with a gradient."""
+
+    unit = "m"
+
+    def __new__(cls, values, grad=None):
+        made = np.asarray(values).view(cls)
+        made.grad = grad
+        return made
+
+    def __array_finalize__(self, obj):
+        self.grad = getattr(obj, "grad", None)
+
+    def doubled(self):
+        return 2 * self
+
+    @property
+    def steepest(self):
+        return np.max(self.grad)
+
+
+class Tracked(np.ndarray):
+    def __hash__(self):
+        return hash(self.tobytes())
+
+
+def test_subclasses_of_arrays_keep_attributes_and_methods():
+    def function(x):
+        u = Field(x, 2 * x)
+        assert isinstance(u, Field) and isinstance(u, np.ndarray) and u.unit == "m"
+        return u.grad + u * 3 + u.doubled() + u.steepest + np.asarray(u).sum() + np.sqrt(u) + u[1:2]
+
+    x = np.linspace(0.5, 2.0, 5)
+    np.testing.assert_allclose(geoopt.compile(function, x)(x), np.asarray(function(x)), rtol=1e-14)
+
+
+def test_subclasses_that_read_memory_are_refused_by_name():
+    with pytest.raises(
+        geoopt.UnsupportedError, match=r"test_type_tests.Tracked, which reads .*\n.*\n  hand in the arrays"
+    ):
+        geoopt.compile(lambda x: x.view(Tracked) * 2, np.ones(3))

@@ -19,6 +19,7 @@ from ..symbolic import Symbolic
 from ..symbolic.dispatch import all_symbolic, flattened, is_symbolic
 from ..symbolic.fillable import resolved
 from . import as_matrices, block_array, from_triplets, triplets
+from .building import FILLED, filling
 from .forms import FORMATS, ORDERS, are_sorted, kind_of, order_of
 from .matrix import SparseMatrix, constant
 
@@ -34,7 +35,10 @@ def answer_classes() -> None:
     for kind in _CLASSES:
         if getattr(kind.__new__, "__module__", "") != __name__:
             kind.__new__ = _constructor(kind.__new__, kind.__name__[:3])
-            kind.multiply = _multiplied(kind.multiply)
+            kind.multiply = _with_symbolic(kind.multiply, SparseMatrix.multiply)
+            kind._add_dense = _with_symbolic(kind._add_dense, SparseMatrix.__add__)
+            if kind in FILLED:
+                kind.__setitem__ = filling(kind.__setitem__)
 
 
 def _constructor(before: Callable, name: str) -> Any:
@@ -50,14 +54,16 @@ def _constructor(before: Callable, name: str) -> Any:
     return __new__
 
 
-def _multiplied(before: Callable) -> Any:
-    def multiply(self: Any, other: Any) -> Any:
+def _with_symbolic(before: Callable, ours: Callable) -> Any:
+    """A method of a matrix of SciPy's, for a symbolic operand as well."""
+
+    def method(self: Any, other: Any) -> Any:
         given = resolved(other) if getattr(TRACING, "depth", 0) else None
         if isinstance(given, (Symbolic, SparseMatrix)):
-            return constant(given.graph, self).multiply(given)
+            return ours(constant(given.graph, self), given)
         return before(self, other)
 
-    return multiply
+    return method
 
 
 def _made(cls: type, name: str, given: Any, call: dict) -> SparseMatrix:

@@ -121,6 +121,9 @@ class Forms:
         remedy = "call A.sort_indices()" if self.format in ORDERS else "write A = A.tocsr()"
         raise UnsupportedError(f"{what} is not supported", f"{remedy} before, which sorts them")
 
+    def getformat(self) -> str:
+        return self.format
+
     def sort_indices(self) -> None:
         self.order = ORDERS.get(self.format, self.order)
 

@@ -31,7 +31,8 @@ MOST_DENSE = 10_000_000  # entries of a dense form
 
 
 class SparseMatrix(Forms, Entries):
-    """A matrix in canonical CSR form (sorted, no duplicates) whose values are symbolic.
+    """A matrix in canonical CSR form (sorted, no duplicates) whose values are symbolic. To put something into it makes
+    it a `building.Building`.
 
     pattern : where its entries are;  values : (nnz,) Symbolic, in that order
     """
@@ -223,12 +224,12 @@ class SparseMatrix(Forms, Entries):
         raise TracingError(what, "A.toarray() is the dense form of a small one")
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") and hasattr(sp.csr_array, name):
+        if name.startswith("_") and hasattr(sp.csr_matrix, name):
             what = f"SciPy asks for A.{name}, the values of a symbolic matrix, which are unknown while tracing"
             raise MissingAttributeError(what, SOLVE_OUTSIDE)
-        if name.startswith("_") or not hasattr(sp.csr_array, name):
+        if name.startswith("_") or not hasattr(sp.csr_matrix, name):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        called = f"A.{name}()" if callable(getattr(sp.csr_array, name)) else f"A.{name}"
+        called = f"A.{name}()" if callable(getattr(sp.csr_matrix, name)) else f"A.{name}"
         raise unsupported(called, MissingAttributeError)
 
     def __matmul__(self, other: Any) -> Any:
@@ -362,8 +363,7 @@ def _combined(op: str, left: Any, right: Any) -> Any:
 
 def _combined_densely(op: str, left: Any, right: Any) -> Any:
     """Of a sparse matrix and an array that broadcasts to it: an array, of SciPy's older matrices a ``np.matrix``."""
-    [matrix] = (m for m in (left, right) if isinstance(m, SparseMatrix))
-    given = as_array(right if matrix is left else left)
+    matrix, given = (left, as_array(right)) if isinstance(left, SparseMatrix) else (right, as_array(left))
     if np.ndim(given) > 2 or np.broadcast_shapes(np.shape(given), matrix.shape) != matrix.shape:
         raise ShapeError(f"cannot {op} shapes {np.shape(given)} and {matrix.shape}", "sizes must agree")
     found: Any = apply(op, *(matrix.toarray() if m is matrix else given for m in (left, right)))
@@ -371,7 +371,7 @@ def _combined_densely(op: str, left: Any, right: Any) -> Any:
 
 
 def _is_zero(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, Symbolic) and value == 0
+    return type(value) in (int, float) and value == 0
 
 
 def _intersection(left: SparseMatrix, right: SparseMatrix) -> SparseMatrix:

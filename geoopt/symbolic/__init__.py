@@ -45,6 +45,7 @@ AS_SPARSE: list[Callable] = []  # turns a matrix of SciPy into one of the graph
 ASSIGNED: list[Callable] = []  # turns what is assigned into an element or a slice into a symbolic array
 MASKS: list[Any] = []  # the module `masked`, which knows what an index by a condition means
 MATRICES: dict[type, Callable] = {}  # the kinds of ``np.matrix``; makes that for symbolic values of a graph's values
+SUBCLASSES: list[Callable] = []  # makes of a symbolic array one that is seen as of a subclass of NumPy's
 FILLABLE: list[type] = []  # of NumPy's arrays, those that become symbolic when symbolic values are put into them
 
 SMALL = 4  # times the size of a view that is small beside its owner
@@ -227,6 +228,8 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
         """The array itself, seen as one of a type that NumPy's arrays of floats may be of."""
         if kind is np.matrix:
             return MATRICES[kind](self._graph, self)
+        if isinstance(kind, type) and issubclass(kind, np.ndarray) and kind is not np.ndarray:
+            return SUBCLASSES[0](self, kind)
         is_type = isinstance(kind, (type, str, np.dtype))
         if kind is None or kind is np.ndarray or (is_type and np.issubdtype(np.dtype(kind), np.floating)):
             return self.sharing(lambda ids: ids)

@@ -67,7 +67,7 @@ def _conditions(source: str) -> tuple[list[Condition], list[Condition]]:
         return [], []
     found = list(_statements(tree, tree))
     checks = [n for scope, n in found if isinstance(n, ast.Assert) or _complains(n, scope)]
-    spare = [n for _, n in found if isinstance(n, ast.If) and _assigns_where_it_asks(n)]
+    spare = [n for scope, n in found if isinstance(n, ast.If) and _assigns_where_it_asks(n, scope)]
     return [(*_span(n.test), _span(n)) for n in checks], [(*_span(n.test), _span(n)) for n in spare]
 
 
@@ -94,8 +94,9 @@ def _complains(branch: ast.If, scope: ast.AST) -> bool:
     return bool(tells) and len(made) + len(tells) == len(branch.body) and not names & _names_beside(scope, branch)
 
 
-def _assigns_where_it_asks(branch: ast.If) -> bool:
-    """Whether a branch asks if any of a mask holds, and does nothing but assign to entries that the mask chooses."""
+def _assigns_where_it_asks(branch: ast.If, scope: ast.AST) -> bool:
+    """Whether a branch asks if any of a mask holds, and does nothing but assign to entries that the mask chooses; it
+    may give names to what only it reads."""
     call = branch.test
     if branch.orelse or not isinstance(call, ast.Call) or _name(call.func) != "any" or call.keywords:
         return False
@@ -103,7 +104,8 @@ def _assigns_where_it_asks(branch: ast.If) -> bool:
     if not is_method and len(call.args) != 1:
         return False
     mask = ast.dump(call.func.value if is_method else call.args[0])  # type: ignore[attr-defined]
-    return all(_chosen_by(statement) == mask for statement in branch.body)
+    made = {name for s in branch.body for name in _named(s)}
+    return all(_named(s) or _chosen_by(s) == mask for s in branch.body) and not made & _names_beside(scope, branch)
 
 
 def _chosen_by(statement: ast.stmt) -> str | None:
@@ -124,6 +126,7 @@ def _named(statement: ast.stmt) -> list[str]:
     """The names that a statement gives to values, which does nothing else."""
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     targets = [statement.target] if isinstance(statement, ast.AnnAssign) else targets
+    targets = [t for target in targets for t in (target.elts if isinstance(target, ast.Tuple) else [target])]
     names = [t.id for t in targets if isinstance(t, ast.Name)]
     return names if len(names) == len(targets) else []
 

@@ -92,7 +92,8 @@ class Fillable(np.ndarray):
     def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
         given, named = resolved(args), {k: resolved(v) for k, v in kwargs.items()}
         if not is_symbolic([*given, *named.values()]):
-            return super().__array_function__(function, types, args, kwargs)
+            found = super().__array_function__(function, types, args, kwargs)
+            return fillable(found) if isinstance(found, np.ndarray) and found.base is None else found
         if function in _CHANGING:
             _become(args[0], [*given, *named.values()])
             given = resolved(args)

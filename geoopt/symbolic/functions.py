@@ -16,3 +16,4 @@ from . import array_types as array_types
 from . import fillable as fillable
 from . import masked as masked
 from . import scalar as scalar
+from . import subclass as subclass

@@ -65,9 +65,7 @@ class Reshaping:
     @property
     def flat(self) -> Self:
         """The entries in C's order, to be read and written."""
-        if self.memory is not None and not self.memory.is_contiguous():
-            raise UnsupportedError("x.flat of an array whose entries are not one after another", "use x.ravel()")
-        return self.ravel()
+        return self.sharing(lambda ids: ids.reshape((self.size,)))
 
     @flat.setter
     def flat(self, value: Any) -> None:

@@ -33,9 +33,36 @@ def _finite_max(x: Any, axis: Any) -> Any:
     return np.where(np.isfinite(largest), largest, 0.0)
 
 
+def _block_diag(*arrs: Any) -> Any:
+    blocks = [np.atleast_2d(a) for a in arrs]
+    rows = []
+    for i, block in enumerate(blocks):
+        rows.append([b if i == j else np.zeros((block.shape[0], b.shape[1])) for j, b in enumerate(blocks)])
+    return np.block(rows)
+
+
+def _of_numpy(name: str) -> Callable:
+    """NumPy's function of the same name; whether to check for NaN, and to write over arguments, asks for nothing."""
+    function = getattr(np.linalg, name)
+
+    def answer(
+        *args: Any, overwrite_a: Any = None, overwrite_b: Any = None, check_finite: Any = None, **how: Any
+    ) -> Any:
+        return function(*args, **how)
+
+    return answer
+
+
 ANSWERS: dict[str, dict[str, Callable]] = {
     "scipy.special": {"logsumexp": _logsumexp, "softmax": _softmax, "log_softmax": _log_softmax},
     "scipy.ndimage": filters.ANSWERS,
+    "scipy.linalg": {
+        "block_diag": _block_diag,
+        **{
+            name: _of_numpy(name)
+            for name in ("det", "eigh", "eigvalsh", "inv", "norm", "pinv", "solve", "svd", "svdvals")
+        },
+    },
 }
 
 

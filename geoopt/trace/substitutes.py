@@ -46,6 +46,7 @@ _OF_ARRAYS = (
     *("select", "choose", "piecewise"),
 )
 _CONVERTING = ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray")
+_PLAIN = (Symbolic, Symbolic.number_type)  # not seen as of a subclass of NumPy's arrays
 MAKING = (*_CREATING, *_EMPTY, *_CONVERTING, "full", "full_like")
 
 _PARTS = ("integers", "graph", "sparse", "symbolic")
@@ -286,6 +287,7 @@ def _converting(original: Callable) -> Callable:
             made = original(a, *args, **kwargs)
             return fillable(made) if made is not a else made
         [found] = all_symbolic(given)
+        found = found if original.__name__ == "asanyarray" or type(found) in _PLAIN else found.view(np.ndarray)
         return found if dtype is None else found.astype(dtype, copy=False)
 
     return substitute
