@@ -264,12 +264,6 @@ LINEAR_ALGEBRA = {
         np.linalg.solve(s[0], S[1]),
         np.linalg.solve(S[:, :3, :3], x[:3]),
     ),
-    "linalg.eigh": lambda s: [np.linalg.eigh(definite(s, 2)), *(np.linalg.eigh(definite(s, n))[0] for n in (1, 3, 4))],
-    "linalg.eigvalsh": lambda s: [np.linalg.eigvalsh(matrix(s, n), "U") for n in range(1, 5)],
-    "linalg.svd": lambda s: [np.linalg.svd(matrix(s, n), compute_uv=False) for n in range(1, 4)],
-    "linalg.svdvals": lambda s: [np.linalg.svdvals(matrix(s, n)) for n in range(1, 4)],
-    "linalg.cond": lambda s: [np.linalg.cond(matrix(s, 3), p) for p in (None, 2, -2, 1, np.inf, "fro")],
-    "linalg.pinv": lambda s: [np.linalg.pinv(matrix(s, n)) for n in range(1, 4)],
     "linalg.cholesky": lambda s: (
         *(np.linalg.cholesky(definite(s, n)) for n in range(1, 7)),
         np.linalg.cholesky(np.kron(definite(s, 4)[0], np.eye(2))),
@@ -282,4 +276,14 @@ LINEAR_ALGEBRA = {
         np.linalg.multi_dot([x, C]),
         np.linalg.multi_dot([v[:3], C]),
     ),
+}
+
+# compiled in `test_decompositions`: one program of all is large
+DECOMPOSITIONS = {
+    "linalg.eigh": lambda s: [np.linalg.eigh(definite(s, 2)), *(np.linalg.eigh(definite(s, n))[0] for n in (1, 3, 4))],
+    "linalg.eigvalsh": lambda s: [np.linalg.eigvalsh(matrix(s, n), "U") for n in range(1, 5)],
+    "linalg.svd": lambda s: [np.linalg.svd(matrix(s, n), compute_uv=False) for n in range(1, 4)],
+    "linalg.svdvals": lambda s: [np.linalg.svdvals(matrix(s, n)) for n in range(1, 4)],
+    "linalg.cond": lambda s: [np.linalg.cond(matrix(s, 3), p) for p in (None, 2, -2, 1, np.inf, "fro")],
+    "linalg.pinv": lambda s: [np.linalg.pinv(matrix(s, n)) for n in range(1, 4)],
 }

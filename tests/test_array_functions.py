@@ -17,7 +17,7 @@ from geoopt.trace import trace
 
 from .cases_moving import CHANGING, CHOICES, ELEMENTWISE, MASK, MOVING, RNG, C, F, S, T, V, X
 from .cases_samples import SAMPLES, STATISTICS
-from .cases_sums import LINEAR_ALGEBRA, PRODUCTS, SUMS
+from .cases_sums import DECOMPOSITIONS, LINEAR_ALGEBRA, PRODUCTS, SUMS
 from .test_stages import arrays
 
 # NumPy warns where the cases divide by zero and the like
@@ -34,7 +34,7 @@ TABLES = {
     "products": PRODUCTS,
     "linear algebra": LINEAR_ALGEBRA,
 }
-CASES = {name: case for table in TABLES.values() for name, case in table.items()}
+CASES = {name: case for table in (*TABLES.values(), DECOMPOSITIONS) for name, case in table.items()}
 VALUES = {"v": V, "x": X, "t": T, "s": S}
 
 

@@ -172,6 +172,7 @@ def as_many_entries(x):
         (lambda x: np.ones((2, 4)) @ x[x[:, 0] > 1], "this product"),
         (lambda x: x[:3][x[:3, 0] > 1].dot(x[:3][x[:3, 0] > 1]), "this product"),
         (lambda x: np.stack([x[x > 1], x[x > 1]]), "np.stack of x.m. with an unknown m"),
+        (lambda x: np.sum(x[x > 1], keepdims=True), "np.sum of x.m. with an unknown m"),
         (lambda x: x[x > 1][0], "x.m..i. with an unknown m"),
         (lambda x: np.sqrt(x, where=x > 1), "without out="),
         (lambda x: x[x[:2] > 1] * 2, "condition of shape"),

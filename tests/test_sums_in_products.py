@@ -34,9 +34,10 @@ def test_a_multiplication_is_listed_once(name):
     program = geoopt.compile(function, *MATRICES)
     report, in_all = program.report(), sum(multiplications(*pair) for pair in products(*MATRICES))
     assert sum(k["terms"] for k in report["kernels"]) <= in_all
-    assert report["column_bytes"] <= 2 * 4 * in_all  # the addresses of two factors
-    assert len(report["kernels"]) <= 10
     want = function(*MATRICES)
+    moved = 4 * want.nnz if want.format == "csc" else 0  # where each value of a result by columns goes
+    assert report["column_bytes"] <= 2 * 4 * in_all + moved  # the addresses of two factors
+    assert len(report["kernels"]) <= 10
     assert abs(program(*MATRICES) - want).max() < 1e-12 * abs(want).max()
 
 

@@ -77,11 +77,12 @@ class Masked(NDArrayOperatorsMixin):
             given = [self._of_all(a) for a in args]
             return Masked(self.mask, function(*given, **{k: self._of_all(v) for k, v in kwargs.items()}))
         axis = kwargs.get("axis", _axis_of(function, args))
-        if function == np.sum and axis in (None, 0):
+        is_row_by_row = function in _BY_AXIS and self._leaves_rows(axis, function == np.stack)
+        if function == np.sum and args[0] is self and axis in (None, 0) and not kwargs.keys() - {"axis"}:
             return self._total(axis)
-        if function == np.dot and len(args) == 2:
+        if function == np.dot and len(args) == 2 and not kwargs:
             return self._product(*args)
-        if function == np.column_stack or (function in _BY_AXIS and self._leaves_rows(axis, function == np.stack)):
+        if (function == np.column_stack or is_row_by_row) and not any(isinstance(v, Masked) for v in kwargs.values()):
             return self._as_rows(function, args, kwargs)
         raise UnsupportedError(f"np.{function.__name__} of x[m] with an unknown m is not supported", _REMEDY)
 
