@@ -1,7 +1,8 @@
 """How SciPy stores the matrices of a result: index arrays, and values in the order of its format.
 
 Rows, columns, coordinates and diagonals come back as the function made them. Formats that matrices are rather built in
-than computed with (lil, dok, bsr) come back as rows.
+than computed with (lil, dok, bsr) come back as rows; so do products, in whose order they are computed, unless they are
+converted: by columns, a value would be written far from the one before.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import scipy.sparse as sp
 from ..integers.patterns import transposed
 from ..symbolic import Symbolic
 from .dense import with_zeros
-from .matrix import SparseMatrix
+from .matrix import SparseMatrix, SparseProduct
 
 _Stored = tuple[Symbolic, tuple[np.ndarray, ...]]  # values, and the index arrays by the names below
 INDICES = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col"), "dia": ("offsets",)}
@@ -23,7 +24,8 @@ INDICES = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("
 
 def stored(matrix: SparseMatrix) -> tuple[Any, Symbolic]:
     """One of SciPy's matrices without values, whose index arrays cannot be written, and the values of its ``data``."""
-    format = matrix.format if matrix.format in INDICES else "csr"
+    is_kept = matrix.format in INDICES and not isinstance(matrix, SparseProduct)
+    format = matrix.format if is_kept else "csr"
     values, indices = _STORED[format](matrix)
     places = tuple(a.view() for a in indices)
     for array in places:
