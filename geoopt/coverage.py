@@ -10,7 +10,7 @@ import importlib
 import inspect
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -34,17 +34,10 @@ State = Literal["supported", "refused", "without values"]
 # functions that take arrays and do not ask these who answers; others of this kind make or describe structure
 _TAKING_ARRAYS = ("asarray_chkfinite", "fromiter", "frompyfunc", "load", "loadtxt", "genfromtxt", "require")
 _OF_SHAPES = (
-    "arange",
-    "indices",
-    "tri",
-    "tril_indices",
-    "triu_indices",
-    "diag_indices",
-    "broadcast_shapes",
-    "mask_indices",
+    *("arange", "indices", "tri", "tril_indices", "triu_indices", "diag_indices", "broadcast_shapes", "mask_indices"),
 )
 _CALLING_OTHERS = ("asmatrix", "bmat", "fromfunction", "row_stack")  # which are answered
-_SOLVING = ("scipy.sparse.linalg", "scipy.optimize", "scipy.integrate")
+_SOLVING = ("scipy.linalg", "scipy.sparse.linalg", "scipy.optimize", "scipy.integrate")
 _OTHERS = ("scipy.spatial", "scipy.interpolate", "scipy.fft", "scipy.signal", "scipy.sparse.csgraph")
 _FOURIER = "transform outside, or multiply by the matrix of the transform"
 _OTHER_FUNCTIONS = "of these there are the error functions, the logistic function, x log y and sums of exponentials"
@@ -75,22 +68,22 @@ def rows() -> list[Row]:
     found += _of_class("numpy.ndarray", np.ndarray, Symbolic)
     found += [Row("builtins", name, "supported") for name in ("abs", "divmod", "max", "min", "pow", "round", "sum")]
     found += [Row("builtins", n, "refused", "leave it out: numbers stay symbolic") for n in ("bool", "float", "int")]
-    found += [_python(name) for name, f in vars(math).items() if callable(f) and not name.startswith("_")]
+    of_math = [name for name, f in vars(math).items() if callable(f) and not name.startswith("_")]
+    found += _of_known("math", of_math, python_functions.OF_MATH, "write it with NumPy's functions")
     found += _of_sparse()
     found += _of_class("scipy.sparse.csr_array", sp.csr_array, SparseMatrix)
-    found += _of_special()
-    found += _of_loaded("scipy.ndimage", SCIPY[1])
-    found += _of_loaded("scipy.linalg", SOLVE_OUTSIDE)
-    for module in _SOLVING:
-        found += [Row(module, name, "refused", SOLVE_OUTSIDE) for name in _functions_of(module)]
-    for module in _OTHERS:
-        found += [Row(module, name, "refused", SCIPY[1]) for name in _functions_of(module)]
+    special_known = special.FUNCTIONS.keys() | scipy_functions.ANSWERS["scipy.special"].keys()
+    found += _of_known("scipy.special", _functions_of("scipy.special", of_ufuncs=True), special_known, _OTHER_FUNCTIONS)
+    for modules, remedy in ((("scipy.ndimage",), SCIPY[1]), (_SOLVING, SOLVE_OUTSIDE), (_OTHERS, SCIPY[1])):
+        for module in modules:
+            found += _of_known(module, _functions_of(module), scipy_functions.ANSWERS.get(module, ()), remedy)
     return found
 
 
 def chosen(of: str = "", refused: bool = False) -> list[Row]:
     """The rows of a module, or whose full names have ``of`` as a part; raises ArgumentError where there are none."""
-    found = [row for row in rows() if row.module == of] or [row for row in rows() if of in f"{row.module}.{row.name}"]
+    listed = rows()
+    found = [row for row in listed if row.module == of] or [r for r in listed if of in f"{r.module}.{r.name}"]
     found = [row for row in found if row.state == "refused" or not refused]
     if not found:
         raise ArgumentError(f"no function has {of!r} in its name; give a module such as numpy.linalg, or nothing")
@@ -138,26 +131,22 @@ def page(found: list[Row]) -> str:
 
 def _of_numpy(module: str) -> Iterator[Row]:
     home = importlib.import_module(module)
-    made = {name for where, name, *_ in substitutes.table(()) if where is home}
     for name in sorted(home.__all__):
         function = getattr(home, name)
         if isinstance(function, np.ufunc):
-            is_known = function in BY_UFUNC or function in symbolic.UFUNCS
-            is_known = is_known or (function, "__call__") in symbolic.UFUNC_METHODS
-            yield Row(module, name, "supported") if is_known else _refused(module, name)
-        elif function in symbolic.FUNCTIONS if callable(function) else False:
+            yield Row(module, name, "supported") if _is_answered(function) else _refused(module, name)
+        elif callable(function) and function in symbolic.FUNCTIONS:
             yield Row(module, name, "supported", _not_taken(function))
-        elif isinstance(function, substitutes.DISPATCHING) or name in _TAKING_ARRAYS:
-            yield Row(module, name, "supported") if name in made and not _is_listed(name) else _refused(module, name)
         elif name in (*substitutes.MAKING, *_CALLING_OTHERS):
             yield Row(module, name, "supported")
+        elif isinstance(function, substitutes.DISPATCHING) or name in _TAKING_ARRAYS:
+            yield _refused(module, name)
         elif inspect.isroutine(function) or name in _OF_SHAPES:
             yield Row(module, name, "without values")
 
 
-def _is_listed(name: str) -> bool:
-    """Whether a function is replaced only for lists of values."""
-    return name not in substitutes.MAKING
+def _is_answered(ufunc: np.ufunc) -> bool:
+    return ufunc in BY_UFUNC or ufunc in symbolic.UFUNCS or (ufunc, "__call__") in symbolic.UFUNC_METHODS
 
 
 def _refused(module: str, name: str) -> Row:
@@ -190,13 +179,6 @@ def _of_class(called: str, theirs: type, ours: type) -> Iterator[Row]:
         yield Row(called, name, kind, "" if is_there else remedy_of(f"x.{name}"))
 
 
-def _python(name: str) -> Row:
-    is_known = name in python_functions.OF_MATH
-    return (
-        Row("math", name, "supported") if is_known else Row("math", name, "refused", "write it with NumPy's functions")
-    )
-
-
 def _of_sparse() -> Iterator[Row]:
     for name in _functions_of("scipy.sparse", of_classes=True):
         function = getattr(sp, name)
@@ -211,21 +193,10 @@ def _of_sparse() -> Iterator[Row]:
             yield Row("scipy.sparse", name, "refused", SCIPY[1])
 
 
-def _of_special() -> Iterator[Row]:
-    home = importlib.import_module("scipy.special")
-    for name in _functions_of("scipy.special", of_ufuncs=True):
-        is_known = name in special.FUNCTIONS or name in scipy_functions.ANSWERS["scipy.special"]
-        yield (
-            Row("scipy.special", name, "supported")
-            if is_known
-            else Row(home.__name__, name, "refused", _OTHER_FUNCTIONS)
-        )
-
-
-def _of_loaded(module: str, remedy: str) -> Iterator[Row]:
-    for name in _functions_of(module):
-        is_known = name in scipy_functions.ANSWERS[module]
-        yield Row(module, name, "supported") if is_known else Row(module, name, "refused", remedy)
+def _of_known(module: str, names: Iterable[str], known: Container[str], remedy: str) -> Iterator[Row]:
+    """Functions of which the known ones are supported."""
+    for name in names:
+        yield Row(module, name, "supported") if name in known else Row(module, name, "refused", remedy)
 
 
 def _functions_of(module: str, of_classes: bool = False, of_ufuncs: bool = False) -> list[str]:

@@ -66,7 +66,27 @@ MAKING = {
     "csr_matrix": sp.csr_matrix,
     "csc_array": sp.csc_array,
 }
-FILLINGS = (entry_by_entry, block_by_block, computed_with, rows_and_lists, a_matrix_that_is_there)
+
+
+def arrays_that_were_filled(x, make):
+    K = make((7, 7))
+    for e in range(6):
+        k = np.zeros((2, 2))
+        k[0, 0] = k[1, 1] = x[e]
+        k[0, 1] = k[1, 0] = -x[e]
+        K[np.ix_([e, e + 1], [e, e + 1])] += k
+    K[0, :2] = [x[0], 2.0]
+    return K.tocsr()
+
+
+FILLINGS = (
+    arrays_that_were_filled,
+    entry_by_entry,
+    block_by_block,
+    computed_with,
+    rows_and_lists,
+    a_matrix_that_is_there,
+)
 
 
 @pytest.mark.parametrize("make", MAKING)

@@ -110,8 +110,23 @@ OF_LINALG = {
     "eigenvalues": lambda A: scipy.linalg.eigvalsh(A + A.T),
     "singular values": lambda A: scipy.linalg.svdvals(A),
     "pinv": lambda A: scipy.linalg.pinv(A),
+    "pinv of nearly singular ones": lambda A: scipy.linalg.pinv(A * [1.0, 1.0, 4e-16]),
+    "by keywords": lambda A: (scipy.linalg.norm(A, axis=0, check_finite=False), scipy.linalg.solve(a=A, b=A[0])),
     "block_diag": lambda A: scipy.linalg.block_diag(A, [[1.0, A[0, 0]]], A[1]),
 }
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda A: scipy.linalg.solve(A, np.ones(3), assume_a="pos"),
+        lambda A: scipy.linalg.eigh(A, A),
+        lambda A: scipy.linalg.eigvalsh(A, lower=False),
+    ],
+)
+def test_arguments_that_linear_algebra_does_not_take_are_refused(function):
+    with pytest.raises(geoopt.UnsupportedError, match=r"scipy.linalg.\w+ with \w+=.* is not supported"):
+        geoopt.compile(function, MATRIX)
 
 
 @pytest.mark.parametrize("name", OF_LINALG)

@@ -17,7 +17,7 @@ from ..errors import ArgumentError, DeviceError
 from ..grid import BLOCK, Grid
 from ..options import Options
 from ..signature import Argument, with_values
-from ..sparse.stored import index_arrays
+from ..sparse.stored import index_arrays, made
 from . import nvrtc
 from .host import values_in_pattern
 
@@ -93,10 +93,7 @@ class CudaMachine:
 
             data = self._empty(pattern.data.size).reshape(pattern.data.shape)
             places = tuple(map(self._cupy.asarray, index_arrays(pattern)))
-            arrays = (data, places) if pattern.format == "coo" else (data, *places)
-            matrix = getattr(cusparse, type(pattern).__name__)(arrays, shape=pattern.shape)
-            if pattern.format != "dia":
-                matrix.has_canonical_format = True
+            matrix = made(getattr(cusparse, type(pattern).__name__), data, places, shape=pattern.shape)
             self._patterns[id(pattern)] = pattern, matrix
         return self._patterns[id(pattern)][1]
 

@@ -14,8 +14,9 @@ from ..graph import Graph
 from ..integers.ids import Ids, id_dtype
 from ..integers.patterns import Pattern
 from ..symbolic import Symbolic
-from ..symbolic.arithmetic import as_symbolic
-from ..symbolic.np_matrix import as_array
+from ..symbolic.arithmetic import as_symbolic, graph_of
+from ..symbolic.dispatch import flattened, is_symbolic
+from ..symbolic.fillable import resolved
 from ..symbolic.reshaping import fits
 from .dense import with_zeros
 from .matrix import SparseMatrix, constant
@@ -75,7 +76,7 @@ class Building(SparseMatrix):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         rows, cols = _listed(key, self._shape)
-        given = as_symbolic(self._graph, as_array(value.toarray() if isinstance(value, SparseMatrix) else value))
+        given = as_symbolic(self._graph, resolved(value.toarray() if isinstance(value, SparseMatrix) else value))
         if not fits(given.shape, rows.shape):
             raise ShapeError(
                 f"cannot put an array of shape {given.shape} into {rows.shape} entries", "sizes must agree"
@@ -148,8 +149,10 @@ def filling(before: Callable) -> Callable:
 
 
 def _graph_of(value: Any) -> Graph | None:
-    given = as_array(value)
-    return given.graph if isinstance(given, (Symbolic, SparseMatrix)) else None
+    given = resolved(value)
+    if isinstance(given, SparseMatrix):
+        return given.graph
+    return graph_of(*flattened([given])) if is_symbolic([given]) else None
 
 
 FILLED = [getattr(sp, f"{name}_{kind}") for name in ("lil", "dok", "csr", "csc") for kind in ("array", "matrix")]

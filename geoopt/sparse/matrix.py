@@ -21,6 +21,7 @@ from ..symbolic import MATRICES, Symbolic
 from ..symbolic.arithmetic import apply, as_symbolic
 from ..symbolic.conversion import asked_by_scipy
 from ..symbolic.np_matrix import as_array
+from ..symbolic.reshaping import fits
 from ..symbolic.sums import joined, segment_sum
 from .association import best_cut
 from .dense import with_zeros
@@ -31,8 +32,7 @@ MOST_DENSE = 10_000_000  # entries of a dense form
 
 
 class SparseMatrix(Forms, Entries):
-    """A matrix in canonical CSR form (sorted, no duplicates) whose values are symbolic. To put something into it makes
-    it a `building.Building`.
+    """A matrix in canonical CSR form (sorted, no duplicates) with symbolic values. If filled, it becomes a `Building`.
 
     pattern : where its entries are;  values : (nnz,) Symbolic, in that order
     """
@@ -154,7 +154,7 @@ class SparseMatrix(Forms, Entries):
         if not np.ndim(other):
             return self.with_data(self.values * other)
         dense = as_symbolic(self.graph, other)
-        if dense.ndim > 2 or any(n not in (1, m) for n, m in zip(dense.shape[::-1], self.shape[::-1], strict=False)):
+        if not fits(dense.shape, self.shape):
             raise ShapeError(f"cannot multiply {self.shape} by {dense.shape} entry by entry", "sizes must agree")
         dense = dense.reshape((1,) * (2 - dense.ndim) + dense.shape)
         places = self.pattern.rows, self.pattern.indices
@@ -364,7 +364,7 @@ def _combined(op: str, left: Any, right: Any) -> Any:
 def _combined_densely(op: str, left: Any, right: Any) -> Any:
     """Of a sparse matrix and an array that broadcasts to it: an array, of SciPy's older matrices a ``np.matrix``."""
     matrix, given = (left, as_array(right)) if isinstance(left, SparseMatrix) else (right, as_array(left))
-    if np.ndim(given) > 2 or np.broadcast_shapes(np.shape(given), matrix.shape) != matrix.shape:
+    if not fits(np.shape(given), matrix.shape):
         raise ShapeError(f"cannot {op} shapes {np.shape(given)} and {matrix.shape}", "sizes must agree")
     found: Any = apply(op, *(matrix.toarray() if m is matrix else given for m in (left, right)))
     return found.view(np.matrix) if matrix.kind is sp.spmatrix else found

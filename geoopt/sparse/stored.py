@@ -7,7 +7,6 @@ converted: by columns, a value would be written far from the one before.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import scipy.sparse as sp
 from ..integers.patterns import transposed
 from ..symbolic import Symbolic
 from .dense import with_zeros
+from .forms import ORDERS
 from .matrix import SparseMatrix, SparseProduct
 
 _Stored = tuple[Symbolic, tuple[np.ndarray, ...]]  # values, and the index arrays by the names below
@@ -26,39 +26,39 @@ def stored(matrix: SparseMatrix) -> tuple[Any, Symbolic]:
     """One of SciPy's matrices without values, whose index arrays cannot be written, and the values of its ``data``."""
     is_kept = matrix.format in INDICES and not isinstance(matrix, SparseProduct)
     format = matrix.format if is_kept else "csr"
-    values, indices = _STORED[format](matrix)
+    values, indices = _as_diagonals(matrix) if format == "dia" else _by_lines(matrix, format)
     places = tuple(a.view() for a in indices)
     for array in places:
         array.flags.writeable = False
     kind = getattr(sp, f"{format}_{'matrix' if matrix.kind is sp.spmatrix else 'array'}")
-    zeros = np.broadcast_to(0.0, values.shape)
-    empty: Any = kind((zeros, places) if format == "coo" else (zeros, *places), shape=matrix.shape, copy=False)
+    empty = made(kind, np.broadcast_to(0.0, values.shape), places, shape=matrix.shape, copy=False)
     if format in ("csr", "csc"):
         empty.has_sorted_indices = True
-    if format != "dia":
-        empty.has_canonical_format = True
     return empty, values
 
 
-def index_arrays(matrix: Any) -> list[np.ndarray]:
+def made(kind: type, data: Any, places: tuple, **how: Any) -> Any:
+    """A matrix of SciPy's or CuPy's without duplicates, of its ``data`` and its `index_arrays`."""
+    is_coo = kind.__name__.startswith("coo")
+    matrix: Any = kind((data, places) if is_coo else (data, *places), **how)
+    if matrix.format != "dia":
+        matrix.has_canonical_format = True
+    return matrix
+
+
+def index_arrays(matrix: Any) -> tuple[np.ndarray, ...]:
     """The arrays that say where the entries of a result's matrix are."""
-    return [getattr(matrix, name) for name in INDICES[matrix.format]]
+    return tuple(getattr(matrix, name) for name in INDICES[matrix.format])
 
 
-def _by_rows(matrix: SparseMatrix) -> _Stored:
-    return matrix.values, (matrix.pattern.indices, matrix.pattern.indptr)
-
-
-def _by_columns(matrix: SparseMatrix) -> _Stored:
-    flipped, places = transposed(matrix.pattern)
-    return matrix.values[places], (flipped.indices, flipped.indptr)
-
-
-def _as_coordinates(matrix: SparseMatrix) -> _Stored:
-    if matrix.order != "columns":
-        return matrix.values, (matrix.pattern.rows, matrix.pattern.indices)
-    flipped, places = transposed(matrix.pattern)
-    return matrix.values[places], (flipped.indices, flipped.rows)
+def _by_lines(matrix: SparseMatrix, format: str) -> _Stored:
+    """Row by row or column by column; coordinates in the order that they have."""
+    by_columns = ORDERS.get(format, matrix.order) == "columns"
+    pattern, places = transposed(matrix.pattern) if by_columns else (matrix.pattern, None)
+    values = matrix.values if places is None else matrix.values[places]
+    if format != "coo":
+        return values, (pattern.indices, pattern.indptr)
+    return values, (pattern.indices, pattern.rows) if by_columns else (pattern.rows, pattern.indices)
 
 
 def _as_diagonals(matrix: SparseMatrix) -> _Stored:
@@ -70,11 +70,3 @@ def _as_diagonals(matrix: SparseMatrix) -> _Stored:
     order = np.argsort(places)
     values = with_zeros(matrix.values, order, places[order], len(offsets) * width)
     return values.reshape(len(offsets), width), (offsets.astype(columns.dtype),)
-
-
-_STORED: dict[str, Callable[[SparseMatrix], _Stored]] = {
-    "csr": _by_rows,
-    "csc": _by_columns,
-    "coo": _as_coordinates,
-    "dia": _as_diagonals,
-}

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedError
 from . import Symbolic
 from .arithmetic import as_symbolic
+from .array_linalg import square
 from .array_moving import stack
 from .array_sums import max_
-from .dispatch import GIVEN_NOT, implements, numbers
+from .dispatch import GIVEN_NOT, implements
 
 SWEEPS = {1: 0, 2: 1, 3: 5, 4: 6}  # that make a symmetric matrix diagonal, by its size
 SWEEPS_OF_COLUMNS = {1: 0, 2: 2, 3: 6}  # that make columns orthogonal
@@ -49,7 +49,7 @@ def _eigen(matrices: Any, triangle: str) -> tuple[Symbolic, list[Vector]]:
     """Eigenvalues of symmetric matrices, ascending, and their vectors: Jacobi's method. triangle : that is read"""
     if triangle.upper() not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
-    matrices, n = _square(matrices, SWEEPS, "eigenvalues")
+    matrices, n = square(matrices, max(SWEEPS), 1, "finding eigenvalues of")
     matrices, scale = _scaled(matrices)
     first, last = (max, min) if triangle.upper() == "L" else (min, max)
     a = [[matrices[..., first(i, j), last(i, j)] for j in range(n)] for i in range(n)]
@@ -114,7 +114,7 @@ def pinv(a: Any, rcond: Any = None, *, rtol: Any = GIVEN_NOT) -> Any:
 
 def _singular(matrices: Any) -> tuple[list[Vector], Symbolic, list[Vector]]:
     """Left vectors, values, descending, and right vectors: Hestenes' method (1958), exact for small values, too."""
-    matrices, n = _square(matrices, SWEEPS_OF_COLUMNS, "singular values")
+    matrices, n = square(matrices, max(SWEEPS_OF_COLUMNS), 1, "finding singular values of")
     matrices, scale = _scaled(matrices)
     columns = [[matrices[..., i, j] for i in range(n)] for j in range(n)]
     right = _unit_vectors(n)
@@ -194,14 +194,6 @@ def _rotate(vectors: list[Vector], rotation: tuple[Any, Any], p: int, q: int) ->
 
 
 # -- small things -------------------------------------------------------------------------------------
-
-
-def _square(matrices: Any, sizes: dict[int, int], what: str) -> tuple[Symbolic, int]:
-    [found] = numbers(matrices)
-    if found.ndim < 2 or found.shape[-1] != found.shape[-2] or found.shape[-1] not in sizes:
-        remedy = f"of square ones up to {max(sizes)}×{max(sizes)} there are; decompose larger ones outside"
-        raise UnsupportedError(f"{what} of matrices of shape {found.shape[-2:]} are not supported", remedy)
-    return found, found.shape[-1]
 
 
 def _scaled(matrices: Symbolic) -> tuple[Any, Any]:

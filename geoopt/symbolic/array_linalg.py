@@ -30,7 +30,7 @@ _SignAndLog = type(np.linalg.slogdet(np.eye(1)))
 
 @implements(np.linalg.det)
 def det(a: Any) -> Symbolic:
-    a, n = _square(a)
+    a, n = square(a)
     return _minors(a, range(n))[n][..., 0] if n else as_symbolic(a.graph, np.ones(a.shape[:-2]))
 
 
@@ -43,7 +43,7 @@ def slogdet(a: Any) -> Any:
 
 @implements(np.linalg.inv)
 def inv(a: Any) -> Symbolic:
-    a, n = _square(a)
+    a, n = square(a)
     if n < 2:
         return 1.0 / a
     adjugate, determinant = _adjugate(a, n)
@@ -53,17 +53,18 @@ def inv(a: Any) -> Symbolic:
 @implements(np.linalg.solve)
 def solve(a: Any, b: Any) -> Symbolic:
     a, b = numbers(a, b)
-    a, n = _square(a)
+    a, n = square(a)
     if n < 2:
         return matmul(1.0 / a, b)
     adjugate, determinant = _adjugate(a, n)
     return matmul(adjugate, b) / determinant[(..., None) if b.ndim == 1 else (..., None, None)]
 
 
-def _square(a: Any, largest: int = LARGEST) -> tuple[Symbolic, int]:
+def square(a: Any, largest: int = LARGEST, least: int = 0, what: str = "linear algebra on") -> tuple[Symbolic, int]:
+    """Square matrices of a size within bounds, and the size."""
     [a] = numbers(a)
-    if a.ndim < 2 or a.shape[-1] != a.shape[-2] or a.shape[-1] > largest:
-        what = f"linear algebra on matrices of shape {a.shape[-2:]} is not supported"
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2] or not least <= a.shape[-1] <= largest:
+        what = f"{what} matrices of shape {a.shape[-2:]} is not supported"
         raise UnsupportedError(what, f"use square matrices of at most {largest}×{largest} in the last two axes")
     return a, a.shape[-1]
 
@@ -128,7 +129,7 @@ def _cofactors(above: Symbolic | None, below: Symbolic | None, i: int, n: int) -
 @implements(np.linalg.cholesky)
 def cholesky(a: Any, upper: bool = False) -> Symbolic:
     """NaN, not an error, where a matrix is not positive definite."""
-    a, n = _square(a, LARGEST_FACTORED)
+    a, n = square(a, LARGEST_FACTORED)
     if upper:
         a = viewed(np.matrix_transpose, a)
     zero = viewed(np.broadcast_to, as_symbolic(a.graph, 0.0), a.shape[:-2])

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import ShapeError, UnsupportedError
 from ..integers.ids import Ids
+from .reshaping import fits
 
 KNOWN = (np.ndarray, np.generic, Number, list, tuple)
 
@@ -55,7 +56,7 @@ def written(called: str, result: Any, target: Any) -> Any:
         raise UnsupportedError(f"{what} is not supported", "start from np.zeros_like(x), or write x = x + y")
     if not target.shape and not result.shape:
         return result  # numbers do not change; the name gets another one
-    if np.broadcast_shapes(result.shape, target.shape) != target.shape:
+    if not fits(result.shape, target.shape):
         what = f"cannot write a result of shape {result.shape} into an array of shape {target.shape}"
         raise ShapeError(what, "write x = x + y")
     assign(Ids.contiguous(0, target.shape), result)

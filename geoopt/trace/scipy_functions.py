@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..symbolic import filters
+from ..symbolic.dispatch import require_default
 
 
 def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -> Any:
@@ -41,14 +43,17 @@ def _block_diag(*arrs: Any) -> Any:
     return np.block(rows)
 
 
-def _of_numpy(name: str) -> Callable:
-    """NumPy's function of the same name; whether to check for NaN, and to write over arguments, asks for nothing."""
-    function = getattr(np.linalg, name)
+def _of_numpy(name: str, *taken: str, **always: Any) -> Callable:
+    """NumPy's function of the same name, of the first argument and others taken; checking for NaN, and writing over
+    arguments, asks for nothing. always : what NumPy has other defaults for"""
 
-    def answer(
-        *args: Any, overwrite_a: Any = None, overwrite_b: Any = None, check_finite: Any = None, **how: Any
-    ) -> Any:
-        return function(*args, **how)
+    def answer(*args: Any, **kwargs: Any) -> Any:
+        signature = inspect.signature(getattr(sys.modules["scipy.linalg"], name))
+        first, *others = signature.bind(*args, **kwargs).arguments.items()
+        passed = {key: value for key, value in others if not key.startswith(("overwrite_", "check_"))}
+        for key in passed.keys() - set(taken):
+            require_default(f"scipy.linalg.{name}", key, passed.pop(key), signature)
+        return getattr(np.linalg, name)(first[1], **passed, **always)
 
     return answer
 
@@ -58,10 +63,11 @@ ANSWERS: dict[str, dict[str, Callable]] = {
     "scipy.ndimage": filters.ANSWERS,
     "scipy.linalg": {
         "block_diag": _block_diag,
-        **{
-            name: _of_numpy(name)
-            for name in ("det", "eigh", "eigvalsh", "inv", "norm", "pinv", "solve", "svd", "svdvals")
-        },
+        **{name: _of_numpy(name) for name in ("det", "eigh", "eigvalsh", "inv", "svdvals")},
+        "norm": _of_numpy("norm", "ord", "axis", "keepdims"),
+        "pinv": _of_numpy("pinv", rtol=None),
+        "solve": _of_numpy("solve", "b"),
+        "svd": _of_numpy("svd", "full_matrices", "compute_uv"),
     },
 }
 
