@@ -31,6 +31,8 @@ def program_text(report: dict[str, Any]) -> str:
     how = ", ".join(f"{count} {name if count > 1 else name.rstrip('s')}" for name, count in traits)
     kernels = f"{len(report['kernels'])} kernels on {report['levels']} levels"
     console.print(f"{report['function']}: {kernels}, {report['dtype']}, {how}")
+    if report["paths"] > 1:
+        console.print(f"chooses between the results of {report['paths']} paths through branches of the function")
     if report["without"]:
         console.print(f"without {', '.join(report['without'])}")
     console.print(f"{report['scalars']:,} scalars in {report['nodes']} nodes")

@@ -55,8 +55,8 @@ class GeooptError(Exception):
 class TracingError(GeooptError):
     """The traced code asked for something that has no meaning on unknown values."""
 
-    def __init__(self, what: str, remedy: str, cause: BaseException | None = None):
-        super().__init__(f"{what}\n  at {user_line(cause)}\n  {remedy}")
+    def __init__(self, what: str, remedy: str, cause: BaseException | None = None, line: str | None = None):
+        super().__init__(f"{what}\n  at {line or user_line(cause)}\n  {remedy}")
         getattr(_TRACE, "refusals", []).append(self)
 
 
@@ -84,12 +84,13 @@ def _was_caught_by_user(error: BaseException) -> bool:
 
 
 class BranchError(TracingError):
-    """The traced code branches on a value that is unknown while tracing."""
+    """The traced code branches on values that are unknown while tracing, in a way that leaves no choice to be made."""
 
-    def __init__(self, what: str):
+    def __init__(self, what: str, line: str | None = None):
         super().__init__(
-            f"cannot {what}: its value is unknown while tracing",
+            f"cannot {what}",
             "write np.where(condition, a, b); both sides are kept and chosen per element",
+            line=line,
         )
 
 

@@ -137,6 +137,7 @@ class Program:
         return {
             "function": self.signature.function,
             "dtype": str(self.dtype),
+            "paths": self.signature.paths,
             **self.machine.traits,
             "without": sorted(self.options.without) + ([] if self.options.blocks else ["blocks"]),
             "nodes": self.preparation.nodes,

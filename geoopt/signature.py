@@ -31,7 +31,8 @@ class Signature:
     arguments: tuple[Argument, ...]
     rebuild: Rebuild
     collect: Collect
-    has_numbers: bool  # the last output holds the result's numbers
+    has_numbers: bool  # the last output holds the result's numbers and comparisons
+    paths: int  # through branches of the function, between whose results the program chooses
 
 
 def with_values(pattern: Any, values: Any) -> Any:

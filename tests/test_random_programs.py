@@ -16,8 +16,9 @@ from .conftest import needs_cuda_on_host
 KINDS = (
     *("add", "multiply", "divide", "root", "where", "gather", "sum", "dot", "assemble", "stack"),
     *("function", "both", "product", "small matrices", "in place", "numbers", "one ring", "block", "power"),
-    *("one after another", "turned"),
+    *("one after another", "turned", "masks", "lists", "type tests", "early exit"),
 )
+MOST_EXITS = 3  # of a program: each may double the paths through it
 
 
 class Choices:
@@ -29,11 +30,15 @@ class Choices:
     def __call__(self, x, y, h, F):
         rng = np.random.default_rng(self.seed)
         pool = [x, y, x * h]
+        exits = 0
         for _ in range(self.length):
             a = pool[rng.integers(len(pool))]
             alike = [p for p in pool if p.shape[0] == a.shape[0]]
             b = alike[rng.integers(len(alike))]
-            pool.append(getattr(self, str(rng.choice(KINDS)).replace(" ", "_"))(rng, *_alike(a, b), h, F))
+            kind = str(rng.choice(KINDS))
+            exits += kind == "early exit"
+            kind = kind if exits <= MOST_EXITS else "add"
+            pool.append(getattr(self, kind.replace(" ", "_"))(rng, *_alike(a, b), h, F))
         return (*pool[3:], pool[-1].ravel()[0] * h if pool[-1].size else h + 0.0)
 
     def add(self, rng, a, b, h, F):
@@ -138,6 +143,37 @@ class Choices:
         lanes = np.stack([a.reshape(n, -1)[:, -1], b.reshape(n, -1)[:, 0] * h, np.sum(a.reshape(n, -1), axis=1)])
         return (np.cos(lanes) / (1.0 + np.sum(lanes * lanes, axis=0)) + lanes[::-1]).T
 
+    def masks(self, rng, a, b, h, F):
+        out, m = a + 0.0, a > rng.uniform(-0.5, 0.5)
+        out[m] = 1.0 / (1.0 + np.abs(a[m]))
+        out[~m] *= h
+        m &= b < 0.3
+        out[m] -= np.minimum(a[m], 0.25)
+        return np.divide(out, 2.0 + b, out=out, where=b > -0.5)
+
+    def lists(self, rng, a, b, h, F):
+        first, second = a.ravel()[0], b.ravel()[-1]
+        rows = np.array([[first, 1.0], [h, second]]) @ [second, 0.5]
+        return a * np.linalg.norm([first, h, 0.1]) + np.tanh(rows[0]) * np.sum(np.sqrt([abs(second), 2.0])) + rows[1]
+
+    def type_tests(self, rng, a, b, h, F):
+        assert isinstance(a, np.ndarray) and isinstance(h, float) and np.isscalar(h)
+        total = a.sum()
+        assert isinstance(total, (float, np.floating)) and not isinstance(total, np.ndarray)
+        return b * (max(total, 0.1) if np.ndim(total) == 0 else h)
+
+    def early_exit(self, rng, a, b, h, F):
+        """A branch, and a loop that ends by one."""
+        scale, root = np.abs(a).mean() + 0.5, 1.0
+        if np.any(b > rng.uniform(-0.5, 1.0)):
+            return b * h - 1.0
+        for _ in range(2):
+            change = (root * root - scale) / (2.0 * root)
+            root = root - change
+            if abs(change) < 0.05:
+                break
+        return b / root
+
 
 def _alike(a, b):
     if a.ndim == b.ndim:
@@ -174,7 +210,7 @@ def check(device, seed, length, n, dtype, options):
     inputs = [rng.uniform(-1, 1, n), rng.uniform(-1, 1, (n, 3)), 0.7]
     inputs = [np.asarray(i, dtype) if isinstance(i, np.ndarray) else i for i in inputs]
     program = Choices(seed, length)
-    exact = [np.asarray(i, float) for i in inputs]
+    exact = [i.astype(float) if isinstance(i, np.ndarray) else i for i in inputs]
     compiled = geoopt.compile(program, *inputs, F, device=device, dtype=dtype, options=options)
     for got, want in zip(compiled(*inputs), program(*exact, F), strict=True):
         scale = max(1.0, float(np.abs(want).max(initial=0)))

@@ -57,7 +57,7 @@ def test_fixed_arguments_are_constants():
 def branch(x):
     if x[0] > 0:
         return x
-    return -x
+    return x[1:]
 
 
 OUTSIDE = np.zeros(3)  # made before tracing: a NumPy array for good
@@ -77,7 +77,6 @@ CASES = {
     "assignment": (lambda x: x.__setitem__(0, [1.0, 2.0]), geoopt.ShapeError, "__setitem__", "shape (2,)"),
     "symbolic index": (lambda x: np.ones(3)[0] + x[x], geoopt.TracingError, "x[x]", "np.where"),
     "complex": (lambda x: x * 1j, geoopt.UnsupportedError, "x * 1j", "real and imaginary"),
-    "comparison out": (lambda x: x < 1, geoopt.UnsupportedError, "", "np.where"),
     "reshape": (lambda x: x.reshape(2, 2), geoopt.ShapeError, "x.reshape(2, 2)", "(3,) into (2, 2)"),
 }
 
@@ -102,11 +101,11 @@ def test_an_index_out_of_bounds_names_the_line():
 def test_a_refusal_that_the_code_catches_is_raised_at_the_end():
     def robust(x):
         try:
-            return x * 2 if x[0] > 0 else -x
+            return np.sort(x)
         except Exception:
             return np.zeros_like(x)
 
-    with pytest.raises(geoopt.BranchError, match="x\\[0\\] > 0") as caught:
+    with pytest.raises(geoopt.UnsupportedError, match=r"np.sort\(x\)") as caught:
         geoopt.compile(robust, np.ones(3))
     assert "caught this error" in caught.value.__notes__[0]
 
@@ -125,7 +124,7 @@ def test_what_libraries_catch_is_theirs():
     x, W = np.ones(3), sp.eye_array(3)
     np.testing.assert_array_equal(geoopt.compile(lambda x: W @ x, x)(x), x)  # SciPy tries, and asks for help
     with pytest.raises(geoopt.BranchError):  # and the next trace knows nothing of this one's refusals
-        geoopt.compile(lambda x: x if x[0] > 0 else -x, x)
+        geoopt.compile(branch, x)
     geoopt.compile(lambda x: 2 * x, x)
 
 

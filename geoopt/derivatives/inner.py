@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ..graph import Graph, Node, Traced
 from ..graph.rebuild import Rebuild
 from ..graph.references import reachable
@@ -52,18 +54,24 @@ def traced_inside(outer: Graph, arguments: list[Symbolic], function: Callable[[l
     start, blocks = len(outer.nodes), len(outer.blocks)
     stand_ins = [outer.variable(f"inner {i}", a.shape) for i, a in enumerate(arguments)]
     outer.given |= {node.index: place for node, place in zip(stand_ins, places, strict=True)}
+    asked = len(outer.path.conditions)
     result = as_symbolic(outer, function([symbolic(outer, n.ids) for n in stand_ins]))
+    conditions: list = [np.where(c, 1.0, 0.0) for c in outer.path.conditions[asked:]]
     outer.finish()
     nodes = [_as_variable(n) if n.index < start else n for n in outer.nodes]
     around = [n for n in nodes if n.op == "variable" and n.index < start]
+    variables, places = (*stand_ins, *around), [*places, *(n.ids for n in around)]
     graph = Graph(nodes, outer.firsts[:], outer.size, outer.blocks[blocks:])
     del outer.blocks[blocks:]
-    traced = lift(Traced(graph, (*stand_ins, *around), (result.ids,)))
+    if conditions:  # of branches in the function: they choose between results of the code around it
+        inner = Inner(Traced(graph, variables, ()), tuple(stand_ins), outer, tuple(places))
+        outer.path.conditions[asked:] = [c != 0 for c in inner.inlined(conditions)]
+    traced = lift(Traced(graph, variables, (result.ids,)))
     live = {n.index for n in reachable(traced)} | {n.index for n in traced.variables[: len(arguments)]}
-    pairs = zip(traced.variables, (*places, *(n.ids for n in around)), strict=True)
-    variables, places = zip(*(p for p in pairs if p[0].index in live), strict=True)
-    traced = _Copied(replace(traced, variables=variables), Graph()).traced()
-    return Inner(traced, traced.variables[: len(arguments)], outer, places)
+    pairs = zip(traced.variables, places, strict=True)
+    kept, of_kept = zip(*(p for p in pairs if p[0].index in live), strict=True)
+    traced = _Copied(replace(traced, variables=kept), Graph()).traced()
+    return Inner(traced, traced.variables[: len(arguments)], outer, of_kept)
 
 
 def _contiguous(array: Symbolic) -> Ids:

@@ -84,6 +84,7 @@ class Graph:
     repeats: array = field(default_factory=lambda: array("q"))  # nodes made again, each with the size of the graph then
     given: dict[int, np.ndarray | Ids] = field(default_factory=dict)  # what variables are in the first call, by node
     values: Any = None  # `values.Values` of the first call, once they have been asked for
+    path: Any = None  # `symbolic.paths.Path` of the run that makes it
     _known: dict[tuple, Node] = field(default_factory=dict)
     _reads: WeakKeyDictionary[Ids, list] = field(default_factory=WeakKeyDictionary)
     _below: dict[Node, list[Node]] = field(default_factory=dict)

@@ -275,7 +275,10 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
             return bool(values_of(self._graph, self.ids))
         if is_spare(sys._getframe(1)):  # nothing happens in it where nothing holds
             return True
-        raise BranchError("branch on a symbolic value")
+        if self.size != 1 or self._graph.path is None:
+            raise BranchError(f"branch on {self.size} symbolic values: they are unknown while tracing")
+        number = self.reshape(())
+        return self._graph.path.takes(number if self._is_bool else number != 0)
 
     def __contains__(self, value: object) -> bool:
         return bool(np.any(self == value))
@@ -293,7 +296,7 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
         )
 
     def __int__(self) -> int:
-        raise BranchError("convert a symbolic value to int")
+        raise BranchError("convert a symbolic value to int: it is unknown while tracing")
 
     __index__ = None  # type: ignore[assignment]  # so that range(x) and x as an index fail with Python's own message
 

@@ -1,4 +1,4 @@
-"""Stage `trace`: run NumPy-style code once on symbolic arguments.
+"""Stage `trace`: run NumPy-style code on symbolic arguments, once for each of its paths.
 
 Takes: a function and example arguments.
 Gives: `Traced`, the graph behind every array of the result.
@@ -22,6 +22,7 @@ from ..signature import Argument, Signature
 from ..sparse.matrix import stand_in
 from ..symbolic import Symbolic, symbolic
 from ..symbolic import functions as _functions  # noqa: F401 - to import it makes NumPy's functions known
+from .branches import chosen_result
 from .results import flatten
 from .substitutes import substituted
 
@@ -58,11 +59,19 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
     graph = Graph()
     names = _names(function, arguments)
     found: list[tuple[Argument, Node]] = []
-    stand_ins = [_stand_in(graph, n, a, found) for n, a in zip(names, arguments, strict=True)]
+    positional = [_stand_in(graph, n, a, found) for n, a in zip(names, arguments, strict=True)]
     named = {n: _stand_in(graph, n, a, found) for n, a in (keywords or {}).items()}
-    try:
+
+    def run() -> Any:
+        args, kwargs = [make() for make in positional], {n: make() for n, make in named.items()}
         with substituted(function), none_swallowed():
-            result = function(*stand_ins, **named)
+            result = function(*args, **kwargs)
+        if result is None:
+            raise _returns_nothing(function, {**dict(zip(names, args, strict=True)), **kwargs})
+        return result
+
+    try:
+        result, paths = chosen_result(graph, run, [*arguments, *(keywords or {}).values()])
     except (ValueError, TypeError, NotImplementedError) as error:
         if isinstance(error.__cause__, TracingError) and "setting an array element" in str(error):
             raise error.__cause__ from None  # NumPy's words do not say why
@@ -70,13 +79,11 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
             what = f"SciPy refuses this call: {error}"
             raise TracingError(what, f"if a value is symbolic: {remedy}", error) from error
         raise
-    if result is None:
-        raise _returns_nothing(function, {**dict(zip(names, stand_ins, strict=True)), **named})
     arrays: list[Symbolic] = []
     rebuild, collect, has_numbers = flatten(result, arrays)
     graph.finish()
     graph.given, graph.values = {}, None
-    signature = Signature(_label(function), tuple(a for a, _ in found), rebuild, collect, has_numbers)
+    signature = Signature(_label(function), tuple(a for a, _ in found), rebuild, collect, has_numbers, paths)
     return Traced(graph, tuple(n for _, n in found), tuple(a.ids for a in arrays)), signature
 
 
@@ -111,23 +118,25 @@ def numbers_of(value: Any) -> np.ndarray | None:
     return np.asarray(value) if is_float else None
 
 
-def _stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, Node]]) -> Any:
+def _stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, Node]]) -> Callable[[], Any]:
+    """What makes the stand-in of an argument for one run: fresh, since the code may write to it."""
     if isinstance(value, np.ma.MaskedArray):
         raise ArgumentError(
             f"argument {name!r}: masked arrays are not supported; give values.filled(number) and a mask"
         )
     if isinstance(value, Fixed):
-        return value.value
+        return lambda: value.value
     if sp.issparse(value):
         return _sparse_stand_in(graph, name, value, found)
     if numbers_of(value) is None:
         _reject_complex(name, value)
-        return value
+        return lambda: value
     node = graph.variable(name, np.shape(value))
     graph.given[node.index] = np.asarray(value)
     found.append((Argument(name, np.shape(value)), node))
-    array = symbolic(graph, node.ids)
-    return array.view(np.matrix) if type(value) is np.matrix else array
+    if type(value) is np.matrix:
+        return lambda: symbolic(graph, node.ids).view(np.matrix)
+    return lambda: symbolic(graph, node.ids)
 
 
 def _reject_complex(name: str, value: Any) -> None:
@@ -137,15 +146,15 @@ def _reject_complex(name: str, value: Any) -> None:
         raise ArgumentError(f"argument {name!r}: {what}")
 
 
-def _sparse_stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, Node]]) -> Any:
+def _sparse_stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, Node]]) -> Callable[[], Any]:
     _reject_complex(name, value)
     if not np.issubdtype(value.dtype, np.floating):
-        return value
+        return lambda: value
     pattern = _canonical(value)
     node = graph.variable(name, (pattern.nnz,))
     graph.given[node.index] = pattern.data
     found.append((Argument(name, (pattern.nnz,), pattern), node))
-    return stand_in(value, pattern, Symbolic(graph, node.ids))
+    return lambda: stand_in(value, pattern, Symbolic(graph, node.ids))
 
 
 def _canonical(matrix: Any) -> sp.csr_array:

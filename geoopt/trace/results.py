@@ -22,21 +22,22 @@ from ..symbolic.np_matrix import MatrixLike
 
 def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Rebuild, Collect, bool]:
     """Append the symbolic arrays of a result to ``arrays``; return how to put arrays in their places, how to find
-    them again in such a result (for ``out=``), and whether the result holds numbers.
+    them again in such a result (for ``out=``), and whether the result holds numbers or comparisons.
 
-    All numbers of the result are one array, the last, which is not found again; they come back as NumPy's numbers.
+    All numbers and comparisons of the result are one array, the last, which is not found again; they come back as
+    NumPy's numbers, and as arrays of booleans.
     """
     parts = _Parts(arrays)
     rebuild, collect = parts.flatten(result)
     if parts.numbers:
         parts.place_of_numbers = len(arrays)
-        ids = np.fromiter((x.ids.offset for x in parts.numbers), np.int64, len(parts.numbers))
+        ids = np.concatenate([x.ids.to_array().ravel() for x in parts.numbers])
         arrays.append(Symbolic(parts.numbers[0].graph, Ids.spaced(ids)))
     return (lambda out, matrix=with_values: rebuild(out, matrix)), collect, bool(parts.numbers)
 
 
 class _Parts:
-    """The arrays and the numbers found so far."""
+    """The arrays found so far, and apart from them the numbers and comparisons."""
 
     def __init__(self, arrays: list[Symbolic]):
         self.arrays = arrays
@@ -71,14 +72,21 @@ class _Parts:
 
     def _symbolic(self, result: Symbolic) -> tuple[Rebuild, Collect]:
         if result.dtype == bool:
-            raise UnsupportedError("the function returned a comparison", "use it inside np.where")
+            begin, shape = self._beside(np.where(result, 1.0, 0.0)), result.shape  # type: ignore[arg-type]
+            end = begin + result.size
+            return (lambda out, _: out[self.place_of_numbers][begin:end].reshape(shape)[()] != 0), (lambda old: [])
         if not result.shape:
-            number = len(self.numbers)
-            self.numbers.append(result)
+            number = self._beside(result)
             return (lambda out, _: out[self.place_of_numbers][number]), (lambda old: [])
         position = len(self.arrays)
         self.arrays.append(result)
         return (lambda out, _: out[position]), (lambda old: [old])
+
+    def _beside(self, values: Symbolic) -> int:
+        """Where some values begin among the numbers."""
+        begin = sum(x.size for x in self.numbers)
+        self.numbers.append(values)
+        return begin
 
     def _compound(self, values: list, make: Callable, split: Callable) -> tuple[Rebuild, Collect]:
         parts = [self.flatten(v) for v in values]

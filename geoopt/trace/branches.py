@@ -1,0 +1,145 @@
+"""Code with branches on unknown numbers: it is run along each of a few paths, and the results are chosen between."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..errors import ArgumentError, BranchError
+from ..graph import Graph
+from ..sparse.matrix import SparseMatrix
+from ..symbolic import AS_SPARSE, Symbolic
+from ..symbolic.fillable import Fillable
+from ..symbolic.paths import Path
+
+MOST = 32  # paths
+
+
+def chosen_result(graph: Graph, run: Callable[[], Any], given: list) -> tuple[Any, int]:
+    """The result of traced code, in which conditions choose between the results of its paths, and how many these are.
+
+    run : calls the code on stand-ins that no other run has changed
+    given : the arguments; of these it finds known arrays again as an earlier run left them
+    """
+    graph.path = Path([])
+    result = run()
+    if not graph.path.conditions:
+        return result, 1
+    with _unchanged(given):
+        paths = _Paths(graph, run)
+        return paths.chosen([]), paths.count
+
+
+class _Paths:
+    """The runs of code along its paths."""
+
+    def __init__(self, graph: Graph, run: Callable[[], Any]):
+        self.graph, self.run = graph, run
+        self.count = 0
+
+    def chosen(self, taken: list[bool]) -> Any:
+        """The result where the conditions that begin a path hold or not as they are ``taken``."""
+        path = self.graph.path = Path(list(taken))
+        result = self.run()
+        self.count += 1
+        if self.count > MOST:
+            what = f"take more than {MOST} paths through branches on symbolic values"
+            raise BranchError(what, path.lines[len(taken) - 1])
+        for place in reversed(range(len(taken), len(path.conditions))):
+            other = self.chosen([*path.taken[:place], False])
+            result = _Choice(path.conditions[place], path.lines[place]).between(result, other)
+        return result
+
+
+@contextmanager
+def _unchanged(given: list) -> Iterator[None]:
+    """While this is open, known arrays cannot be written to: the next run would find what this one has written."""
+    writeable = [a for a in given if isinstance(a, np.ndarray) and a.flags.writeable]
+    try:
+        for array in writeable:
+            array.flags.writeable = False
+        yield
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        what = "the function writes to an argument that is known, and branches on a symbolic value, so that it is run"
+        raise ArgumentError(f"{what} more than once: copy the argument first, or write np.where") from error
+    finally:
+        for array in writeable:
+            array.flags.writeable = True
+
+
+@dataclasses.dataclass(frozen=True)
+class _Choice:
+    """Between what a function gives where a condition holds, and where it does not."""
+
+    condition: Symbolic
+    line: str  # of the branch
+
+    def between(self, a: Any, b: Any) -> Any:
+        a, b = (x.now() if isinstance(x, Fillable) else x for x in (a, b))
+        if a is b:
+            return a
+        if _is_sparse(a) and _is_sparse(b):
+            return self._of_matrices(a, b)
+        if _is_numeric(a) and _is_numeric(b):
+            return self._of_numbers(a, b)
+        if type(a) is not type(b):
+            raise self._refusal(f"{_named(a)} and {_named(b)}")
+        if isinstance(a, dict) and list(a) == list(b):
+            return {key: self.between(a[key], b[key]) for key in a}
+        if isinstance(a, (list, tuple)) and len(a) == len(b):
+            parts = [self.between(v, w) for v, w in zip(a, b, strict=True)]
+            return type(a)(*parts) if hasattr(a, "_fields") else type(a)(parts)
+        if dataclasses.is_dataclass(a):
+            names = [f.name for f in dataclasses.fields(a) if f.init]
+            return dataclasses.replace(a, **{n: self.between(getattr(a, n), getattr(b, n)) for n in names})  # type: ignore[type-var]
+        if isinstance(a, (str, bytes)) and a == b:
+            return a
+        raise self._refusal(f"two of {_named(a)}")
+
+    def _of_numbers(self, a: Any, b: Any) -> Any:
+        if np.shape(a) != np.shape(b):
+            raise self._refusal(f"arrays of shapes {np.shape(a)} and {np.shape(b)}")
+        if not any(isinstance(x, Symbolic) for x in (a, b)) and np.array_equal(a, b):
+            return a
+        if all(_is_bool(x) for x in (a, b)):
+            return (self.condition & a) | (~self.condition & b)
+        return np.where(self.condition, a, b)  # type: ignore[call-overload]
+
+    def _of_matrices(self, a: Any, b: Any) -> Any:
+        if not any(isinstance(x, SparseMatrix) for x in (a, b)) and (a != b).nnz == 0:
+            return a
+        graph = self.condition.graph
+        a, b = (x if isinstance(x, SparseMatrix) else AS_SPARSE[0](graph, x) for x in (a, b))
+        if a.shape != b.shape or not all(
+            np.array_equal(getattr(a.pattern, name), getattr(b.pattern, name)) for name in ("indptr", "indices")
+        ):
+            raise self._refusal("matrices of two patterns")
+        return a.with_data(np.where(self.condition, a.values, b.values))  # type: ignore[call-overload]
+
+    def _refusal(self, what: str) -> BranchError:
+        return BranchError(f"branch on a symbolic value between {what}", self.line)
+
+
+def _is_sparse(value: Any) -> bool:
+    return isinstance(value, SparseMatrix) or sp.issparse(value)
+
+
+def _is_numeric(value: Any) -> bool:
+    return isinstance(value, (Symbolic, bool, int, float, np.generic)) or (
+        type(value) is np.ndarray and value.dtype.kind in "bif"
+    )
+
+
+def _is_bool(value: Any) -> bool:
+    return np.dtype(getattr(value, "dtype", type(value))) == bool
+
+
+def _named(value: Any) -> str:
+    return "an array" if _is_numeric(value) and np.shape(value) else type(value).__name__

@@ -1,0 +1,269 @@
+"""Branches on one unknown number: programs choose between what the code gives along its paths, as Python would."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import geoopt
+
+V = np.array([0.3, -1.2, 0.7])
+
+
+def unit(v):
+    norm = np.linalg.norm(v)
+    if norm == 0:
+        return v
+    return v / norm
+
+
+def slerp(a, b, t):
+    cosine = np.clip(a @ b, -1, 1)
+    if cosine > 0.9995:
+        return unit(a + t * (b - a))
+    if cosine < 0:
+        b, cosine = -b, -cosine
+    angle = np.arccos(cosine)
+    return (np.sin((1 - t) * angle) * a + np.sin(t * angle) * b) / np.sin(angle)
+
+
+def in_ball(p):
+    if np.linalg.norm(p) <= 1:
+        return True
+    return False
+
+
+def root_of_two(x):
+    for _ in range(8):
+        step = (x * x - 2) / (2 * x)
+        x = x - step
+        if abs(step) < 1e-6:
+            break
+    return x
+
+
+class Pair(NamedTuple):
+    first: float
+    rest: np.ndarray
+
+
+@dataclasses.dataclass
+class Found:
+    name: str
+    values: np.ndarray
+
+
+def of_many_kinds(x):
+    if x[0] > 0:
+        return sp.diags(x).tocsr(), {"a": 1, "b": [x]}, Pair(2.0, np.ones(2)), Found("all", x), x > 0, "same"
+    return (
+        sp.eye(3, format="csr"),
+        {"a": x[1], "b": [np.zeros(3)]},
+        Pair(x[2], np.ones(2)),
+        Found("all", -x),
+        x < 9,
+        "same",
+    )
+
+
+def writes_to_its_argument(x):
+    if x[0] > 0:
+        x[1:] = 0.0
+        return x
+    x[0] = 5.0
+    return x * 2
+
+
+def in_a_function_that_it_calls(x):
+    return np.stack([unit(x), unit(x - V)])
+
+
+def three_in_order(x):
+    return np.stack(sorted([x[0], x[1], x[2]]))
+
+
+def truth_of_a_number(x):
+    return x[1:] if x[0] else x[:2]
+
+
+def with_booleans(x):
+    return x if (x[0] > 0 and not x[1] < 0) or x[2] == 0.7 else -x
+
+
+CASES = [
+    (unit, [V], [0 * V]),
+    (slerp, [unit(V), np.eye(3)[0], 0.3], [np.eye(3)[0], np.eye(3)[0], 0.5], [unit(V), np.eye(3)[1], 0.1]),
+    (in_ball, [V], [V / 3]),
+    (root_of_two, [1.3], [1e6], [np.sqrt(2)]),
+    (of_many_kinds, [V], [-V]),
+    (writes_to_its_argument, [V], [-V]),
+    (in_a_function_that_it_calls, [V], [2 * V]),
+    (three_in_order, [V], [V[::-1].copy()], [-V]),
+    (truth_of_a_number, [V], [0 * V], [np.full(3, np.nan)]),
+    (with_booleans, [V], [-V], [np.abs(V)], [V + 0.1]),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].__name__)
+def test_results_are_those_of_the_path_that_python_takes(case):
+    function, *inputs = case
+    program = geoopt.compile(function, *inputs[0])
+    for given_now in inputs:
+        copies = [np.array(x) if np.ndim(x) else x for x in given_now]
+        assert_same(program(*given_now), function(*copies))
+
+
+def assert_same(got, want):
+    if isinstance(want, dict):
+        assert list(got) == list(want)
+        got, want = list(got.values()), list(want.values())
+    if dataclasses.is_dataclass(want):
+        got, want = dataclasses.astuple(got), dataclasses.astuple(want)
+    if isinstance(want, (list, tuple)):
+        assert type(got) is type(want)
+        for g, w in zip(got, want, strict=True):
+            assert_same(g, w)
+    elif isinstance(want, str):
+        assert got == want
+    else:
+        got, want = (x.toarray() if sp.issparse(x) else np.asarray(x) for x in (got, want))
+        assert got.shape == want.shape and (want.dtype != bool or got.dtype == bool)
+        np.testing.assert_allclose(got, want, rtol=1e-14, atol=1e-15)
+
+
+def huber(x):
+    size = np.sqrt(np.sum(x * x))
+    return 0.5 * size * size if size < 1 else size - 0.5
+
+
+def test_derivatives_are_those_of_the_path_that_is_taken():
+    direction = np.array([1.0, -2.0, 0.5])
+    slope = geoopt.compile(geoopt.gradient(huber), V)
+    bend = geoopt.compile(geoopt.hessian(huber), V)
+    product = geoopt.compile(lambda x: geoopt.hessian_product(huber)(x, direction), V)
+    along = geoopt.compile(lambda x: geoopt.jacobian(lambda y: y if y[0] > 0.1 else y * y)(x * 1.0), V)
+    for x in (V, 0.1 * V):
+        size = np.linalg.norm(x)
+        curvature = np.eye(3) if size < 1 else (np.eye(3) - np.outer(x, x) / size**2) / size
+        np.testing.assert_allclose(slope(x), x / max(1.0, size))
+        np.testing.assert_allclose(bend(x).toarray(), curvature, atol=1e-15)
+        np.testing.assert_allclose(product(x), curvature @ direction)
+        np.testing.assert_allclose(along(x).toarray(), np.diag(np.ones(3) if x[0] > 0.1 else 2 * x))
+
+
+def two_shapes(x):
+    return x[:2] if x[0] > 0 else x
+
+
+def two_patterns(x):
+    return sp.diags(x).tocsr() if x[0] > 0 else sp.csr_array(np.ones((3, 3)))
+
+
+def two_kinds(x):
+    return x if x[0] > 0 else (x, x)
+
+
+def two_texts(x):
+    return x, "up" if x[0] > 0 else "down"
+
+
+def a_dictionary_more(x):
+    return {"a": x} if x[0] > 0 else {"a": x, "b": x}
+
+
+def without_end(x):
+    while x[0] > 1:
+        x = x / 2
+    return x
+
+
+def for_each_element(x):
+    return np.stack([np.sqrt(v) if v > 0 else v for v in x])
+
+
+def of_many_entries(x):
+    return x if x > 0 else -x
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (two_shapes, r"arrays of shapes \(2,\) and \(3,\)"),
+        (two_patterns, "matrices of two patterns"),
+        (two_kinds, "an array and tuple"),
+        (two_texts, "two of str"),
+        (a_dictionary_more, "two of dict"),
+        (without_end, "more than 16 symbolic values"),
+        (of_many_entries, "3 symbolic values"),
+    ],
+)
+def test_what_leaves_no_choice_is_refused_with_its_line(function, why):
+    with pytest.raises(geoopt.BranchError, match=rf"cannot branch on .*{why}[^$]*test_branches.py:\d+: [^$]*np.where"):
+        geoopt.compile(function, V)
+
+
+def test_more_paths_than_a_few_are_refused():
+    with pytest.raises(geoopt.BranchError, match=r"more than 32 paths[^$]*if v > 0"):
+        geoopt.compile(for_each_element, np.ones(8))
+    geoopt.compile(for_each_element, np.ones(5))
+
+
+def test_known_arguments_are_not_written_to_twice():
+    def from_one(x, F):
+        F -= 1
+        return x[F] if x[0] > 0 else -x[F]
+
+    F = np.array([1, 2, 3])
+    with pytest.raises(geoopt.ArgumentError, match="copy the argument first"):
+        geoopt.compile(from_one, V, F)
+    assert F.flags.writeable
+
+    def copied(x, F):
+        return from_one(x, F.copy())
+
+    F = np.array([1, 2, 3])
+    np.testing.assert_array_equal(geoopt.compile(copied, V, F)(-V), V)
+
+
+def test_code_without_branches_runs_once():
+    runs = []
+    geoopt.compile(lambda x: runs.append(0) or 2 * x, V)
+    assert len(runs) == 1
+
+
+def test_programs_tell_how_many_paths_they_choose_between():
+    program = geoopt.compile(three_in_order, V)
+    assert program.report()["paths"] == 8 and "the results of 8 paths" in str(program)
+    assert "paths" not in str(geoopt.compile(lambda x: 2 * x, V))
+
+
+TREES = st.recursive(
+    st.tuples(st.sampled_from("xyz"), st.floats(-2, 2)),
+    lambda tree: st.tuples(st.sampled_from("xyz"), st.sampled_from("<>="), st.floats(-1, 1), tree, tree),
+    max_leaves=12,
+)
+
+
+@given(TREES, st.lists(st.tuples(*[st.sampled_from([-1.0, -0.3, 0.0, 0.4, 2.0])] * 3), min_size=3, max_size=6))
+def test_random_trees_of_branches(tree, points):
+    def walk(tree, values):
+        if len(tree) == 2:
+            return values[tree[0]] * tree[1]
+        name, sign, bound, yes, no = tree
+        value = values[name]
+        if value < bound if sign == "<" else value > bound if sign == ">" else value == bound:
+            return walk(yes, {**values, name: value * 0.5 + 0.1})
+        return 1.0 - walk(no, values)
+
+    def function(x, y, z):
+        return walk(tree, {"x": x, "y": y, "z": z})
+
+    program = geoopt.compile(function, *points[0])
+    for point in points:
+        np.testing.assert_allclose(program(*point), function(*point), rtol=1e-13, atol=1e-14)
