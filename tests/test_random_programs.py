@@ -144,7 +144,8 @@ class Choices:
         return (np.cos(lanes) / (1.0 + np.sum(lanes * lanes, axis=0)) + lanes[::-1]).T
 
     def masks(self, rng, a, b, h, F):
-        out, m = a + 0.0, a > rng.uniform(-0.5, 0.5)
+        a, b = a + 0.0 * b, b + 0.0 * a
+        out, m = a.copy(), a > rng.uniform(-0.5, 0.5)
         out[m] = 1.0 / (1.0 + np.abs(a[m]))
         out[~m] *= h
         m &= b < 0.3

@@ -22,7 +22,7 @@ class Inner:
 
     traced : its program, without tapes; outputs: its result
     arguments : the variables that stand in
-    outer : the graph around it;  places : the ids there of every variable, contiguous
+    outer : the graph around it;  places : the ids there of every variable, contiguous and of one node
     """
 
     traced: Traced
@@ -40,7 +40,8 @@ class Inner:
         traced = lift(replace(self.traced, outputs=tuple(a.ids for a in arrays)))
         copied = _Copied(traced, self.outer)
         for node, place in zip(traced.variables, self.places, strict=True):
-            copied.nodes[node.index], copied.shift[node.index] = node, place.offset - node.first
+            copied.nodes[node.index] = self.outer.node_of(place.offset)
+            copied.shift[node.index] = place.offset - node.first
         return [symbolic(self.outer, ids) for ids in copied.traced().outputs]
 
 
@@ -75,7 +76,9 @@ def traced_inside(outer: Graph, arguments: list[Symbolic], function: Callable[[l
 
 
 def _contiguous(array: Symbolic) -> Ids:
-    return array.ids if array.ids.is_contiguous() else array.graph.join(array.ids).ids
+    """The ids of an array, or of a copy of it, that are one after another in one node."""
+    is_within_one = array.ids.is_contiguous() and len(array.graph.nodes_of(array.ids)) == 1
+    return array.ids if is_within_one else array.graph.join(array.ids).ids
 
 
 def _as_variable(node: Node) -> Node:

@@ -10,6 +10,7 @@ reads the last one before it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -59,8 +60,11 @@ class Columns:
 
     def entries(self, ids: np.ndarray) -> np.ndarray:
         """The entry of the tape that each of some scalars is, or -1."""
-        firsts, begins = _bounds(self.pieces)
-        return _entries(firsts, begins, ids)
+        return _entries(*self._bounds, ids)
+
+    @functools.cached_property
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        return _own_bounds(self.pieces)
 
 
 def joined(graph: Graph, on_tape: Sequence[bool] | np.ndarray) -> Columns:
@@ -135,7 +139,7 @@ def _ends(piece: Piece) -> np.ndarray:
 
 def _references(pieces: list[Piece], ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What the operands (n, 3) of the tape refer to, and the ids outside."""
-    firsts, begins = _bounds(pieces)
+    firsts, begins = _own_bounds(pieces)
     references, missing = np.full(ids.shape, NOTHING, np.int64), ids == NONE
     entries = _entries(firsts, begins, ids)
     inside = ~missing & (entries >= 0)
@@ -165,7 +169,7 @@ def _refer_to_last(pieces: list[Piece], references: np.ndarray) -> None:
     references[rows, slots] += begins[versions] - begins[read]
 
 
-def _bounds(pieces: list[Piece]) -> tuple[np.ndarray, np.ndarray]:
+def _own_bounds(pieces: list[Piece]) -> tuple[np.ndarray, np.ndarray]:
     """Of the pieces that are no copies: the first id, and where it is on the tape or -1."""
     own = [(p.first, p.begin) for p in pieces if not p.is_repeated] or [(0, -1)]
     firsts, begins = np.array(own, np.int64).T

@@ -39,6 +39,7 @@ from .reshaping import Reshaping, fits
 # filled by the other files of this folder and by `sparse`, which import this one
 FUNCTIONS: dict[Callable, Callable] = {}
 UFUNCS: dict[np.ufunc, Callable] = {}
+SPECIAL: list[Callable] = []  # finds the answer to a ufunc of `scipy.special`, or None
 UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable] = {}
 CREATED: dict[Callable, Callable] = {}  # what ``like=`` routes here; given the array
 AS_SPARSE: list[Callable] = []  # turns a matrix of SciPy into one of the graph
@@ -332,7 +333,9 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
         if any(not isinstance(x, (Symbolic, *KNOWN)) for x in operands):
             return with_strangers(ufunc, method, inputs, kwargs)
         out, where = kwargs.pop("out", None), kwargs.pop("where", True)
-        function = UFUNC_METHODS.get((ufunc, method)) or (UFUNCS.get(ufunc) if method == "__call__" else None)
+        function = UFUNC_METHODS.get((ufunc, method))
+        if function is None and method == "__call__":
+            function = UFUNCS.get(ufunc) or SPECIAL[0](ufunc)
         called = f"np.{ufunc.__name__}" + (f".{method}" if method != "__call__" else "")
         if function is None:
             known = ", ".join(sorted(u.__name__ for u in UFUNCS)) if method == "__call__" else "the plain function"

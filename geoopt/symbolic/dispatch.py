@@ -186,7 +186,9 @@ def flattened(value: Any) -> list:
 
 def is_symbolic(value: Any) -> bool:
     """Whether there is a symbolic array in nested lists."""
-    return any(isinstance(v, Symbolic) for v in flattened(value))
+    if isinstance(value, (list, tuple)):
+        return any(map(is_symbolic, value))
+    return isinstance(value, Symbolic)
 
 
 def fixed(name: str, value: Any) -> Any:

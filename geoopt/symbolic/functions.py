@@ -16,4 +16,5 @@ from . import array_types as array_types
 from . import fillable as fillable
 from . import masked as masked
 from . import scalar as scalar
+from . import special as special
 from . import subclass as subclass

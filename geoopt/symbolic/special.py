@@ -1,4 +1,4 @@
-"""SciPy's special functions on symbolic arrays, once `scipy.special` is there: nobody else loads it."""
+"""SciPy's special functions on symbolic arrays. `scipy.special` is not loaded here: who calls them has done so."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import UFUNCS
+from . import SPECIAL
 from .arithmetic import apply
 
 
@@ -29,8 +29,10 @@ FUNCTIONS: dict[str, Callable] = {
 }
 
 
-def know_special_functions() -> None:
-    """Answer those that have been loaded."""
-    loaded = sys.modules.get("scipy.special")
-    found = {getattr(loaded, name, None): answer for name, answer in FUNCTIONS.items()} if loaded else {}
-    UFUNCS.update({ufunc: answer for ufunc, answer in found.items() if isinstance(ufunc, np.ufunc)})
+def _answer(ufunc: np.ufunc) -> Callable | None:
+    name = ufunc.__name__
+    is_special = name in FUNCTIONS and ufunc == getattr(sys.modules.get("scipy.special"), name, None)
+    return FUNCTIONS[name] if is_special else None
+
+
+SPECIAL.append(_answer)

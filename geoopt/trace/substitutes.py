@@ -28,7 +28,6 @@ from ..sparse.matrix import SparseMatrix
 from ..symbolic import Symbolic, unset
 from ..symbolic.dispatch import all_symbolic, flattened, is_symbolic
 from ..symbolic.fillable import Fillable, fillable, resolved
-from ..symbolic.special import know_special_functions
 from .python_functions import of_python
 from .scipy_functions import loaded, of_scipy
 
@@ -49,8 +48,9 @@ _CONVERTING = ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortran
 _PLAIN = (Symbolic, Symbolic.number_type)  # not seen as of a subclass of NumPy's arrays
 MAKING = (*_CREATING, *_EMPTY, *_CONVERTING, "full", "full_like")
 
-_PARTS = ("integers", "graph", "sparse", "symbolic")
-_INTERNAL = ("numpy.", *(f"{__name__.partition('.')[0]}.{part}." for part in _PARTS))  # callers that mean the originals
+_PACKAGE = __name__.partition(".")[0]
+_INTERNAL = ("numpy.", f"{_PACKAGE}.")  # callers that mean the originals, but for ...
+_TRACED = tuple(f"{_PACKAGE}.{part}" for part in ("operators", "apps", "meshes"))  # ... what is written as users write
 
 _lock = threading.Lock()
 _installed = 0  # how many are in all threads
@@ -82,7 +82,6 @@ def _enter(function: Callable) -> None:
         _installed += 1
         if _installed == 1:
             answer_classes()
-            know_special_functions()
             for home, originals, substitutes in _homes(loaded()):
                 home.update(substitutes)
                 _undo.append(functools.partial(home.update, originals))
@@ -163,7 +162,7 @@ def _imported(function: Callable) -> list[tuple[dict[str, Any], dict[str, Any]]]
         return {name: substitutes[id(value)] for name, value in list(names.items()) if id(value) in substitutes}
 
     for name in sys.modules.keys() - _names.keys():
-        is_library = name.startswith(("numpy", "scipy", "builtins", "math", *_INTERNAL))
+        is_library = name.startswith(("numpy", "scipy", "builtins", "math")) or _is_own(name)
         _names[name] = {} if is_library else found(getattr(sys.modules[name], "__dict__", {}))
     own = getattr(inspect.unwrap(function), "__globals__", {})
     known = [(vars(sys.modules[module]), names) for module, names in _names.items() if names and module in sys.modules]
@@ -322,7 +321,11 @@ def _listing(original: Callable) -> Callable:
 
 
 def _is_internal(frame: FrameType) -> bool:
-    return frame.f_globals.get("__name__", "").startswith(_INTERNAL)
+    return _is_own(frame.f_globals.get("__name__", ""))
+
+
+def _is_own(module: str) -> bool:
+    return module.startswith(_INTERNAL) and not module.startswith(_TRACED)
 
 
 def _is_scipy(frame: FrameType) -> bool:
