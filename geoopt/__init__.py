@@ -18,6 +18,7 @@ if _TYPE_CHECKING:  # for editors and type checkers; a test holds it and the tab
     from .errors import DeviceError as DeviceError
     from .errors import GeooptError as GeooptError
     from .errors import MeshError as MeshError
+    from .errors import MeshWarning as MeshWarning
     from .errors import ShapeError as ShapeError
     from .errors import TracingError as TracingError
     from .errors import UnsupportedError as UnsupportedError
@@ -38,8 +39,8 @@ if _TYPE_CHECKING:  # for editors and type checkers; a test holds it and the tab
 _NAMES = {
     "derivatives": ("gradient", "hessian", "hessian_product", "jacobian", "value_and_gradient"),
     "errors": (
-        "ArgumentError", "BranchError", "DeviceError", "GeooptError", "MeshError", "ShapeError", "TracingError",
-        "UnsupportedError",
+        "ArgumentError", "BranchError", "DeviceError", "GeooptError", "MeshError", "MeshWarning", "ShapeError",
+        "TracingError", "UnsupportedError",
     ),
     "minimization": ("Minimum", "newton"),
     "numeric": ("Numeric", "select"),

@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import os
 import sys
-import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -19,7 +18,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from .errors import ArgumentError, GeooptError, InternalError, PictureError
+from .errors import ArgumentError, GeooptError, InternalError, MeshWarning, PictureError
+from .output import refuse_existing, write_whole
 
 if TYPE_CHECKING:
     from .apps.demo import Result
@@ -53,7 +53,7 @@ def demo(
     """Specialise the cotan Laplacian for a mesh, check it against NumPy, time it, and draw the mean curvature."""
     if out.suffix != ".png":
         raise ArgumentError(f"{out}: the picture must end in .png")
-    _refuse_existing([out], force)
+    refuse_existing([out], force)
     V, F, name = _mesh(mesh, vertices)
     from .apps import demo as job
 
@@ -189,7 +189,7 @@ def parametrize(
     force: Force = False,
 ) -> None:
     """Lay a disk flat with little distortion, by Newton's method, and draw it."""
-    _refuse_existing([out], force, are_folders=True)
+    refuse_existing([out], force, are_folders=True)
     from .apps import parametrize as job
 
     V, F, name = (*job.open_surface(vertices), "generated surface") if mesh is None else _mesh(mesh, 0)
@@ -279,14 +279,14 @@ def cotan(
     if out.suffix != ".npz":
         raise ArgumentError(f"{out}: the output must end in .npz")
     mass = out.with_name(f"{out.stem}-mass.npz")
-    _refuse_existing([out, mass], force)
+    refuse_existing([out, mass], force)
     V, F, _ = _mesh(mesh, 0)
     from .operators import cotan_laplacian
     from .pipeline import compile
 
     L, M = compile(cotan_laplacian, V, F)(V)
     for path, matrix in ((out, L), (mass, M)):
-        _write_whole(path, lambda file, matrix=matrix: sp.save_npz(file, matrix))
+        write_whole(path, lambda file, matrix=matrix: sp.save_npz(file, matrix))
         typer.echo(f"{path}: {matrix.shape[0]} × {matrix.shape[1]}, {matrix.nnz} values")
 
 
@@ -360,35 +360,17 @@ def _mesh(path: Path | None, vertices: int, corners: int = 3):
     return V, F, path.name
 
 
-def _refuse_existing(paths: list[Path], force: bool, are_folders: bool = False) -> None:
-    for path in paths:
-        if path.exists() and path.is_dir() != are_folders:
-            raise ArgumentError(f"{path} is {'no' if are_folders else 'a'} folder; give another name")
-        if not path.parent.is_dir():
-            raise ArgumentError(f"{path}: there is no folder {path.parent}")
-        if path.exists() and not force:
-            raise ArgumentError(f"{path} exists; give another name or --force")
-
-
-def _write_whole(path: Path, write) -> None:
-    """Write a file completely or not at all."""
-    name = None
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=path.suffix)
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException as error:
-        if name is not None:
-            Path(name).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            error.filename = str(path)  # the name that users know
-        raise
+def _warn(show: Callable, message: Warning, category: type[Warning], *where: Any, **more: Any) -> None:
+    """Without the line of code, where it is about a mesh. show : how other warnings are shown"""
+    if issubclass(category, MeshWarning):
+        print(f"geoopt: {message}", file=sys.stderr)
+    else:
+        show(message, category, *where, **more)
 
 
 def main() -> None:
-    """Run the command line; errors of the input are one line and exit code 2."""
+    """Run the command line; errors of the input, and what is said of it, are one line each, and errors exit with 2."""
+    warnings.showwarning = functools.partial(_warn, warnings.showwarning)
     try:
         app(standalone_mode=True)
     except GeooptError as error:

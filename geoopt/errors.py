@@ -173,6 +173,10 @@ class MeshError(GeooptError, ValueError):
     """A mesh, or a file that should hold one, is not usable; the message names the first bad element."""
 
 
+class MeshWarning(UserWarning):
+    """What was merged or left out of a mesh file."""
+
+
 class SolverError(GeooptError):
     """A matrix could not be factored; it is singular or, where it must be, not positive definite."""
 

@@ -1,91 +1,121 @@
-"""Read a mesh file as it is: nothing reordered, merged or dropped."""
+"""Read a mesh file as it is: nothing reordered or dropped, and only what an STL file repeats is merged."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import re
+import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from geoopt.errors import MeshError
+from geoopt.errors import GeooptError, MeshError, MeshWarning
+
+from .check import check_form
+from .polygons import Polygons, of_blocks, triangulated
 
 TRIANGLE_FORMATS = (".obj", ".ply", ".off", ".stl")
 VOLUME_FORMATS = (".msh", ".mesh", ".vtk")
+READ_ONLY_FORMATS = (".vtu", ".gltf", ".glb")
+_KINDS = ("triangle", "tetra")
 
 
-def load(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
+def load(
+    path: str | Path, *, cells: str | None = None, merge: bool = True, linearize: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Load a triangle or tetrahedral mesh.
 
     Returns ``V`` (n, 3) float64 and ``F`` (m, 3) int32 triangles, or ``T`` (m, 4) int32 tetrahedra where the
-    file has any. OBJ, PLY, OFF and STL are read by trimesh, MSH, MESH and VTK by meshio. Polygons with more
-    than three corners are split into triangles; STL has three vertices of its own for each triangle.
+    file has any. OBJ, OFF, PLY, STL, glTF and GLB hold surfaces, MSH, MESH, VTK and VTU both. Vertices and faces have
+    the order of the file. Polygons are cut into triangles that fill them, in the place that they have.
 
-    Raises MeshError for a missing file, an unknown format, or content that is not a mesh.
+    cells : "triangle" or "tetra" where a file has both or others beside them; the rest is left out
+    merge : of STL, whose triangles have three positions each: equal positions of one solid are one vertex
+    linearize : keep only the corners of cells of second order, which are refused else
+
+    Raises MeshError for a missing file, an unknown format, content that is not a mesh, or one that is not what its own
+    header says. Warns (MeshWarning) of vertices that were merged, and of triangles that are sides of tetrahedra and
+    left out.
     """
     path = Path(path)
-    known = TRIANGLE_FORMATS + VOLUME_FORMATS
+    if cells not in (None, *_KINDS):
+        raise MeshError(f"{path}: cells={cells!r}; give one of {', '.join(map(repr, _KINDS))}")
+    content = _content(path)
+    try:
+        V, elements, note = _read(path, content, cells, merge, linearize)
+        F = _triangles(elements) if isinstance(elements, Polygons) else elements
+        if not len(V) or not len(F):
+            raise MeshError("has no faces, neither triangles nor tetrahedra; nothing to work on")
+        check_form(np.asarray(V, np.float64), F)
+    except GeooptError as error:
+        raise MeshError(f"{path}: {error}") from None
+    except MemoryError:
+        raise MeshError(f"{path}: promises more than there is memory for") from None
+    except Exception as error:  # whatever a library raises
+        reason = " ".join(str(error).split())[:200]
+        raise MeshError(f"{path}: cannot be read as a mesh: {type(error).__name__}: {reason}") from error
+    if cells == "tetra" and F.shape[1] == 3:
+        raise MeshError(f"{path}: has no tetrahedra, only {len(F)} triangles")
+    if note:
+        warnings.warn(f"{path}: {note}", MeshWarning, stacklevel=2)
+    return np.ascontiguousarray(V, np.float64), np.ascontiguousarray(F, np.int32)
+
+
+def _content(path: Path) -> bytes:
+    known = TRIANGLE_FORMATS + VOLUME_FORMATS + READ_ONLY_FORMATS
     if path.suffix.lower() not in known:
         raise MeshError(f"{path}: unknown mesh format {path.suffix!r}; use one of {' '.join(known)}")
     if not path.is_file():
         raise MeshError(f"{path}: no such file")
-    if not path.stat().st_size:
-        raise MeshError(f"{path}: the file is empty")
-    try:
-        read = _read_triangles if path.suffix.lower() in TRIANGLE_FORMATS else _read_cells
-        V, F = read(path)
-    except MeshError:
-        raise
-    except Exception as error:
-        raise MeshError(f"{path}: cannot be read as a mesh: {type(error).__name__}: {error}") from error
-    if not len(V) or not len(F):
-        raise MeshError(f"{path}: has no faces, neither triangles nor tetrahedra; nothing to work on")
-    if F.min() < 0 or F.max() >= len(V):
-        bad = int(np.argmax(((F < 0) | (F >= len(V))).any(axis=1)))
-        raise MeshError(f"{path}: face {bad} has an index outside 0..{len(V) - 1}: {F[bad].tolist()}")
-    return np.ascontiguousarray(V, np.float64), np.ascontiguousarray(F, np.int32)
-
-
-def _read_triangles(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    import trimesh
-
-    kind = path.suffix.lower()[1:]
     content = path.read_bytes()
-    if kind == "obj":
-        content = _positions_and_faces(content)
-    mesh = trimesh.load_mesh(io.BytesIO(content), file_type=kind, process=False, maintain_order=True)
-    if not isinstance(mesh, trimesh.Trimesh):
-        raise MeshError(f"{path}: has no triangles")
-    return np.asarray(mesh.vertices), np.asarray(mesh.faces)
+    if not content.strip():
+        raise MeshError(f"{path}: the file is empty")
+    return content
 
 
-def _positions_and_faces(obj: bytes) -> bytes:
-    """Only the ``v`` and ``f`` lines of an OBJ file: with texture coordinates trimesh splits vertices."""
-    joined = re.sub(rb"\\\r?\n", b" ", obj)
-    lines = re.findall(rb"^[ \t]*([vf][ \t][^\r\n#]*)", joined, re.MULTILINE)
-    content = b"\n".join([*lines, b""])
-    zero = re.search(rb"^f[^\n]*?\s0(?=[\s/])[^\n]*", content, re.MULTILINE)
-    if zero is not None:
-        raise MeshError(f"a face has index 0, but OBJ counts from 1: {zero[0].decode(errors='replace')!r}")
-    return re.sub(rb"/\S*", b"", content) if b"/" in content else content
+def _read(path: Path, content: bytes, cells: str | None, merge: bool, linearize: bool) -> tuple[np.ndarray, Any, str]:
+    """Positions, polygons or tetrahedra, and what is to be said."""
+    suffix = path.suffix.lower()
+    if suffix in (".obj", ".off"):
+        from .text import read_obj, read_off
+
+        surface = (read_obj if suffix == ".obj" else read_off)(content)
+        return surface.V, surface, ""
+    if suffix == ".ply":
+        from .ply import read_ply
+
+        surface = read_ply(path, content)
+        return surface.V, surface, ""
+    if suffix == ".stl":
+        return _of_stl(content, merge)
+    if suffix in (".gltf", ".glb"):
+        from .gltf import read_gltf
+
+        surface = read_gltf(path)
+        return surface.V, surface, ""
+    from .cells import read_cells
+
+    return read_cells(path, content, cells, linearize)
 
 
-def _read_cells(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    import meshio
+def _of_stl(content: bytes, merge: bool) -> tuple[np.ndarray, Polygons, str]:
+    from .stl import merged, read_stl, unmerged
 
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        try:
-            mesh = meshio.read(path)
-        except SystemExit as error:  # meshio's way of refusing a file
-            raise MeshError(f"{path}: cannot be read as a mesh") from error
-    for kind in ("tetra", "triangle"):
-        cells = [block.data for block in mesh.cells if block.type == kind]
-        if cells:
-            return _three_columns(mesh.points), np.concatenate(cells)
-    kinds = sorted({block.type for block in mesh.cells})
-    raise MeshError(f"{path}: has no tetrahedra and no triangles, only {', '.join(kinds) or 'points'}")
+    solids = read_stl(content)
+    V, F = (merged if merge else unmerged)(solids)
+    of = f" of {len(solids)} solids" if len(solids) > 1 else ""
+    note = f"{3 * len(F)} corners{of} became {len(V)} vertices; give merge=False for the file's own" if merge else ""
+    return V, of_blocks(V, [F]), note
 
 
-def _three_columns(points: np.ndarray) -> np.ndarray:
-    return np.pad(points, ((0, 0), (0, 3 - points.shape[1]))) if points.shape[1] < 3 else points
+def _triangles(surface: Polygons) -> np.ndarray:
+    """Its triangles; what the polygons read is checked before."""
+    corners, n = surface.corners, len(surface.V)
+    if (surface.sizes < 3).any():
+        raise MeshError(f"face {int(np.argmax(surface.sizes < 3))} has fewer than three corners")
+    is_bad = (corners < 0) | (corners >= n)
+    if is_bad.any():
+        bad = int(np.searchsorted(np.cumsum(surface.sizes), np.argmax(is_bad), side="right"))
+        begin = int(surface.sizes[:bad].sum())
+        of_face = corners[begin : begin + int(surface.sizes[bad])].tolist()
+        raise MeshError(f"face {bad} has an index outside 0..{n - 1}: {of_face}")
+    return triangulated(surface)

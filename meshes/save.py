@@ -32,7 +32,8 @@ def save(path: str | Path, V: np.ndarray, F: np.ndarray) -> None:
     elif kind in VOLUME_FORMATS:
         import meshio
 
-        meshio.write_points_cells(path, V, [("triangle" if F.shape[1] == 3 else "tetra", F)])
+        kind_of_file = "gmsh" if kind == ".msh" else None  # meshio's own choice for MSH is that of Ansys
+        meshio.write_points_cells(path, V, [("triangle" if F.shape[1] == 3 else "tetra", F)], file_format=kind_of_file)
     else:
         known = " ".join(TRIANGLE_FORMATS + VOLUME_FORMATS)
         raise MeshError(f"{path}: unknown mesh format {path.suffix!r}; use one of {known}")

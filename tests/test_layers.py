@@ -22,7 +22,7 @@ LAYERS = (
     ("coverage",),
     ("minimization", "views"),
     ("pipeline", "solvers"),
-    ("derivatives", "program", "timing"),
+    ("derivatives", "output", "program", "timing"),
     (*STAGES[:-1], "runtime", "evaluate", "display"),
     # what devices run, and what traced code computes with
     ("codegen", "sparse"),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..symbolic import filters
-from ..symbolic.dispatch import require_default
+from ..symbolic.dispatch import all_symbolic, require_default
 
 
 def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -> Any:
@@ -36,7 +36,7 @@ def _finite_max(x: Any, axis: Any) -> Any:
 
 
 def _block_diag(*arrs: Any) -> Any:
-    blocks = [np.atleast_2d(a) for a in arrs]
+    blocks = [np.atleast_2d(a) for a in all_symbolic(*arrs)]
     rows = []
     for i, block in enumerate(blocks):
         rows.append([b if i == j else np.zeros((block.shape[0], b.shape[1])) for j, b in enumerate(blocks)])

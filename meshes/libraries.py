@@ -1,0 +1,19 @@
+"""What libraries say while they read is kept from the terminal; their reasons become errors of one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """trimesh logs tracebacks of what it then does without."""
+    import trimesh
+
+    log = trimesh.util.log
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
