@@ -32,6 +32,9 @@ SHIFT = 1e-10  # added to the diagonal, relative to its mean: Hessians may be si
 LARGEST_SHIFT, LARGEST_PLAIN_SHIFT = 1e6, 1e-5
 NEAR = 1e-2  # a step that promises a smaller share of the energy is followed by one with the plain Hessian ...
 FARTHER = 0.1  # ... and where that is not positive definite, by this times less
+UNSEEN = 16 * np.finfo(float).eps  # a step below this share of x is lost in its rounding
+
+PROMISED_LITTLE = "the last step promised less than the tolerance"
 
 MaxStep = Callable[[np.ndarray, np.ndarray], float]
 
@@ -40,10 +43,11 @@ MaxStep = Callable[[np.ndarray, np.ndarray], float]
 class Minimum:
     """What `newton` found, and how it went.
 
-    x : like x0;  energy : there;  converged : whether the last step promised less than the tolerance, or the gradient
-    is zero;  reason : why it stopped;  energies, gradient_norms : before each step, and at the end (of what is free,
-    root of the sum of squares);  steps : the length of each, 1 for Newton's;  seconds : by part of the work, with
-    "prepare" for compiling
+    x : like x0;  energy : there;  converged : whether the last step, by the plain Hessian, promised less than the
+    tolerance or was lost in the rounding of x, or the gradient is zero, where nothing curves downward;  reason : why it
+    stopped, also that it is at a saddle or a maximum;  energies, gradient_norms : before each step, and at the end (of
+    what is free, root of the sum of squares);  steps : the length of each, 1 for Newton's;  seconds : by part of the
+    work, with "prepare" for compiling
     """
 
     x: np.ndarray
@@ -81,8 +85,8 @@ def newton(
     max_step : called as max_step(x, d), gives the longest step that may be taken from x along d, for instance before a
         triangle flips
     project : how Hessians are made positive semidefinite, see `hessian`
-    tolerance : stop when a step promises a decrease that is smaller than this share of the energy or, where that is
-        larger, of the decrease so far; that last step is taken
+    tolerance : stop when a step by the plain Hessian promises a decrease that is smaller than this share of the energy
+        that is left; that last step is taken
     iterations : at most so many;  solver : of `solvers.SOLVERS`, or "auto";  options : of the compiled programs
     progress : show energy and step while it runs
 
@@ -98,7 +102,7 @@ def newton(
     with _shown("prepare") if progress else nullcontext() as status:
         problem = _Problem(function, x, is_free, solver, options, status)
         search = _Search(problem)
-        return search.run(_Descent(problem, projected, NEAR if project else 0.0), max_step, tolerance, iterations)
+        return search.run(_Descent(problem, projected, project is not None), max_step, tolerance, iterations)
 
 
 def _shown(text: str) -> Status:
@@ -173,15 +177,8 @@ class _Search:
         self.norms: list[float] = []
         self.steps: list[float] = []
 
-    def run(
-        self,
-        descent: Callable[[np.ndarray, np.ndarray, float], np.ndarray | None],
-        max_step: MaxStep | None,
-        tolerance: float,
-        iterations: int,
-    ) -> Minimum:
-        """descent : gives a direction from x, the slope there, and what the step before promised, as a share"""
-        energy, share = self._energy(self.x), np.inf
+    def run(self, descent: _Descent, max_step: MaxStep | None, tolerance: float, iterations: int) -> Minimum:
+        energy, share, is_last = self._energy(self.x), np.inf, False
         if not np.isfinite(energy):
             raise ArgumentError(f"newton: the function is {energy} at x0; start where it is finite")
         while True:
@@ -192,21 +189,28 @@ class _Search:
             if not np.isfinite(slope).all():
                 return self._minimum(False, "derivatives are not finite where the last step ended")
             if not slope.any():
-                return self._minimum(True, "the gradient is zero")
-            if share <= tolerance:
-                return self._minimum(True, "the last step promised less than the tolerance")
+                return self._minimum(*descent.at_rest(self.x, "the gradient is zero"))
+            if is_last:
+                return self._minimum(*descent.at_rest(self.x, PROMISED_LITTLE))
             if len(self.steps) >= iterations:
                 return self._minimum(False, f"{iterations} steps were not enough")
-            found = descent(self.x, slope, share)
+            found = descent(self.x, slope, share, share <= tolerance)
+            if share <= tolerance and descent.was_projected:  # the plain Hessian is not positive definite
+                return self._minimum(*descent.at_rest(self.x, PROMISED_LITTLE))
             if found is None:
                 return self._minimum(False, "no direction of descent was found")
             direction = np.zeros(self.x.shape)
             direction.flat[self.free] = found
             promised = -float(slope @ found)
-            share = 0.5 * promised / max(abs(energy), self.energies[0] - energy, np.finfo(float).tiny)
+            share = 0.5 * promised / max(abs(energy), np.finfo(float).tiny)
+            is_last = not descent.was_projected and share <= tolerance
+            if np.abs(found).max() <= UNSEEN * np.abs(self.x).max():
+                return self._minimum(*descent.at_rest(self.x, "the step is lost in the rounding of x"))
             length, energy = self._line_search(direction, energy, promised, max_step)
+            if not length and share <= tolerance:
+                return self._minimum(*descent.at_rest(self.x, PROMISED_LITTLE))
             if not length:
-                return self._minimum(share <= tolerance, "no step decreases the energy")
+                return self._minimum(False, "no step decreases the energy")
             self.x = self.x + length * direction
             self.steps.append(length)
 
@@ -245,17 +249,32 @@ class _Search:
 class _Descent:
     """Newton's directions: by projected Hessians, and near a minimum by plain ones, which are prepared when needed."""
 
-    def __init__(self, problem: _Problem, projected: Callable, near: float):
-        self.projected, self.near = problem.system(projected), near
-        self.plain = functools.cache(lambda: problem.system(hessian(problem.function)))
+    def __init__(self, problem: _Problem, projected: Callable, is_projected: bool):
+        self.projected, self.near = problem.system(projected), NEAR if is_projected else 0.0
+        self.is_projected = self.was_projected = is_projected  # the latter of the last direction
+        self.plain = functools.cache(
+            lambda: problem.system(hessian(problem.function)) if is_projected else self.projected
+        )
 
-    def __call__(self, x: np.ndarray, slope: np.ndarray, share: float) -> np.ndarray | None:
-        if share < self.near:
+    def __call__(self, x: np.ndarray, slope: np.ndarray, share: float, is_near: bool) -> np.ndarray | None:
+        """A direction from x. slope : there;  share : of the energy, that the step before promised;  is_near : whether
+        that is so little that the plain Hessian has to decide"""
+        if share < self.near or is_near:
             found = self.plain().direction(x, slope, LARGEST_PLAIN_SHIFT)
             if found is not None:
+                self.was_projected = False
                 return found
             self.near = FARTHER * share
+        self.was_projected = self.is_projected
         return self.projected.direction(x, slope, LARGEST_SHIFT)
+
+    def at_rest(self, x: np.ndarray, reason: str) -> tuple[bool, str]:
+        """Whether a point without slope is a minimum, and why the search ended, which says if it is none."""
+        plain = self.plain()
+        if plain.curves_upward(x, 1):
+            return True, reason
+        kind = "a maximum" if plain.curves_upward(x, -1) else "a saddle"
+        return False, f"{reason}, at {kind}: energies curve downward there; start beside it"
 
 
 class _System:
@@ -280,10 +299,8 @@ class _System:
 
     def direction(self, x: np.ndarray, slope: np.ndarray, largest_shift: float) -> np.ndarray | None:
         """By a Hessian with as much on its diagonal as it needs to be positive definite, if that is not too much."""
-        with self.clock.part("derivatives"):
-            self.A.data = np.append(self.program(x).data, 0.0)[self.entries]
-        diagonal = self.A.data[self.diagonal]
-        shift, scale = SHIFT, np.abs(diagonal).mean() or 1.0
+        diagonal, scale = self._evaluate(x)
+        shift = SHIFT
         while shift <= largest_shift:
             self.A.data[self.diagonal] = diagonal + shift * scale
             try:
@@ -297,3 +314,24 @@ class _System:
                 pass
             shift *= 100
         return None
+
+    def curves_upward(self, x: np.ndarray, sign: int) -> bool:
+        """Whether the Hessian, or its negative, has no negative eigenvalue beyond rounding."""
+        if not len(self.diagonal):
+            return sign > 0
+        diagonal, scale = self._evaluate(x)
+        self.A.data *= sign
+        self.A.data[self.diagonal] = sign * diagonal + LARGEST_PLAIN_SHIFT * scale
+        try:
+            with self.clock.part("factor"):
+                self.solver.factor(self.A)
+        except SolverError:
+            return False
+        return True
+
+    def _evaluate(self, x: np.ndarray) -> tuple[np.ndarray, float]:
+        """Its diagonal, and the mean size of that."""
+        with self.clock.part("derivatives"):
+            self.A.data = np.append(self.program(x).data, 0.0)[self.entries]
+        diagonal = self.A.data[self.diagonal]
+        return diagonal, float(np.abs(diagonal).mean()) or 1.0

@@ -197,3 +197,61 @@ def test_what_is_unknown_is_refused_before_anything_is_compiled(settings, messag
 
     with pytest.raises(geoopt.ArgumentError, match=message):
         geoopt.newton(function, np.ones(4), **settings)
+
+
+def exponentials(x):
+    return np.sum(np.exp(x) - x)
+
+
+def test_an_astronomic_start_does_not_end_the_search_early():
+    found = geoopt.newton(exponentials, np.array([50.0, 1.0]))
+    assert found.converged and abs(found.energy - 2) < 1e-12 and found.gradient_norms[-1] < 1e-6
+
+
+SQUARE, TRIANGLES = cloth(100)
+
+
+def layout(u):
+    return symmetric_dirichlet_energy(u, SQUARE, TRIANGLES)
+
+
+def nearly_flat(height):
+    """A layout in which one inner vertex nearly lies on the opposite side of a triangle."""
+    U = SQUARE[:, :2].copy()
+    a, b = (k for k in TRIANGLES[(TRIANGLES == 45).any(1)][0] if k != 45)
+    middle = (U[a] + U[b]) / 2
+    U[45] = middle + height * (U[45] - middle)
+    return U
+
+
+STARTS = [
+    *((exponentials, np.random.default_rng(k).normal(scale=10.0 ** (k % 3 - 1), size=3)) for k in range(12)),
+    *((rosenbrock, np.random.default_rng(seed).normal(scale=2.0, size=4)) for seed in range(10)),
+    *((springs, V + 0.3 * np.random.default_rng(seed).normal(size=V.shape)) for seed in range(10)),
+    *((layout, nearly_flat(10.0**-k)) for k in range(1, 9)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(STARTS)))
+def test_a_restart_from_what_has_converged_changes_nothing(number):
+    function, x0 = STARTS[number]
+    found = geoopt.newton(function, x0)
+    assert found.converged, found.reason
+    again = geoopt.newton(function, found.x)
+    assert again.converged
+    assert abs(again.energy - found.energy) <= 1e-11 * abs(found.energy) + 1e-20
+
+
+@pytest.mark.parametrize(
+    ("function", "x0", "kind", "project"),
+    [
+        (lambda x: x[0] ** 2 - x[1] ** 2, [0.0, 0.0], "a saddle", "psd"),
+        (lambda x: x[0] ** 2 - x[1] ** 2, [0.0, 0.0], "a saddle", None),
+        (lambda x: 1 + x[0] ** 2 - x[1] ** 2 + x[1] ** 4, [0.5, 0.0], "a saddle", "psd"),
+        (lambda x: np.sum(np.cos(x)), [0.0, 0.0], "a maximum", "psd"),
+        (lambda x: np.sum(np.cos(x)), [0.0, 0.0], "a maximum", None),
+    ],
+)
+def test_saddles_and_maxima_are_said_to_be_such(function, x0, kind, project):
+    found = geoopt.newton(function, np.array(x0), project=project)
+    assert not found.converged and kind in found.reason
