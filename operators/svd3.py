@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from geoopt.errors import ArgumentError
+
 LARGEST_STEP = np.sqrt(2) - 1  # tan π/8, of half an angle: no rotation of a sweep turns by more than π/4
 NOTHING = 1e-36  # square of what counts as zero beside an entry of size 1, in single precision as well
 
 
-def svd3(S: Any, sweeps: int = 4) -> tuple[Any, Any, Any]:
+def svd3(S: Any, sweeps: int | str = 8) -> tuple[Any, Any, Any]:
     """Singular value decomposition of 3×3 matrices, S = U diag(sigma) Vᵀ, by a fixed number of sweeps.
 
-    S : (..., 3, 3);  sweeps : of three rotations each.
+    S : (..., 3, 3);  sweeps : of three rotations each; enough for rounding, or "paper" for the four of McAdams et al.
     Returns ``(U, sigma, V)``: U and V (..., 3, 3) are rotations, det +1 (V, not its transpose: columns are
     singular vectors); sigma (..., 3) is sorted by size, sigma[0] ≥ sigma[1] ≥ |sigma[2]|, and sigma[2] has
     the sign of det S. Rank-deficient matrices, reflections and zero are allowed; U and V are rotations then, too.
@@ -28,9 +30,11 @@ def svd3(S: Any, sweeps: int = 4) -> tuple[Any, Any, Any]:
     Deviation: the three entries of SᵀS that an angle needs are dot products of the columns rotated so far
     (Hestenes 1958), which keeps small singular values accurate, and angles are tangents of half angles.
     """
+    if not (sweeps == "paper" or isinstance(sweeps, int)):
+        raise ArgumentError(f"svd3(sweeps={sweeps!r}): give a number, or 'paper'")
     S, scale = scaled(S)
     columns, q = [S[..., 0], S[..., 1], S[..., 2]], [1.0, 0.0, 0.0, 0.0]
-    for _ in range(sweeps):
+    for _ in range(4 if sweeps == "paper" else sweeps):  # type: ignore[arg-type]
         for axis in (2, 0, 1):
             _make_orthogonal(columns, q, axis)
     growth = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]

@@ -12,17 +12,15 @@ from geoopt.operators import svd3
 
 from .cases_matrices import MATRICES, X, assert_rotations, size_of
 
-ENOUGH = 8  # sweeps until nothing changes
-
 
 @pytest.fixture(params=MATRICES, ids=str)
 def S(request):
     return MATRICES[request.param]
 
 
-def error(S, sweeps):
+def error(S, **settings):
     """Of the product, per matrix, beside its largest entry."""
-    U, sigma, V = svd3(S, sweeps)
+    U, sigma, V = svd3(S, **settings)
     size = size_of(S)[:, None]
     product = np.einsum("nik,nk,njk->nij", U, sigma / size, V)
     return np.abs(product - S / size[..., None]).max(axis=(1, 2))
@@ -30,9 +28,9 @@ def error(S, sweeps):
 
 def test_it_is_a_decomposition_by_rotations(S):
     with np.errstate(all="raise", under="ignore"):
-        U, sigma, V = svd3(S, ENOUGH)
+        U, sigma, V = svd3(S)
     assert_rotations(U, V)
-    assert error(S, ENOUGH).max() < 1e-12
+    assert error(S).max() < 1e-12
     size = size_of(S)
     truth = np.linalg.svd(S / size[:, None, None], compute_uv=False)
     np.testing.assert_allclose(np.abs(sigma) / size[:, None], truth, atol=1e-13)
@@ -40,7 +38,7 @@ def test_it_is_a_decomposition_by_rotations(S):
 
 
 def test_the_last_singular_value_has_the_sign_of_the_determinant():
-    np.testing.assert_array_equal(np.sign(svd3(X, ENOUGH)[1][:, 2]), np.sign(np.linalg.det(X)))
+    np.testing.assert_array_equal(np.sign(svd3(X)[1][:, 2]), np.sign(np.linalg.det(X)))
 
 
 def test_rotations_need_no_sweeps():
@@ -48,11 +46,17 @@ def test_rotations_need_no_sweeps():
 
 
 @pytest.mark.parametrize(
-    ("sweeps", "median", "worst"), [(3, 1e-5, 0.2), (4, 1e-14, 2e-2), (5, 1e-15, 1e-4), (6, 1e-15, 1e-10)]
+    ("sweeps", "median", "worst"), [(3, 1e-5, 0.2), ("paper", 1e-14, 2e-2), (5, 1e-15, 1e-4), (6, 1e-15, 1e-10)]
 )
 def test_accuracy_by_sweeps(sweeps, median, worst):
-    errors = error(X, sweeps)
+    errors = error(X, sweeps=sweeps)
     assert np.median(errors) < median and errors.max() < worst
+
+
+def test_the_number_of_sweeps_is_a_number():
+    np.testing.assert_array_equal(svd3(X, 4)[1], svd3(X, "paper")[1])
+    with pytest.raises(geoopt.ArgumentError, match="sweeps='four'"):
+        svd3(X, "four")
 
 
 @functools.cache
