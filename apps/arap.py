@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 
 import geoopt
 from geoopt.apps.handles import Handle
+from geoopt.apps.origin import origin_of
 from geoopt.apps.simulation import Frame, Mesh, Simulation, note
 from geoopt.arrays import Array
 from geoopt.errors import ArgumentError, MeshError
@@ -93,13 +94,14 @@ class Arap(Simulation):
             raise ArgumentError(f"precision {options.precision!r} is unknown; choose from {', '.join(PRECISIONS)}")
         self.options, self.iterations = options, options.iterations
         self.local_step = "geoopt"  # of `LOCAL_STEPS`, for comparison
-        self.rest = arap_mesh(self.V, self.F)
+        self.origin = origin_of(self.V)  # positions are counted from there while they are computed with
+        self.rest = arap_mesh(self.V - self.origin, self.F)
         self._laplacian = sp.csr_array(self.rest.laplacian)
         self._is_fixed = np.diff(self.rest.offsets) == 0  # vertices without triangles stay where they are
         self._component = connected_components(self._laplacian, directed=False)[1]
         self._programs: dict[str, geoopt.Program] = {}
         self.use_energy(options.energy, watch)
-        self._P = self.on_device(self.positions)  # for the program
+        self._P = self.on_device(self.positions - self.origin)  # for the program
         self._worker = ThreadPoolExecutor(1)
         self._pending: Future[Constraints] | None = None
         self._constraints: Constraints | None = None
@@ -112,23 +114,25 @@ class Arap(Simulation):
         if energy not in self._programs:
             given, compiler = self.options, geoopt.Options(threads=self.options.threads)
             settings = {"device": given.device, "dtype": PRECISIONS[given.precision], "options": compiler}
-            program = geoopt.compile(arap_rhs, self.V, self.rest, rims=self._rims, watch=watch, **settings)
+            program = geoopt.compile(
+                arap_rhs, self.V - self.origin, self.rest, rims=self._rims, watch=watch, **settings
+            )
             self._programs[energy] = program
         self.program = self._programs[energy]
 
     def reset(self) -> None:
         super().reset()
-        self._P = self.on_device(self.positions)
+        self._P = self.on_device(self.positions - self.origin)
 
     def by_program(self) -> None:
         self.program(self._P)
         self.wait()
 
     def by_numpy(self) -> None:
-        arap_rhs(self.positions, self.rest, rims=self._rims)
+        arap_rhs(self.positions - self.origin, self.rest, rims=self._rims)
 
     def right_hand_side(self, P: Array) -> Array:
-        """The right-hand side (n, 3) of the global step at positions P (n, 3), by `local_step`."""
+        """The right-hand side (n, 3) of the global step at positions P (n, 3) from `origin`, by `local_step`."""
         if self.local_step == "geoopt":
             return self.program(P)
         P = on_host(P)
@@ -167,12 +171,12 @@ class Arap(Simulation):
         P = self.positions.copy()
         for handle in constraints.handles:
             P[handle.vertices] = handle.targets
-        P = self.on_device(P)
+        P = self.on_device(P - self.origin)
         for _ in range(self.iterations - 1):
             self._iterate(P, constraints, watch)
         before = P.copy()
         self._iterate(P, constraints, watch)
-        self._P, self.positions = P, on_host(P)
+        self._P, self.positions = P, on_host(P) + self.origin
         return Frame(watch.seconds, {"change": float(np.abs(P - before).max())})
 
     def _iterate(self, P: Array, constraints: Constraints, watch: Stopwatch) -> None:

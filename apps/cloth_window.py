@@ -27,7 +27,7 @@ class ClothWindow(Window):
         super()._register()
         for number, obstacle in enumerate(self.simulation.obstacles):
             V, F = obstacle.surface()
-            self._ps.register_surface_mesh(f"obstacle {number}", V, F, smooth_shade=True, color=GREY)
+            self._registered(f"obstacle {number}", V, F, GREY)
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         low, high = super().bounds()

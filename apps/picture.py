@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from geoopt.apps.origin import origin_of
 from geoopt.errors import PictureError
 
 CHECKERS = 40  # squares along a map
@@ -97,7 +98,7 @@ def _report(work: Callable[..., Any], arguments: tuple, send: Any) -> None:
 
 
 def _render(V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: Path) -> None:
-    ps = start()
+    ps, V = start(), V - origin_of(V)
     surface = ps.register_surface_mesh("mesh", V, F, smooth_shade=True)
     low, high = np.quantile(values, [0.02, 0.98])
     surface.add_scalar_quantity(name, values, enabled=True, cmap="viridis", vminmax=(float(low), float(high)))
@@ -107,7 +108,7 @@ def _render(V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: P
 def _render_layout(
     V: np.ndarray, F: np.ndarray, x: np.ndarray, values: np.ndarray, flat: Path, checkered: Path
 ) -> None:
-    ps = start()
+    ps, V = start(), V - origin_of(V)
     surface = ps.register_surface_mesh("mesh", V, F, smooth_shade=True)
     size = float(np.ptp(x, axis=0).max() / CHECKERS)
     kind = {"defined_on": "vertices", "viz_style": "checker", "checker_size": size}

@@ -55,6 +55,22 @@ def test_both_precisions_end_alike(energy):
     assert 0 < np.abs(single.positions - double.positions).max() < 1e-5 * np.ptp(double.V)
 
 
+@pytest.mark.parametrize("precision", arap.PRECISIONS)
+def test_far_from_the_origin_it_is_the_same(precision):
+    """As in a national grid: at 1e7 times the size single precision has no digit left for the shape."""
+    options = arap.ArapOptions(iterations=100, precision=precision)
+    here = pulled(options)
+    size = np.ptp(here.V)
+    there = np.array([1e7, -3e6, 50.0]) * size
+    far = arap.build((here.V + there, here.F), options)
+    for handle in here.handles:
+        moved = far.grab(handle.vertices)
+        moved.frame[:3, 3] += handle.frame[:3, 3] - here.V[handle.vertices].mean(axis=0)
+    here.step()
+    far.step()
+    assert np.abs(far.positions - there - here.positions).max() < 1e-5 * size
+
+
 def test_iterations_lower_the_energy_and_hold_the_handles():
     simulation = pulled(arap.ArapOptions(iterations=1))
     energies = []

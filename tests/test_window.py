@@ -191,6 +191,16 @@ def test_the_gizmo_turns_the_surface(opened):
     np.testing.assert_array_equal(simulation.positions[top.vertices], top.targets)
 
 
+def test_a_surface_far_from_the_origin_looks_the_same(opened, tmp_path):
+    V, F = bumpy(300)
+    window = opened(ArapWindow, arap.build((V, F)))
+    here = pixels(window, tmp_path / "here.png")
+    window.close()
+    there = np.array([4.5e5, 5.4e6, 100.0])
+    far = pixels(opened(ArapWindow, arap.build((V + there, F))), tmp_path / "far.png")
+    assert (np.abs(here.astype(int) - far).max(axis=2) > 20).mean() < 0.01
+
+
 def test_pictures_show_the_surface_and_how_it_moves(opened, tmp_path):
     simulation = small_arap()
     simulation.load(handles.SAMPLES / "arap.json")
