@@ -27,13 +27,14 @@ def user_line(error: BaseException | None = None) -> str:
         frames = reversed(list(traceback.walk_tb(error.__traceback__)))
     for frame, line in frames:
         name = frame.f_code.co_filename
-        if not _is_of_libraries(name):
+        if not is_of_libraries(name):
             source = linecache.getline(name, line).strip()
             return f"{name}:{line}: {source}" if source else f"{name}:{line}"
     return "<unknown line>"
 
 
-def _is_of_libraries(file: str) -> bool:
+def is_of_libraries(file: str) -> bool:
+    """Whether a file is of geoopt's compiler, NumPy or SciPy."""
     return file.startswith(("<__array_function__", _PACKAGE, _NUMPY, _SCIPY))
 
 
@@ -80,7 +81,7 @@ def none_swallowed() -> Iterator[None]:
 
 def _was_caught_by_user(error: BaseException) -> bool:
     """Whether it went up to code that is neither geoopt's nor NumPy's or SciPy's."""
-    return error.__traceback__ is not None and not _is_of_libraries(error.__traceback__.tb_frame.f_code.co_filename)
+    return error.__traceback__ is not None and not is_of_libraries(error.__traceback__.tb_frame.f_code.co_filename)
 
 
 class BranchError(TracingError):

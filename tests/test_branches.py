@@ -48,6 +48,40 @@ def root_of_two(x):
     return x
 
 
+def length_or_error(v):
+    norm = np.linalg.norm(v)
+    if norm > 1e-12:
+        return v / norm
+    else:
+        raise ValueError("no direction")
+
+
+def checked_beside_a_branch(x):
+    if x[0] < 0:
+        return -x
+    if x[0] < 1e-9:
+        raise ValueError
+    return 10 * x
+
+
+def of_three_kinds(x):
+    if x[0] < 0:
+        return -x
+    elif x[0] < 2:
+        return 3 * x
+    else:
+        raise ValueError
+
+
+def told_before_it_raises(V, is_strict=True):
+    if not np.allclose(V.T, -V):
+        message = f"no skew-symmetric matrix: {V}"
+        if is_strict:
+            raise ValueError(message)
+        print(message)
+    return 2 * V
+
+
 class Pair(NamedTuple):
     first: float
     rest: np.ndarray
@@ -106,6 +140,10 @@ CASES = [
     (in_a_function_that_it_calls, [V], [2 * V]),
     (three_in_order, [V], [V[::-1].copy()], [-V]),
     (truth_of_a_number, [V], [0 * V], [np.full(3, np.nan)]),
+    (length_or_error, [V], [-V]),
+    (checked_beside_a_branch, [-V], [V], [np.abs(V)]),
+    (of_three_kinds, [-V], [V], [-2 * V]),
+    (told_before_it_raises, [np.array([[0.0, 1.0], [-1.0, 0.0]])], [np.zeros((2, 2))]),
     (with_booleans, [V], [-V], [np.abs(V)], [V + 0.1]),
 ]
 
@@ -157,6 +195,22 @@ def test_derivatives_are_those_of_the_path_that_is_taken():
         np.testing.assert_allclose(along(x).toarray(), np.diag(np.ones(3) if x[0] > 0.1 else 2 * x))
 
 
+def test_what_the_given_values_raise_is_raised():
+    for function, x in ((length_or_error, 0 * V), (checked_beside_a_branch, 0 * V), (of_three_kinds, 9 * np.ones(3))):
+        with pytest.raises(ValueError):
+            geoopt.compile(function, x)
+
+
+def test_errors_of_libraries_on_other_paths_are_errors():
+    """They may come of what stands in for values."""
+
+    def other(x):
+        return x if x[0] > 0 else np.frombuffer(x)
+
+    with pytest.raises(TypeError):
+        geoopt.compile(other, V)
+
+
 def two_shapes(x):
     return x[:2] if x[0] > 0 else x
 
@@ -167,6 +221,10 @@ def two_patterns(x):
 
 def two_kinds(x):
     return x if x[0] > 0 else (x, x)
+
+
+def nothing_or_a_number(x):
+    return None if x[0] > 0 else x[0]
 
 
 def two_texts(x):
@@ -197,6 +255,7 @@ def of_many_entries(x):
         (two_shapes, r"arrays of shapes \(2,\) and \(3,\)"),
         (two_patterns, "matrices of two patterns"),
         (two_kinds, "an array and tuple"),
+        (nothing_or_a_number, "NoneType and a number"),
         (two_texts, "two of str"),
         (a_dictionary_more, "two of dict"),
         (without_end, "more than 16 symbolic values"),

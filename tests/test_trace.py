@@ -77,6 +77,7 @@ CASES = {
     "assignment": (lambda x: x.__setitem__(0, [1.0, 2.0]), geoopt.ShapeError, "__setitem__", "shape (2,)"),
     "symbolic index": (lambda x: np.ones(3)[0] + x[x], geoopt.TracingError, "x[x]", "np.where"),
     "complex": (lambda x: x * 1j, geoopt.UnsupportedError, "x * 1j", "real and imaginary"),
+    "text": (lambda x: f"{x[0]:.3f}", geoopt.UnsupportedError, "", "format what the program returns"),
     "reshape": (lambda x: x.reshape(2, 2), geoopt.ShapeError, "x.reshape(2, 2)", "(3,) into (2, 2)"),
 }
 

@@ -108,3 +108,11 @@ def test_subclasses_that_read_memory_are_refused_by_name():
         geoopt.UnsupportedError, match=r"test_type_tests.Tracked, which reads .*\n.*\n  hand in the arrays"
     ):
         geoopt.compile(lambda x: x.view(Tracked) * 2, np.ones(3))
+
+
+def test_numbers_have_no_elements():
+    def of_rows(x):
+        return np.stack([sum(row) if hasattr(row, "__iter__") or hasattr(row, "__len__") else row * 2 for row in x])
+
+    for x in (np.ones(3), np.ones((3, 2))):
+        np.testing.assert_array_equal(geoopt.compile(of_rows, x)(x), of_rows(x))

@@ -10,7 +10,7 @@ import numpy as np
 def normalised(key: object, shape: tuple[int, ...]) -> tuple[list, list[bool]]:
     """Expand an index to one entry per axis (and per new axis); say which entries are advanced."""
     parts: list[Any] = list(key) if isinstance(key, tuple) else [key]
-    parts = [np.asarray(p) if isinstance(p, (list, tuple, np.ndarray)) else p for p in parts]
+    parts = [np.asarray(p) if isinstance(p, (list, tuple, range, np.ndarray)) else p for p in parts]
     takes = [_mask_axes(p) or int(p is not None and p is not Ellipsis) for p in parts]
     if sum(takes) > len(shape):
         raise IndexError(f"too many indices: the array has {len(shape)} axes, {sum(takes)} were indexed")

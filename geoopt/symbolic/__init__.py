@@ -30,10 +30,10 @@ from ..errors import (
 from ..graph import Graph
 from ..integers.ids import Ids
 from .changing import Changing
-from .checks import is_check, is_spare, values_of
 from .conversion import asked_by_scipy
 from .look import ArrayLook
 from .operands import KNOWN, check_arguments, with_strangers, written
+from .paths import truth
 from .reshaping import Reshaping, fits
 
 # filled by the other files of this folder and by `sparse`, which import this one
@@ -272,14 +272,7 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
         return str(self)
 
     def __bool__(self) -> bool:
-        if is_check(sys._getframe(1)):
-            return bool(values_of(self._graph, self.ids))
-        if is_spare(sys._getframe(1)):  # nothing happens in it where nothing holds
-            return True
-        if self.size != 1 or self._graph.path is None:
-            raise BranchError(f"branch on {self.size} symbolic values: they are unknown while tracing")
-        number = self.reshape(())
-        return self._graph.path.takes(number if self._is_bool else number != 0)
+        return truth(self, sys._getframe(1))
 
     def __contains__(self, value: object) -> bool:
         return bool(np.any(self == value))

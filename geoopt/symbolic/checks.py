@@ -132,6 +132,8 @@ def _named(statement: ast.stmt) -> list[str]:
 
 
 def _tells(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.If):
+        return all(isinstance(s, ast.Raise) or _tells(s) for s in (*statement.body, *statement.orelse))
     call = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(call, ast.Call) and _name(call.func) in _TELLING
 

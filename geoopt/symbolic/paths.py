@@ -6,28 +6,46 @@ The code is run once along each path (`geoopt.trace.branches`), so that its resu
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 from ..errors import BranchError, user_line
+from .checks import is_check, is_spare, values_of
 
 LONGEST = 16  # conditions of a path
 
 
 @dataclass
 class Path:
-    """Which way a run goes at each condition, in the order in which it asks: first as it is told, then it is held."""
+    """Which way a run goes at each condition, in the order in which it asks: first as it is told, then as the values go
+    that `compile` was given."""
 
     taken: list[bool]
     conditions: list[Any] = field(default_factory=list)  # symbolic numbers, each with ...
     lines: list[str] = field(default_factory=list)  # ... where it was asked
+    is_given: bool = True  # whether it is the way of the given values so far
 
-    def takes(self, condition: Any) -> bool:
-        """Whether the run goes on as if a condition holds."""
+    def takes(self, condition: Any, for_given: bool) -> bool:
+        """Whether the run goes on as if a condition holds. for_given : whether it does for the given values"""
         place = len(self.conditions)
         if place == LONGEST:
             raise BranchError(f"branch on more than {LONGEST} symbolic values one after another")
         self.conditions.append(condition)
         self.lines.append(user_line())
         if place == len(self.taken):
-            self.taken.append(True)
+            self.taken.append(for_given)
+        self.is_given = self.is_given and self.taken[place] == for_given
         return self.taken[place]
+
+
+def truth(x: Any, frame: FrameType) -> bool:
+    """Whether the code goes on as if a symbolic array, or number, were true. frame : of who asks"""
+    path = x.graph.path
+    if (path is None or path.is_given) and is_check(frame):
+        return bool(values_of(x.graph, x.ids))
+    if is_spare(frame):  # nothing happens in it where nothing holds
+        return True
+    if x.size != 1 or path is None:
+        raise BranchError(f"branch on {x.size} symbolic values: they are unknown while tracing")
+    number = x.reshape(())
+    return path.takes(number if number.dtype == bool else number != 0, bool(values_of(x.graph, number.ids)))

@@ -62,13 +62,13 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
     positional = [_stand_in(graph, n, a, found) for n, a in zip(names, arguments, strict=True)]
     named = {n: _stand_in(graph, n, a, found) for n, a in (keywords or {}).items()}
 
+    stand_ins: dict[str, Any] = {}
+
     def run() -> Any:
         args, kwargs = [make() for make in positional], {n: make() for n, make in named.items()}
+        stand_ins.update({**dict(zip(names, args, strict=True)), **kwargs})
         with substituted(function), none_swallowed():
-            result = function(*args, **kwargs)
-        if result is None:
-            raise _returns_nothing(function, {**dict(zip(names, args, strict=True)), **kwargs})
-        return result
+            return function(*args, **kwargs)
 
     try:
         result, paths = chosen_result(graph, run, [*arguments, *(keywords or {}).values()])
@@ -79,6 +79,8 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
             what = f"SciPy refuses this call: {error}"
             raise TracingError(what, f"if a value is symbolic: {remedy}", error) from error
         raise
+    if result is None:
+        raise _returns_nothing(function, stand_ins)
     arrays: list[Symbolic] = []
     rebuild, collect, has_numbers = flatten(result, arrays)
     graph.finish()
@@ -92,7 +94,7 @@ def _label(function: Callable) -> str:
 
 
 def _returns_nothing(function: Callable, stand_ins: dict[str, Any]) -> ArgumentError:
-    filled = [repr(name) for name, x in stand_ins.items() if isinstance(x, Symbolic) and x.was_changed]
+    filled = [repr(name) for name, x in stand_ins.items() if isinstance(x, Symbolic) and x.ndim and x.was_changed]
     what = f"; it fills {', '.join(filled)}" if filled else ""
     return ArgumentError(f"{_label(function)} returns nothing{what}: return what is to be computed")
 

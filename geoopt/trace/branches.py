@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import dis
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import ArgumentError, BranchError
+from ..errors import ArgumentError, BranchError, GeooptError, is_of_libraries
 from ..graph import Graph
 from ..sparse.matrix import SparseMatrix
 from ..symbolic import AS_SPARSE, Symbolic
@@ -36,7 +37,8 @@ def chosen_result(graph: Graph, run: Callable[[], Any], given: list) -> tuple[An
 
 
 class _Paths:
-    """The runs of code along its paths."""
+    """The runs of code along its paths. The first is the one that the given values take. What another raises is no part
+    of the program, as checks are none."""
 
     def __init__(self, graph: Graph, run: Callable[[], Any]):
         self.graph, self.run = graph, run
@@ -45,15 +47,37 @@ class _Paths:
     def chosen(self, taken: list[bool]) -> Any:
         """The result where the conditions that begin a path hold or not as they are ``taken``."""
         path = self.graph.path = Path(list(taken))
-        result = self.run()
         self.count += 1
+        try:
+            result = self.run()
+        except Exception as error:
+            if self.count == 1 or not _is_of_user(error):
+                raise
+            result = _RAISED
         if self.count > MOST:
             what = f"take more than {MOST} paths through branches on symbolic values"
             raise BranchError(what, path.lines[len(taken) - 1])
         for place in reversed(range(len(taken), len(path.conditions))):
-            other = self.chosen([*path.taken[:place], False])
-            result = _Choice(path.conditions[place], path.lines[place]).between(result, other)
+            holds = path.taken[place]
+            other = self.chosen([*path.taken[:place], not holds])
+            choice = _Choice(path.conditions[place], path.lines[place])
+            result = choice.between(result, other) if holds else choice.between(other, result)
         return result
+
+
+_RAISED = object()  # what a path gives that ends by an error
+
+
+def _is_of_user(error: Exception) -> bool:
+    """Whether traced code itself raised an error, by ``raise``: one of a library's may come of what stands in for
+    values."""
+    innermost = error.__traceback__
+    while innermost is not None and innermost.tb_next is not None:
+        innermost = innermost.tb_next
+    if innermost is None or isinstance(error, GeooptError):
+        return False
+    code = innermost.tb_frame.f_code
+    return dis.opname[code.co_code[innermost.tb_lasti]] == "RAISE_VARARGS" and not is_of_libraries(code.co_filename)
 
 
 @contextmanager
@@ -83,8 +107,10 @@ class _Choice:
 
     def between(self, a: Any, b: Any) -> Any:
         a, b = (x.now() if isinstance(x, Fillable) else x for x in (a, b))
-        if a is b:
+        if a is b or b is _RAISED:
             return a
+        if a is _RAISED:
+            return b
         if _is_sparse(a) and _is_sparse(b):
             return self._of_matrices(a, b)
         if _is_numeric(a) and _is_numeric(b):
@@ -106,7 +132,8 @@ class _Choice:
     def _of_numbers(self, a: Any, b: Any) -> Any:
         if np.shape(a) != np.shape(b):
             raise self._refusal(f"arrays of shapes {np.shape(a)} and {np.shape(b)}")
-        if not any(isinstance(x, Symbolic) for x in (a, b)) and np.array_equal(a, b):
+        are_symbolic = [isinstance(x, Symbolic) for x in (a, b)]
+        if a.ids.key == b.ids.key if all(are_symbolic) else not any(are_symbolic) and np.array_equal(a, b):
             return a
         if all(_is_bool(x) for x in (a, b)):
             return (self.condition & a) | (~self.condition & b)
@@ -142,4 +169,6 @@ def _is_bool(value: Any) -> bool:
 
 
 def _named(value: Any) -> str:
-    return "an array" if _is_numeric(value) and np.shape(value) else type(value).__name__
+    if _is_numeric(value):
+        return "an array" if np.shape(value) else "a number"
+    return type(value).__name__

@@ -39,7 +39,16 @@ def of_python() -> list[tuple[ModuleType, str, Callable, Callable]]:
     of_math = ((getattr(math, name), name, ours) for name, ours in OF_MATH.items())
     found = [(math, name, function, _or_original(function, ours)) for function, name, ours in of_math]
     extremes = ((max, lambda a, b: np.where(b > a, b, a)), (min, lambda a, b: np.where(b < a, b, a)))
+    found.append((builtins, "hasattr", hasattr, _has_attribute))
     return [*found, *((builtins, f.__name__, f, _extreme(f, choose)) for f, choose in extremes)]
+
+
+_has = hasattr
+
+
+def _has_attribute(value: Any, name: str, /) -> bool:
+    """``hasattr``: a number has no elements, though what stands in for it has methods that say so."""
+    return _has(value, name) and not (name in ("__iter__", "__len__") and type(value) is Symbolic.number_type)
 
 
 def _is_symbolic(value: Any) -> bool:

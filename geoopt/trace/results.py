@@ -36,6 +36,9 @@ def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Rebuild, Collect, bool
     return (lambda out, matrix=with_values: rebuild(out, matrix)), collect, bool(parts.numbers)
 
 
+_PLACEHOLDER = "Symbolic(shape="  # what stands for values in text
+
+
 class _Parts:
     """The arrays found so far, and apart from them the numbers and comparisons."""
 
@@ -105,6 +108,8 @@ def _known(result: Any) -> tuple[Rebuild, Collect]:
     if isinstance(result, Masked):
         what = "the function returned x[m] with an unknown m: how many entries that has is unknown"
         raise UnsupportedError(what, "return all of them, np.where(condition, a, b)")
+    if isinstance(result, str) and _PLACEHOLDER in result:
+        raise UnsupportedError("the function returned text made of unknown values", "format what the program returns")
     if result is NotImplemented:
         what = "the function returned NotImplemented, as methods of SciPy's matrices do for symbolic values"
         raise UnsupportedError(what, "write the operator, or call the method of the symbolic one")
