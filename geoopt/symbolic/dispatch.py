@@ -186,9 +186,7 @@ def flattened(value: Any) -> list:
 
 def is_symbolic(value: Any) -> bool:
     """Whether there is a symbolic array in nested lists."""
-    if isinstance(value, (list, tuple)):
-        return any(map(is_symbolic, value))
-    return isinstance(value, Symbolic)
+    return any(isinstance(v, Symbolic) for v in flattened(value))
 
 
 def fixed(name: str, value: Any) -> Any:
