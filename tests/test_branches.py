@@ -82,6 +82,10 @@ def told_before_it_raises(V, is_strict=True):
     return 2 * V
 
 
+def two_patterns(x):
+    return sp.diags(x).tocsr() if x[0] > 0 else sp.csr_array(np.ones((3, 3)))
+
+
 class Pair(NamedTuple):
     first: float
     rest: np.ndarray
@@ -144,6 +148,7 @@ CASES = [
     (checked_beside_a_branch, [-V], [V], [np.abs(V)]),
     (of_three_kinds, [-V], [V], [-2 * V]),
     (told_before_it_raises, [np.array([[0.0, 1.0], [-1.0, 0.0]])], [np.zeros((2, 2))]),
+    (two_patterns, [V], [-V], [np.array([np.nan, 1.0, np.inf])]),
     (with_booleans, [V], [-V], [np.abs(V)], [V + 0.1]),
 ]
 
@@ -215,8 +220,8 @@ def two_shapes(x):
     return x[:2] if x[0] > 0 else x
 
 
-def two_patterns(x):
-    return sp.diags(x).tocsr() if x[0] > 0 else sp.csr_array(np.ones((3, 3)))
+def two_sizes(x):
+    return sp.diags(x).tocsr() if x[0] > 0 else sp.eye(2, format="csr")
 
 
 def two_kinds(x):
@@ -253,7 +258,7 @@ def of_many_entries(x):
     ("function", "why"),
     [
         (two_shapes, r"arrays of shapes \(2,\) and \(3,\)"),
-        (two_patterns, "matrices of two patterns"),
+        (two_sizes, r"matrices of shapes \(3, 3\) and \(2, 2\)"),
         (two_kinds, "an array and tuple"),
         (nothing_or_a_number, "NoneType and a number"),
         (two_texts, "two of str"),

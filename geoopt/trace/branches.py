@@ -140,15 +140,17 @@ class _Choice:
         return np.where(self.condition, a, b)  # type: ignore[call-overload]
 
     def _of_matrices(self, a: Any, b: Any) -> Any:
+        if a.shape != b.shape:
+            raise self._refusal(f"matrices of shapes {a.shape} and {b.shape}")
         if not any(isinstance(x, SparseMatrix) for x in (a, b)) and (a != b).nnz == 0:
             return a
         graph = self.condition.graph
         a, b = (x if isinstance(x, SparseMatrix) else AS_SPARSE[0](graph, x) for x in (a, b))
-        if a.shape != b.shape or not all(
-            np.array_equal(getattr(a.pattern, name), getattr(b.pattern, name)) for name in ("indptr", "indices")
-        ):
-            raise self._refusal("matrices of two patterns")
-        return a.with_data(np.where(self.condition, a.values, b.values))  # type: ignore[call-overload]
+        if all(np.array_equal(getattr(a.pattern, name), getattr(b.pattern, name)) for name in ("indptr", "indices")):
+            return a.with_data(np.where(self.condition, a.values, b.values))  # type: ignore[call-overload]
+        # entries of either, of which those of the other are zero
+        mine = a.with_data(np.where(self.condition, a.values, 0.0))  # type: ignore[call-overload]
+        return mine + b.with_data(np.where(self.condition, 0.0, b.values))  # type: ignore[call-overload]
 
     def _refusal(self, what: str) -> BranchError:
         return BranchError(f"branch on a symbolic value between {what}", self.line)
