@@ -168,10 +168,10 @@ class Arap(Simulation):
         watch, constraints = Stopwatch(), self._constraints
         if constraints is None:
             return Frame()
-        P = self.positions.copy()
+        P = self.positions - self.origin
         for handle in constraints.handles:
-            P[handle.vertices] = handle.targets
-        P = self.on_device(P - self.origin)
+            P[handle.vertices] = handle.targets - self.origin
+        P = self.on_device(P)
         for _ in range(self.iterations - 1):
             self._iterate(P, constraints, watch)
         before = P.copy()

@@ -330,7 +330,7 @@ class _System:
         return True
 
     def _evaluate(self, x: np.ndarray) -> tuple[np.ndarray, float]:
-        """Its diagonal, and the mean size of that."""
+        """Put the Hessian at x into A. Returns its diagonal and the mean size of that."""
         with self.clock.part("derivatives"):
             self.A.data = np.append(self.program(x).data, 0.0)[self.entries]
         diagonal = self.A.data[self.diagonal]

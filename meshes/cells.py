@@ -21,17 +21,16 @@ _CORNERS = {"triangle": 3, "quad": 4, "tetra": 4}  # by the first letters of a k
 _THIN = ("vertex", "line")  # nodes and edges, which a mesh of triangles or tetrahedra does not need
 
 
-def read_cells(path: Path, content: bytes, cells: str | None, linearize: bool) -> tuple[np.ndarray, Any, str]:
-    """Positions, polygons or tetrahedra (m, 4), and what is to be said of cells that are left out."""
+def read_cells(path: Path, content: bytes, cells: str | None, linearize: bool) -> tuple[Any, str]:
+    """Polygons, or positions and tetrahedra (m, 4), and what is to be said of cells that are left out."""
     suffix = path.suffix.lower()
     if suffix == ".vtk" and re.search(rb"^[ \t]*DATASET[ \t]+POLYDATA", content[:2000], re.M | re.I):
-        surface = read_polydata(content)
-        return surface.V, surface, ""
+        return read_polydata(content), ""
     if suffix == ".msh" and b"$MeshFormat" in content[:1000]:
         V, blocks = read_gmsh(content)
     else:
         V, blocks = _of_meshio(path, content)
-    return V, *_chosen(V, blocks, cells, linearize)
+    return _chosen(V, blocks, cells, linearize)
 
 
 def _of_meshio(path: Path, content: bytes) -> tuple[np.ndarray, Blocks]:
@@ -65,7 +64,7 @@ def _read(path: Path) -> Any:
 
 
 def _chosen(V: np.ndarray, blocks: Blocks, cells: str | None, linearize: bool) -> tuple[Any, str]:
-    """Polygons or tetrahedra, and what is to be said of cells beside them."""
+    """Polygons, or positions and tetrahedra, and what is to be said of cells beside them."""
     blocks = [(kind, data) for kind, data in blocks if not kind.startswith(_THIN) and len(data)]
     counts = Counter()
     for kind, data in blocks:
@@ -90,8 +89,11 @@ def _chosen(V: np.ndarray, blocks: Blocks, cells: str | None, linearize: bool) -
     if cells is None and flat:
         if not _are_sides(T, flat):
             raise MeshError(f"has {told}: give cells='tetra' or cells='triangle' to leave the others out")
-        return T, f"has {told}: the triangles are sides of tetrahedra, and left out; cells='triangle' gives the surface"
-    return T, ""
+        return (
+            V,
+            T,
+        ), f"has {told}: the triangles are sides of tetrahedra, and left out; cells='triangle' gives the surface"
+    return (V, T), ""
 
 
 def _corners(kind: str, data: np.ndarray) -> int:

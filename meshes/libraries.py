@@ -1,4 +1,4 @@
-"""What libraries say while they read is kept from the terminal; their reasons become errors of one line."""
+"""Libraries that read mesh files, without what they write to the terminal on the way."""
 
 from __future__ import annotations
 

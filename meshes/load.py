@@ -10,8 +10,13 @@ import numpy as np
 
 from geoopt.errors import GeooptError, MeshError, MeshWarning
 
+from .cells import read_cells
 from .check import check_form
+from .gltf import read_gltf
+from .ply import read_ply
 from .polygons import Polygons, of_blocks, triangulated
+from .stl import merged, read_stl, unmerged
+from .text import read_obj, read_off
 
 TRIANGLE_FORMATS = (".obj", ".ply", ".off", ".stl")
 VOLUME_FORMATS = (".msh", ".mesh", ".vtk")
@@ -41,8 +46,8 @@ def load(
         raise MeshError(f"{path}: cells={cells!r}; give one of {', '.join(map(repr, _KINDS))}")
     content = _content(path)
     try:
-        V, elements, note = _read(path, content, cells, merge, linearize)
-        F = _triangles(elements) if isinstance(elements, Polygons) else elements
+        found, note = _read(path, content, cells, merge, linearize)
+        V, F = (found.V, _triangles(found)) if isinstance(found, Polygons) else found
         if not len(V) or not len(F):
             raise MeshError("has no faces, neither triangles nor tetrahedra; nothing to work on")
         check_form(np.asarray(V, np.float64), F)
@@ -72,39 +77,28 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def _read(path: Path, content: bytes, cells: str | None, merge: bool, linearize: bool) -> tuple[np.ndarray, Any, str]:
-    """Positions, polygons or tetrahedra, and what is to be said."""
+def _read(path: Path, content: bytes, cells: str | None, merge: bool, linearize: bool) -> tuple[Any, str]:
+    """Polygons, or positions and tetrahedra, and what is to be said."""
     suffix = path.suffix.lower()
-    if suffix in (".obj", ".off"):
-        from .text import read_obj, read_off
-
-        surface = (read_obj if suffix == ".obj" else read_off)(content)
-        return surface.V, surface, ""
+    if suffix == ".obj":
+        return read_obj(content), ""
+    if suffix == ".off":
+        return read_off(content), ""
     if suffix == ".ply":
-        from .ply import read_ply
-
-        surface = read_ply(path, content)
-        return surface.V, surface, ""
+        return read_ply(path, content), ""
     if suffix == ".stl":
         return _of_stl(content, merge)
     if suffix in (".gltf", ".glb"):
-        from .gltf import read_gltf
-
-        surface = read_gltf(path)
-        return surface.V, surface, ""
-    from .cells import read_cells
-
+        return read_gltf(path), ""
     return read_cells(path, content, cells, linearize)
 
 
-def _of_stl(content: bytes, merge: bool) -> tuple[np.ndarray, Polygons, str]:
-    from .stl import merged, read_stl, unmerged
-
+def _of_stl(content: bytes, merge: bool) -> tuple[Polygons, str]:
     solids = read_stl(content)
     V, F = (merged if merge else unmerged)(solids)
     of = f" of {len(solids)} solids" if len(solids) > 1 else ""
     note = f"{3 * len(F)} corners{of} became {len(V)} vertices; give merge=False for the file's own" if merge else ""
-    return V, of_blocks(V, [F]), note
+    return of_blocks(V, [F]), note
 
 
 def _triangles(surface: Polygons) -> np.ndarray:

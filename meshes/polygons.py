@@ -72,8 +72,7 @@ def _stays_inside(P: np.ndarray, cut: np.ndarray) -> np.ndarray:
 def _ears(P: np.ndarray) -> np.ndarray:
     """Triangles of one polygon (n, 3): the best shaped corner without a vertex in it is cut off, again and again."""
     flat, n = _in_plane(P), len(P)
-    before, after = [*range(-1, n - 1)], [*range(1, n), 0]
-    before[0] = n - 1
+    before, after = [n - 1, *range(n - 1)], [*range(1, n), 0]
     is_left = np.ones(n, bool)
     scores = np.array([_score(flat, is_left, before[k], k, after[k]) for k in range(n)])
     found = []

@@ -61,7 +61,6 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
     found: list[tuple[Argument, Node]] = []
     positional = [_stand_in(graph, n, a, found) for n, a in zip(names, arguments, strict=True)]
     named = {n: _stand_in(graph, n, a, found) for n, a in (keywords or {}).items()}
-
     stand_ins: dict[str, Any] = {}
 
     def run() -> Any:

@@ -31,7 +31,7 @@ def chosen_result(graph: Graph, run: Callable[[], Any], given: list) -> tuple[An
     result = run()
     if not graph.path.conditions:
         return result, 1
-    with _unchanged(given):
+    with _unchanged(given):  # the first path once more: what it writes would not be there for the others
         paths = _Paths(graph, run)
         return paths.chosen([]), paths.count
 
@@ -132,8 +132,7 @@ class _Choice:
     def _of_numbers(self, a: Any, b: Any) -> Any:
         if np.shape(a) != np.shape(b):
             raise self._refusal(f"arrays of shapes {np.shape(a)} and {np.shape(b)}")
-        are_symbolic = [isinstance(x, Symbolic) for x in (a, b)]
-        if a.ids.key == b.ids.key if all(are_symbolic) else not any(are_symbolic) and np.array_equal(a, b):
+        if _are_equal(a, b):
             return a
         if all(_is_bool(x) for x in (a, b)):
             return (self.condition & a) | (~self.condition & b)
@@ -164,6 +163,14 @@ def _is_numeric(value: Any) -> bool:
     return isinstance(value, (Symbolic, bool, int, float, np.generic)) or (
         type(value) is np.ndarray and value.dtype.kind in "bif"
     )
+
+
+def _are_equal(a: Any, b: Any) -> bool:
+    """Whether numbers, or arrays of one shape, are the same whatever the values are."""
+    are_symbolic = isinstance(a, Symbolic), isinstance(b, Symbolic)
+    if all(are_symbolic):
+        return a.ids.key == b.ids.key
+    return not any(are_symbolic) and np.array_equal(a, b)
 
 
 def _is_bool(value: Any) -> bool:
