@@ -206,14 +206,27 @@ def test_what_the_given_values_raise_is_raised():
             geoopt.compile(function, x)
 
 
-def test_errors_of_libraries_on_other_paths_are_errors():
+def test_errors_of_libraries_on_other_paths_refuse_the_branch():
     """They may come of what stands in for values."""
 
     def other(x):
         return x if x[0] > 0 else np.frombuffer(x)
 
-    with pytest.raises(TypeError):
+    with pytest.raises(geoopt.BranchError, match=r"the other way ends by TypeError: [^$]*if x\[0\] > 0"):
         geoopt.compile(other, V)
+    with pytest.raises(TypeError):
+        geoopt.compile(other, -V)
+
+
+def test_what_another_path_writes_is_refused_too():
+    def counting(x, n):
+        if x[0] > 0:
+            return x
+        n += 1
+        return x * n
+
+    with pytest.raises(geoopt.ArgumentError, match="copy the argument first"):
+        geoopt.compile(counting, V, np.arange(3))
 
 
 def two_shapes(x):

@@ -20,8 +20,10 @@ from .operands import own_signature, written
 LONGEST_CHAIN = 64  # products, extremes and running sums are unrolled over at most this many entries
 GIVEN_NOT = getattr(np, "_NoValue", None)  # what NumPy's own functions pass on for arguments left out
 
+# collections of NumPy's functions hold anything to type checkers, which take minutes to unite so many overloads
+REDUCING: tuple[Any, ...] = (np.sum, np.mean, np.max, np.min, np.prod, np.any, np.all, np.std, np.var)
 # whose results may share the memory of an argument, where ours do; those of all others are arrays of their own
-SHARING = frozenset({
+SHARING: frozenset[Any] = frozenset({
     np.array_split, np.astype, np.atleast_1d, np.atleast_2d, np.atleast_3d, np.broadcast_arrays, np.broadcast_to,
     np.diag, np.diagonal, np.diff, np.dsplit, np.einsum, np.expand_dims, np.flip, np.fliplr, np.flipud, np.hsplit,
     np.linalg.diagonal, np.linalg.matrix_power, np.linalg.matrix_transpose, np.matrix_transpose, np.meshgrid,

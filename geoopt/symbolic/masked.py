@@ -15,15 +15,16 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..errors import ShapeError, UnsupportedError
 from . import MASKS, Symbolic
+from .dispatch import REDUCING
 
 _REMEDY = "store what is computed of them under the same condition, y[m] = f(x[m]), or choose with np.where(m, a, b)"
 
-_ENTRY_BY_ENTRY = frozenset({np.zeros_like, np.ones_like, np.copy, np.abs, np.where, np.clip, np.nan_to_num, np.real})
+_ENTRY_BY_ENTRY: frozenset[Any] = frozenset(
+    {np.zeros_like, np.ones_like, np.copy, np.abs, np.where, np.clip, np.nan_to_num, np.real}
+)
 # what works along an axis: the place of that among the arguments, and which it is if none is given
-_BY_AXIS: dict[Callable, tuple[int, Any]] = {
-    **dict.fromkeys(
-        (np.sum, np.mean, np.max, np.min, np.prod, np.all, np.any, np.var, np.std, np.expand_dims), (1, None)
-    ),
+_BY_AXIS: dict[Any, tuple[int, Any]] = {
+    **dict.fromkeys((*REDUCING, np.expand_dims), (1, None)),
     **dict.fromkeys((np.stack, np.concatenate), (1, 0)),
     **dict.fromkeys((np.cross, np.linalg.cross, np.linalg.vecdot), (9, -1)),
     np.linalg.norm: (2, None),

@@ -18,9 +18,9 @@ from ..errors import MissingAttributeError, UnsupportedError, unsupported
 from ..graph import Graph
 from . import MATRICES, Symbolic, is_condition
 from .arithmetic import as_symbolic
+from .dispatch import REDUCING
 
-# functions of NumPy that give matrices of matrices; reductions do so by an axis
-_REDUCING = (np.sum, np.mean, np.max, np.min, np.prod, np.any, np.all, np.std, np.var)
+# functions of NumPy that give matrices of matrices; of `REDUCING` those do so that have an axis
 _MATRICES = (
     *(np.dot, np.concatenate, np.vstack, np.hstack, np.stack, np.transpose, np.where, np.tile, np.diagonal, np.diag),
     *(np.linalg.inv, np.linalg.matrix_power, np.linalg.solve, np.copy, np.broadcast_to, np.reshape, np.cross),
@@ -110,7 +110,7 @@ class MatrixLike(NDArrayOperatorsMixin):
 
     def __array_function__(self, function: Any, _: Any, args: tuple, kwargs: dict) -> Any:
         args, kwargs = tuple(map(as_array, args)), {k: as_array(v) for k, v in kwargs.items()}
-        if function in _REDUCING:
+        if function in REDUCING:
             array, *others = args
             axis = kwargs.pop("axis", others[0] if others else None)
             return _reduced(function, array, axis, kwargs)
@@ -120,7 +120,7 @@ class MatrixLike(NDArrayOperatorsMixin):
         is_matrix = function in _MATRICES and isinstance(found, Symbolic) and found.ndim
         return MatrixLike(found) if is_matrix else found
 
-    sum, mean, max, min, prod, any, all, std, var = map(_reducing, _REDUCING)
+    sum, mean, max, min, prod, any, all, std, var = map(_reducing, REDUCING)
 
     def reshape(self, *shape: Any, order: str = "C") -> MatrixLike:
         return MatrixLike(self.A.reshape(*shape, order=order))

@@ -44,37 +44,47 @@ class _Paths:
         self.graph, self.run = graph, run
         self.count = 0
 
-    def chosen(self, taken: list[bool]) -> Any:
-        """The result where the conditions that begin a path hold or not as they are ``taken``."""
-        path = self.graph.path = Path(list(taken))
+    def chosen(self, taken: list[bool], line: str = "") -> Any:
+        """The result where the conditions that begin a path hold or not as they are ``taken``. line : of the last"""
+        if self.count == MOST:
+            raise BranchError(f"take more than {MOST} paths through branches on symbolic values", line)
         self.count += 1
-        try:
-            result = self.run()
-        except Exception as error:
-            if self.count == 1 or not _is_of_user(error):
-                raise
-            result = _RAISED
-        if self.count > MOST:
-            what = f"take more than {MOST} paths through branches on symbolic values"
-            raise BranchError(what, path.lines[len(taken) - 1])
+        path = self.graph.path = Path(list(taken))
+        result = self._result(line)
         for place in reversed(range(len(taken), len(path.conditions))):
-            holds = path.taken[place]
-            other = self.chosen([*path.taken[:place], not holds])
-            choice = _Choice(path.conditions[place], path.lines[place])
+            condition, line, holds = path.conditions[place], path.lines[place], path.taken[place]
+            other = self.chosen([*path.taken[:place], not holds], line)
+            choice = _Choice(condition, line)
             result = choice.between(result, other) if holds else choice.between(other, result)
         return result
+
+    def _result(self, line: str) -> Any:
+        try:
+            return self.run()
+        except GeooptError:
+            raise
+        except Exception as error:
+            if isinstance(error, ValueError) and "read-only" in str(error):
+                what = "the function writes to a known argument, and is run more than once for its branches on symbolic"
+                raise ArgumentError(f"{what} values: copy the argument first, or write np.where") from error
+            if self.count == 1:
+                raise
+            if _is_raised_by_user(error):
+                return _RAISED
+            what = f"branch on a symbolic value: the other way ends by {type(error).__name__}: {error}"
+            raise BranchError(what, line) from error
 
 
 _RAISED = object()  # what a path gives that ends by an error
 
 
-def _is_of_user(error: Exception) -> bool:
+def _is_raised_by_user(error: Exception) -> bool:
     """Whether traced code itself raised an error, by ``raise``: one of a library's may come of what stands in for
     values."""
     innermost = error.__traceback__
     while innermost is not None and innermost.tb_next is not None:
         innermost = innermost.tb_next
-    if innermost is None or isinstance(error, GeooptError):
+    if innermost is None:
         return False
     code = innermost.tb_frame.f_code
     return dis.opname[code.co_code[innermost.tb_lasti]] == "RAISE_VARARGS" and not is_of_libraries(code.co_filename)
@@ -88,11 +98,6 @@ def _unchanged(given: list) -> Iterator[None]:
         for array in writeable:
             array.flags.writeable = False
         yield
-    except ValueError as error:
-        if "read-only" not in str(error):
-            raise
-        what = "the function writes to an argument that is known, and branches on a symbolic value, so that it is run"
-        raise ArgumentError(f"{what} more than once: copy the argument first, or write np.where") from error
     finally:
         for array in writeable:
             array.flags.writeable = True
