@@ -41,7 +41,8 @@ def is_of_libraries(file: str) -> bool:
 def scipy_remedy(error: BaseException) -> str | None:
     """What to do instead, if SciPy raised the error, or NumPy when SciPy called it; else None."""
     names = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
-    while names and names[-1].startswith((_NUMPY, _PACKAGE)):  # ours stand in for NumPy's functions
+    # ours stand in for NumPy's functions, and Cython names files by its own
+    while names and (names[-1].startswith((_NUMPY, _PACKAGE)) or not os.path.isabs(names[-1])):
         names.pop()
     if not names or not names[-1].startswith(_SCIPY):
         return None

@@ -254,7 +254,6 @@ UNSUPPORTED = {
     "eigenvalues of five": (lambda x: np.linalg.eigvalsh(x @ x.T), r"eigenvalues of .* \(5, 5\) .* 4×4"),
     "complex eigenvalues": (lambda x: np.linalg.eigvals(x[:3]), "np.linalg.eigvals is not supported .* eigh"),
     "rank": (lambda x: np.linalg.matrix_rank(x), "np.linalg.matrix_rank is not .* svdvals"),
-    "comparisons": (lambda x: np.tril(x > 1), "filling the rest of a comparison"),
 }
 REFUSED = {
     "item of several": (lambda x: x.item(), r"x.item\(\) of an array that has several"),

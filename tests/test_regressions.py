@@ -42,28 +42,68 @@ def test_comparisons_that_jump_between_elements_are_recomputed():
 @pytest.mark.parametrize(
     "function",
     [
-        lambda a: np.stack([a, a > 0.5]),
-        lambda a: np.concatenate([a > 0.5, a]),
-    ],
-)
-def test_comparisons_have_no_place_in_memory(function):
-    with pytest.raises(geoopt.UnsupportedError, match="of a comparison is not supported"):
-        geoopt.compile(function, X[:, 0])
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
         lambda a: (a > 0.5).astype(float) * a,
         lambda a: np.where((a > 0.5) + (a < 0.1), a, 0.0) + np.where((a > 0.1) * (a < 0.5), a, 1.0),
         lambda a: (a > 0.5) * a - 2.0 * (a < 0.1),
         lambda a: np.sum(a > 0.5) + np.mean(a < 0.2, axis=0),
         lambda a: np.sum((a > 0.2) & (a < 0.8), axis=1),
         lambda a: a + (a[:, :1] >= 0.5) / 3,
+        lambda a: (a > 0.5).astype(int) - (a < 0.2).astype(int),
+        lambda a: np.stack([a, a > 0.5]),
+        lambda a: np.concatenate([a > 0.5, a]),
+        lambda a: np.array([[a[0, 0], a[1, 0] > 0.5, 2.0], [True, a[2, 0], a[0, 1]]]),
+        lambda a: (a > 0.5) @ a.T,
+        lambda a: np.cumsum(a > 0.5, axis=0) + np.prod(a > 0.1, axis=1, keepdims=True),
+        lambda a: np.where(a > 0.5, a < 0.7, a),
+        lambda a: fill(np.zeros(4), 2, a[0, 0] > 0.5),
     ],
 )
 def test_comparisons_count_as_numbers_in_arithmetic(function):
     same(function, RNG.random((30, 4)))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: (a > 0.5) != (a[:, :1] > 0.2),
+        lambda a: ((a > 0.5) == (a[:, :1] > 0.2)) & ((a > 0.1) <= (a < 0.7)),
+        lambda a: np.minimum(a > 0.5, a[0] > 0.2) | np.abs(a > 0.9),
+        lambda a: np.maximum(a > 0.5, a[:, :1] > 0.2) ^ (a < 0.1),
+        lambda a: np.where(a > 0.5, a < 0.7, a > 0.1),
+        lambda a: np.where(np.arange(4) > 1, a < 0.7, a > 0.1),
+        lambda a: np.stack([a > 0.5, a < 0.2]),
+        lambda a: np.array([[a[0, 0] > 0.5, True], [False, a[0, 1] < 0.5]]),
+        lambda a: np.concatenate([a > 0.5, a[:3] < 0.2]),
+        lambda a: np.diff(a > 0.5, axis=0),
+        lambda a: np.tril(a > 0.2),
+        lambda a: np.pad(a > 0.2, 1),
+        lambda a: fill(np.zeros(4, bool), 2, a[0, 0]),
+    ],
+)
+def test_conditions_stay_conditions(function):
+    x = RNG.random((30, 4))
+    result, wanted = geoopt.compile(function, x)(x), function(x)
+    assert result.dtype == wanted.dtype == bool
+    np.testing.assert_array_equal(result, wanted)
+
+
+def fill(array, place, value):
+    array[place] = value
+    return array
+
+
+@pytest.mark.parametrize("function", [lambda a: (a > 0.5) @ (a > 0.2).T, lambda a: np.sqrt(a > 0.5)])
+def test_what_numpy_makes_in_other_types_is_refused(function):
+    with pytest.raises(geoopt.UnsupportedError, match="of a comparison is not supported"):
+        geoopt.compile(function, RNG.random((30, 4)))
+
+
+def test_a_condition_as_a_python_number_chooses_a_path():
+    def f(x):
+        return x[int(x[0] > 1)] + 10 * float(x[1] > 2)
+
+    for x in ([0.0, 1.0], [0.0, 3.0], [2.0, 1.0], [2.0, 3.0]):
+        assert geoopt.compile(f, np.ones(2))(np.array(x)) == f(np.array(x))
 
 
 def test_sums_of_different_nodes_can_be_joined():

@@ -7,7 +7,9 @@ import pytest
 import scipy.linalg
 import scipy.ndimage as ndimage
 import scipy.special
+from scipy import stats
 from scipy.ndimage import gaussian_filter
+from scipy.spatial import distance
 from scipy.special import logsumexp
 
 import geoopt
@@ -99,6 +101,52 @@ def test_lists_of_values_are_arguments_of_ufuncs():
 
     x = np.array([1.0, 2.0, 0.3, 4.0])
     np.testing.assert_allclose(geoopt.compile(f, x)(x), f(x), rtol=1e-15)
+
+
+DISTANCES = {
+    "cdist": lambda x: distance.cdist(x, x[2:]),
+    "cdist by squares": lambda x: distance.cdist(x, WEIGHTS[:, :3], metric="sqeuclidean"),
+    "cdist by columns": lambda x: distance.cdist(x, x, "cityblock") + distance.cdist(x, x, "chebyshev"),
+    "pdist": lambda x: distance.pdist(x),
+    "squareform": lambda x: distance.squareform(distance.pdist(x, "chebyshev")),
+    "and back": lambda x: distance.squareform(distance.squareform(x[:, 0] ** 2)),
+}
+
+
+@pytest.mark.parametrize("name", DISTANCES)
+def test_distances_are_scipys(name):
+    x = rng.standard_normal((6, 3))
+    np.testing.assert_allclose(geoopt.compile(DISTANCES[name], x)(x), DISTANCES[name](x), rtol=1e-14)
+
+
+def test_distances_that_are_not_there_are_refused():
+    for function, message in (
+        (lambda x: distance.cdist(x, x, "cosine"), "distances by 'cosine' are not supported"),
+        (lambda x: distance.squareform(x[0]), "9 distances are not those of all pairs"),
+    ):
+        with pytest.raises(geoopt.TracingError, match=message):
+            geoopt.compile(function, GRID)
+
+
+OF_PYTHON = {  # functions that SciPy has written with NumPy's
+    "gmean": lambda x: stats.gmean(x[0] * x[0]),
+    "sem": lambda x: stats.sem(x[0]),
+    "zmap": lambda x: stats.zmap(x[0], x[1]),
+    "cosine": lambda x: distance.cosine(x[0], x[1]),
+    "canberra": lambda x: distance.canberra(x[0], x[1]),
+}
+
+
+@pytest.mark.parametrize("name", OF_PYTHON)
+def test_functions_that_scipy_writes_in_python_run(name):
+    other = GRID[::-1] * 0.9
+    np.testing.assert_allclose(geoopt.compile(OF_PYTHON[name], GRID)(other), OF_PYTHON[name](other), rtol=1e-12)
+
+
+def test_what_scipy_compiles_is_refused():
+    for function in (lambda x: stats.weightedtau(x[0], x[1]), lambda x: distance.directed_hausdorff(x, x)):
+        with pytest.raises(geoopt.TracingError):
+            geoopt.compile(function, GRID)
 
 
 MATRIX = 2.0 * np.eye(3) + 0.1 * rng.standard_normal((3, 3))

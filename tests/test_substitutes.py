@@ -149,6 +149,46 @@ def test_such_an_if_may_give_names_to_what_it_tells():
     np.testing.assert_array_equal(program(X), 2 * X)
 
 
+def test_two_such_ifs_may_give_the_same_name():
+    def checked(x, is_strict=False):
+        if np.allclose(x, x[0]):
+            message = f"no row is like the first: {x}"
+            if is_strict:
+                raise ValueError(message)
+            warnings.warn(message, stacklevel=2)
+        if np.any(x < 0.6):
+            message = f"as small as {x.min()}"
+            warnings.warn(message, stacklevel=2)
+        return 2 * x
+
+    with pytest.warns(UserWarning, match="as small as"):
+        program = geoopt.compile(checked, X)
+    np.testing.assert_array_equal(program(X), 2 * X)
+
+
+def test_math_tells_what_is_close_and_what_remains():
+    def f(x):
+        near = [math.isclose(x[0], v, rel_tol=1e-3) for v in (x[1], 2.0)] + [math.isclose(x[0], x[1], abs_tol=0.5)]
+        return np.where(near, 1.0, 0.0), math.remainder(x[0], x[1])
+
+    program = geoopt.compile(f, np.array([1.0, 2.0]))
+    values = [(1.0, 1.0001), (2.001, 1.0), (3.0, 2.0), (5.0, -2.0), (-1.5, 1.0), (np.inf, np.inf), (-np.inf, 2.0)]
+    for x in (np.array(v) for v in [*values, *np.random.default_rng(3).normal(size=(40, 2)) * [1e3, 1.0]]):
+        near, left = program(x)
+        np.testing.assert_array_equal(
+            near, [math.isclose(x[0], v, rel_tol=1e-3) for v in (x[1], 2.0)] + [math.isclose(x[0], x[1], abs_tol=0.5)]
+        )
+        assert not np.isfinite(x[0]) or left == math.remainder(x[0], x[1])
+
+
+def test_what_compiled_code_refuses_is_said_with_its_line():
+    def f(x):
+        return np.frombuffer(x) * 2
+
+    with pytest.raises(geoopt.TracingError, match=r"compiled code does not take unknown values[^$]*np.frombuffer\(x\)"):
+        geoopt.compile(f, X)
+
+
 def test_an_if_whose_names_are_read_later_is_a_branch():
     def changed(x):
         factor = 1.0

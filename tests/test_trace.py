@@ -64,7 +64,7 @@ OUTSIDE = np.zeros(3)  # made before tracing: a NumPy array for good
 EYE = sp.eye_array(3)
 CASES = {
     "branch": (branch, geoopt.BranchError, "if x[0] > 0:", "np.where"),
-    "float": (lambda x: float(x[0]), geoopt.TracingError, "float(x[0])", "np.sqrt for math.sqrt"),
+    "float": (lambda x: x * len("%g" % x[0]), geoopt.TracingError, '"%g" % x[0]', "np.sqrt for math.sqrt"),  # noqa: UP031
     "filling": (lambda x: OUTSIDE.__setitem__(0, x[0]), geoopt.TracingError, "__setitem__(0", "np.zeros_like(x)"),
     "matrix of SciPy": (lambda x: sp.csr_array(x[:, None]), geoopt.TracingError, "sp.csr_array(", "rows and columns"),
     "method of SciPy": (lambda x: EYE.maximum(from_diagonal(x)), geoopt.TracingError, "", "if a value is symbolic"),

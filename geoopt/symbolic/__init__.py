@@ -44,6 +44,7 @@ UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable] = {}
 CREATED: dict[Callable, Callable] = {}  # what ``like=`` routes here; given the array
 AS_SPARSE: list[Callable] = []  # turns a matrix of SciPy into one of the graph
 ASSIGNED: list[Callable] = []  # turns what is assigned into an element or a slice into a symbolic array
+FLOATS: list[Callable] = []  # is told of a frame that asks for ``float(x)``
 MASKS: list[Any] = []  # the module `masked`, which knows what an index by a condition means
 MATRICES: dict[type, Callable] = {}  # the kinds of ``np.matrix``; makes that for symbolic values of a graph's values
 SUBCLASSES: list[Callable] = []  # makes of a symbolic array one that is seen as of a subclass of NumPy's
@@ -189,7 +190,7 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
     def assign(self, places: Ids, value: Symbolic) -> None:
         """Put a value, broadcast, at some places (counted in C order) of the array."""
         if value._is_bool != self._is_bool:
-            raise UnsupportedError("a comparison assigned to numbers is not supported", "use it inside np.where")
+            value = value.astype(self.dtype)
         shape = value.shape[next((i for i, n in enumerate(value.shape) if n != 1), value.ndim) :]
         if not fits(shape, places.shape):
             what = f"cannot assign an array of shape {value.shape} to a part of shape {places.shape}"
@@ -239,10 +240,10 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
     def astype(self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: Any = True, copy: Any = True) -> Any:
         if np.dtype(dtype) == bool:
             return self.copy() if self._is_bool else np.not_equal(self, 0.0)  # type: ignore[return-value]
+        if self._is_bool and np.dtype(dtype).kind in "iuf":  # 0 and 1 are floats that integers are computed with alike
+            return np.where(self, 1.0, 0.0)  # type: ignore[return-value]
         if not np.issubdtype(np.dtype(dtype), np.floating):
             raise UnsupportedError(f"cannot convert unknown values to {np.dtype(dtype)}", "keep them floating-point")
-        if self._is_bool:
-            return np.where(self, 1.0, 0.0)  # type: ignore[return-value]
         return self.copy() if copy or np.dtype(dtype) != self.dtype else self
 
     # -- reductions and products, by NumPy's names ------------------------------------------------------
@@ -253,6 +254,7 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
     max, min, clip, dot, round = (_method(f) for f in (np.max, np.min, np.clip, np.dot, np.round))
     take, repeat, swapaxes, squeeze = (_method(f) for f in (np.take, np.repeat, np.swapaxes, np.squeeze))
     diagonal, trace, put = (_method(f) for f in (np.diagonal, np.trace, np.put))
+    device = "cpu"  # as NumPy says
     itemsize, nbytes = np.dtype(float).itemsize, property(lambda self: self.size * self.itemsize)
     conj = conjugate = lambda self, out=None: self
     real, imag, mT = property(np.real), property(np.imag), property(np.matrix_transpose)
@@ -284,12 +286,17 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
         raise unsupported("x.tobytes()")
 
     def __float__(self) -> float:
+        if self._is_bool:
+            return float(truth(self, sys._getframe(1)))
+        FLOATS[0](sys._getframe(1))
         raise TracingError(
             "cannot convert a symbolic value to float: its value is unknown while tracing",
             "use NumPy's functions, np.sqrt for math.sqrt; to fill an array, start from np.zeros_like(x)",
         )
 
     def __int__(self) -> int:
+        if self._is_bool:
+            return int(truth(self, sys._getframe(1)))
         raise BranchError("convert a symbolic value to int: it is unknown while tracing")
 
     __index__ = None  # type: ignore[assignment]  # so that range(x) and x as an index fail with Python's own message

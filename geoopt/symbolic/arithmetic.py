@@ -18,7 +18,10 @@ from . import ASSIGNED, FILLABLE, UFUNCS, Symbolic, symbolic
 from .elements import arrangement
 from .repetition import is_loop
 
-_OF_CONDITIONS = {"multiply": "logical_and", "add": "logical_or"}  # what NumPy makes of conditions
+_OF_CONDITIONS = {  # what NumPy makes of two conditions
+    "multiply": "logical_and", "minimum": "logical_and", "add": "logical_or", "maximum": "logical_or",
+    "not_equal": "logical_xor",
+}  # fmt: skip
 FEW_SCALARS = 16  # vectors so short go to the tape, number by number, where code loops over elements
 
 
@@ -38,12 +41,12 @@ def as_symbolic(graph: Graph, value: Any, on_tape: bool = False) -> Symbolic:
         return value
     if isinstance(value, (list, tuple)) and value:
         if all(type(v) is Symbolic.number_type or isinstance(v, Number) for v in value):
-            return Symbolic(graph, Ids.explicit(_ids_of_numbers(graph, value)))
-        parts = [as_symbolic(graph, v) for v in value]
-        for part in parts:
-            reject_comparison(part, "a list")
+            ids = _ids_of_numbers(graph, value)
+            if ids is not None:
+                return Symbolic(graph, Ids.explicit(ids))
+        parts = [_as_condition(graph, v) if _is_bool(v) else as_symbolic(graph, v) for v in value]
         if len({p.shape for p in parts}) == 1:
-            return symbolic(graph, Ids.stack([p.ids for p in parts], 0))
+            return joined(parts, lambda parts: symbolic(graph, Ids.stack([p.ids for p in parts], 0)))
         shapes = ", ".join(str(p.shape) for p in parts)
         raise ShapeError(f"a list of arrays of shapes {shapes} is no array", "give arrays of one shape, as np.stack")
     if isinstance(value, np.ma.MaskedArray):
@@ -63,12 +66,12 @@ def as_symbolic(graph: Graph, value: Any, on_tape: bool = False) -> Symbolic:
     return symbolic(graph, graph.constant(array).ids)
 
 
-def _ids_of_numbers(graph: Graph, numbers: Any) -> np.ndarray:
-    """Ids of symbolic and known numbers."""
+def _ids_of_numbers(graph: Graph, numbers: Any) -> np.ndarray | None:
+    """Ids of symbolic and known numbers; None if there is a comparison among them."""
     ids = np.empty(len(numbers), np.int64)
     for i, x in enumerate(numbers):
-        if isinstance(x, Symbolic):
-            reject_comparison(x, "a list")
+        if isinstance(x, Symbolic) and x._is_bool:
+            return None
         ids[i] = as_symbolic(graph, x, on_tape=True).ids.offset
     return ids
 
@@ -85,10 +88,17 @@ def apply(op: str, *values: Any) -> Symbolic:
     are_numbers = in_loop or not any(np.ndim(v) for v in values)
     convert = _as_condition if OPS[op].takes_bool else as_symbolic
     operands = [convert(graph, v, are_numbers) for v in values]
+    if op == "where" and any(o.dtype == bool for o in operands[1:]):
+        return joined(operands[1:], lambda choices: apply("where", operands[0], *choices))
     if not OPS[op].takes_bool:
-        if all(_is_bool(v) for v in values) and op in _OF_CONDITIONS:
+        are_conditions = all(_is_bool(v) for v in values)
+        if are_conditions and op in _OF_CONDITIONS:
             return apply(_OF_CONDITIONS[op], *values)
-        if not all(o.dtype == bool for o in operands):
+        if are_conditions and op == "absolute":
+            return operands[0].copy()
+        if are_conditions and op == "equal":
+            return apply("logical_not", apply("logical_xor", *values))
+        if OPS[op].gives_bool or not all(o.dtype == bool for o in operands):
             operands = [as_number(o) for o in operands]
     _check_booleans(op, operands)
     try:
@@ -117,6 +127,12 @@ def _is_bool(value: Any) -> bool:
 def as_number(value: Symbolic) -> Symbolic:
     """A comparison as NumPy computes with it: 1 where it holds, else 0."""
     return apply("where", value, 1.0, 0.0) if value.dtype == bool else value
+
+
+def joined(parts: list[Symbolic], join: Callable[[list[Symbolic]], Symbolic]) -> Symbolic:
+    """One array of some: a condition if all of these are, else numbers."""
+    made = join([as_number(p) for p in parts])
+    return apply("not_equal", made, 0.0) if all(p.dtype == bool for p in parts) else made
 
 
 def _as_condition(graph: Graph, value: Any, on_tape: bool = False) -> Symbolic:

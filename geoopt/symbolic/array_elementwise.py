@@ -10,7 +10,7 @@ from ..errors import UnsupportedError
 from ..integers.ids import Ids
 from ..ops import BY_UFUNC
 from . import Symbolic
-from .arithmetic import apply, as_symbolic, reject_comparison
+from .arithmetic import apply, as_symbolic, joined
 from .array_moving import viewed
 from .dispatch import all_symbolic, implements, implements_call, implements_method, is_symbolic, numbers
 
@@ -33,10 +33,12 @@ def where_fixed(mask: np.ndarray, x: Any, y: Any) -> Symbolic:
     mask = np.broadcast_to(mask, shape)
     if mask.all() or not mask.any():
         return viewed(np.broadcast_to, x if mask.all() else y, shape)
-    for part in (x, y):
-        reject_comparison(part, "a choice")
-    ids = np.where(mask, x.ids.broadcast_to(shape).to_array(), y.ids.broadcast_to(shape).to_array())
-    return x.reading(Ids.spaced(ids))
+
+    def chosen(choices: list[Symbolic]) -> Symbolic:
+        ids = np.where(mask, *(c.ids.broadcast_to(shape).to_array() for c in choices))
+        return choices[0].reading(Ids.spaced(ids))
+
+    return joined([x, y], chosen)
 
 
 @implements(np.select)

@@ -18,7 +18,7 @@ from ..errors import ShapeError, UnsupportedError
 from ..graph import Graph
 from ..integers.ids import Ids, id_dtype
 from . import Symbolic
-from .arithmetic import as_symbolic, graph_of, reject_comparison
+from .arithmetic import as_symbolic, graph_of, joined
 from .dispatch import (
     all_symbolic,
     fixed,
@@ -27,7 +27,6 @@ from .dispatch import (
     implements_call,
     is_symbolic,
     name_of,
-    numbers,
     one_axis,
     require_default,
     signature_of,
@@ -153,18 +152,19 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 def stack(arrays: Any, axis: int = 0) -> Symbolic:
     if isinstance(arrays, Symbolic):
         return viewed(np.moveaxis, arrays, 0, axis).copy()
-    parts = numbers(*arrays)
+    parts = all_symbolic(*arrays)
     if any(p.shape != parts[0].shape for p in parts):
         shapes = ", ".join(str(p.shape) for p in parts)
         raise ShapeError(f"cannot stack arrays of shapes {shapes}", "all must have one shape")
-    return parts[0].reading(Ids.stack([p.ids for p in parts], one_axis(axis, parts[0].ndim + 1)))
+    axis = one_axis(axis, parts[0].ndim + 1)
+    return joined(parts, lambda parts: parts[0].reading(Ids.stack([p.ids for p in parts], axis)))
 
 
 @implements(np.concatenate)
 def concatenate(arrays: Any, axis: int | None = 0) -> Symbolic:
     if isinstance(arrays, Symbolic):
         return _concatenated_rows(arrays, axis)
-    parts = numbers(*arrays)
+    parts = all_symbolic(*arrays)
     if axis is None:
         parts, axis = [p.ravel() for p in parts], 0
     axis = one_axis(axis, parts[0].ndim)
@@ -172,7 +172,7 @@ def concatenate(arrays: Any, axis: int | None = 0) -> Symbolic:
         shapes = ", ".join(str(p.shape) for p in parts)
         raise ShapeError(f"cannot concatenate arrays of shapes {shapes} on axis {axis}", "other axes must agree")
     if parts[0].ndim == 1 or len(parts) == 1:
-        return parts[0].reading(Ids.concatenate([p.ids for p in parts], axis))
+        return joined(parts, lambda parts: parts[0].reading(Ids.concatenate([p.ids for p in parts], axis)))
     return _on_ids(lambda ids: np.concatenate(ids, axis), parts)
 
 
@@ -271,19 +271,20 @@ def _as_arrays(graph: Graph, value: Any, depth: int) -> Any:
 
 def _on_ids(function: Callable[[list], np.ndarray], arrays: list) -> Symbolic:
     """``function`` of arrays, in nested lists, by running it on their ids; it may fill with zeros."""
-    parts = flattened(arrays)
-    graph = parts[0].graph
-    if len(parts) > 1:
-        parts = numbers(*parts)
+    return joined(flattened(arrays), lambda parts: _on_ids_of(function, arrays, parts))
+
+
+def _on_ids_of(function: Callable[[list], np.ndarray], arrays: list, parts: list[Symbolic]) -> Symbolic:
+    """parts : of numbers, in the order of the nested lists"""
+    graph, left = parts[0].graph, iter(parts)
     dtype = id_dtype(graph.size + 1)
 
     def listed(value: Any) -> Any:
         # counted from 1: 0 is what NumPy fills with
-        return [listed(v) for v in value] if isinstance(value, list) else value.ids.to_array(dtype) + dtype(1)
+        return [listed(v) for v in value] if isinstance(value, list) else next(left).ids.to_array(dtype) + dtype(1)
 
     ids = np.asarray(function(listed(arrays))) - 1
     if ids.size and ids.min() < 0:
-        reject_comparison(parts[0], "filling the rest")
         zero = as_symbolic(graph, 0.0).ids.offset
         ids = np.where(ids < 0, id_dtype(zero)(zero), ids)
     return parts[0].reading(Ids.spaced(ids))
@@ -293,8 +294,12 @@ def _on_ids(function: Callable[[list], np.ndarray], arrays: list) -> Symbolic:
 def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Symbolic:
     fixed("pad_width", pad_width)
     if mode == "constant":
-        parts = all_symbolic(array, constant_values)
-        return _on_ids(lambda ids: np.pad(ids[0], pad_width, constant_values=ids[1]), parts)
+        array, constant = all_symbolic(array, constant_values)
+
+        def padded(parts: list[Symbolic]) -> Symbolic:
+            return _on_ids(lambda ids: np.pad(ids[0], pad_width, constant_values=ids[1]), [parts[0], constant])
+
+        return joined([array], padded)
     if mode not in ("edge", "wrap", "reflect", "symmetric"):
         raise UnsupportedError(
             f"np.pad with mode={mode!r} is not supported", "pad with constants, or by np.concatenate"

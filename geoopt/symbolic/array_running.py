@@ -80,6 +80,7 @@ def _of_one_axis(x: Symbolic, axis: int | None) -> int | None:
 
 @implements(np.diff)
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Symbolic:
+    of_conditions = isinstance(a, Symbolic) and a.dtype == bool and prepend is append is None
     a, before, after = numbers(a, *(0.0 if end is None else end for end in (prepend, append)))
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n}")
@@ -91,7 +92,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     a = concatenate([*ends[: prepend is not None], a, *ends[2 - (append is not None) :]], axis)
     lead = (slice(None),) * axis
     for _ in range(n):
-        a = apply("subtract", a[(*lead, slice(1, None))], a[(*lead, slice(None, -1))])
+        step = "not_equal" if of_conditions else "subtract"
+        a = apply(step, a[(*lead, slice(1, None))], a[(*lead, slice(None, -1))])
     return a
 
 

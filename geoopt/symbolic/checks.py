@@ -43,12 +43,16 @@ def _is_in(frame: FrameType, kind: int) -> bool:
         return False
     line, end_line, column, end_column = here
     begin, end = (line, column), (end_line, end_column)
-    linecache.checkcache(frame.f_code.co_filename)  # it may have been edited and loaded again
-    source = "".join(linecache.getlines(frame.f_code.co_filename))
     return any(
         (first <= begin and end <= last) or (begin, end) == whole  # type: ignore[operator]
-        for first, last, whole in _conditions(source)[kind]
+        for first, last, whole in _conditions(source_of(frame.f_code.co_filename))[kind]
     )
+
+
+def source_of(file: str) -> str:
+    """The text of a file with code; none if it has none."""
+    linecache.checkcache(file)  # it may have been edited and loaded again
+    return "".join(linecache.getlines(file))
 
 
 def values_of(graph: Graph, view: Ids) -> np.ndarray:
@@ -139,10 +143,24 @@ def _tells(statement: ast.stmt) -> bool:
 
 
 def _names_beside(scope: ast.AST, branch: ast.If) -> set[str]:
-    """The names in a function outside of one of its branches."""
+    """The names in a function outside of one of its branches, but for other branches' own."""
     inside = {id(n) for n in ast.walk(branch)}
+    for other in (n for n in ast.walk(scope) if isinstance(n, ast.If) and n is not branch):
+        if not any(n is branch for n in ast.walk(other)):
+            inside.update(_own_names(other))
     names = {n.id for n in ast.walk(scope) if isinstance(n, ast.Name) and id(n) not in inside}
     return names.union(*(n.names for n in ast.walk(scope) if isinstance(n, (ast.Global, ast.Nonlocal))))
+
+
+def _own_names(branch: ast.If) -> Iterator[int]:
+    """Where a branch has names that it gives before it reads them."""
+    given: set[str] = set()
+    read: set[str] = set()
+    for statement in branch.body:
+        loaded = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        read |= loaded - given
+        given |= {*_named(statement)} - read
+    yield from (id(n) for s in branch.body for n in ast.walk(s) if isinstance(n, ast.Name) and n.id in given)
 
 
 def _name(function: ast.expr) -> str:

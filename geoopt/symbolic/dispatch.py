@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import AxisError, GeooptError, ShapeError, TracingError, UnsupportedError, user_line
 from . import FUNCTIONS, UFUNC_METHODS, UFUNCS, Symbolic
-from .arithmetic import as_symbolic, graph_of, reject_comparison
+from .arithmetic import as_number, as_symbolic, graph_of, reject_comparison
 from .operands import own_signature, written
 
 LONGEST_CHAIN = 64  # products, extremes and running sums are unrolled over at most this many entries
@@ -174,11 +174,11 @@ def all_symbolic(*values: Any) -> list[Symbolic]:
 
 
 def numbers(*values: Any) -> list[Symbolic]:
-    """The same, none of them a comparison."""
+    """The same; comparisons among numbers, or alone, are numbers. Of several comparisons NumPy makes conditions."""
     parts = all_symbolic(*values)
-    for p in parts:
-        reject_comparison(p, "arithmetic or joining")
-    return parts
+    if len(parts) > 1 and all(p.dtype == bool for p in parts):
+        reject_comparison(parts[0], "a product")
+    return [as_number(p) for p in parts]
 
 
 def flattened(value: Any) -> list:

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import ArgumentError, TracingError, none_swallowed, scipy_remedy
+from ..errors import ArgumentError, GeooptError, TracingError, none_swallowed, scipy_remedy
 from ..graph import Graph, Node, Traced
 from ..signature import Argument, Signature
 from ..sparse.matrix import stand_in
-from ..symbolic import Symbolic, symbolic
+from ..symbolic import Symbolic, floats, symbolic
 from ..symbolic import functions as _functions  # noqa: F401 - to import it makes NumPy's functions known
-from .branches import chosen_result
+from .branches import chosen_result, is_raised_by_user, unchanged
 from .results import flatten
 from .substitutes import substituted
 
@@ -56,6 +57,22 @@ def block(*arrays: Any) -> Any:
 
 def trace(function: Callable, arguments: tuple, keywords: dict | None = None) -> tuple[Traced, Signature]:
     """Run ``function`` on symbolic stand-ins for its floating-point arguments."""
+    given, is_first = [*arguments, *(keywords or {}).values()], True
+    while True:
+        wanted = len(floats.WANTED)
+        try:
+            with nullcontext() if is_first else unchanged(given):
+                found = _traced(function, arguments, keywords)
+        except BaseException as error:
+            if len(floats.WANTED) == wanted and not isinstance(error, floats.Again):
+                raise
+        else:
+            if len(floats.WANTED) == wanted:  # else the code has caught `Again`
+                return found
+        is_first = False
+
+
+def _traced(function: Callable, arguments: tuple, keywords: dict | None) -> tuple[Traced, Signature]:
     graph = Graph()
     names = _names(function, arguments)
     found: list[tuple[Argument, Node]] = []
@@ -77,6 +94,9 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
         if remedy := scipy_remedy(error):
             what = f"SciPy refuses this call: {error}"
             raise TracingError(what, f"if a value is symbolic: {remedy}", error) from error
+        if _is_of_compiled_code(error):
+            what = f"compiled code does not take unknown values: {str(error).strip().splitlines()[0]}"
+            raise TracingError(what, "call what is written in Python, with NumPy's functions", error) from error
         raise
     if result is None:
         raise _returns_nothing(function, stand_ins)
@@ -86,6 +106,12 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
     graph.given, graph.values = {}, None
     signature = Signature(_label(function), tuple(a for a, _ in found), rebuild, collect, has_numbers, paths)
     return Traced(graph, tuple(n for _, n in found), tuple(a.ids for a in arrays)), signature
+
+
+def _is_of_compiled_code(error: Exception) -> bool:
+    """Whether a function that is no Python code was given what stands in for an array, and said so."""
+    says_so = any(name in str(error) for name in ("Symbolic", "Scalar", "Fillable", "object __array__ method"))
+    return says_so and not isinstance(error, GeooptError) and not is_raised_by_user(error)
 
 
 def _label(function: Callable) -> str:

@@ -31,7 +31,7 @@ def chosen_result(graph: Graph, run: Callable[[], Any], given: list) -> tuple[An
     result = run()
     if not graph.path.conditions:
         return result, 1
-    with _unchanged(given):  # the first path once more: what it writes would not be there for the others
+    with unchanged(given):  # the first path once more: what it writes would not be there for the others
         paths = _Paths(graph, run)
         return paths.chosen([]), paths.count
 
@@ -64,12 +64,9 @@ class _Paths:
         except GeooptError:
             raise
         except Exception as error:
-            if isinstance(error, ValueError) and "read-only" in str(error):
-                what = "the function writes to a known argument, and is run more than once for its branches on symbolic"
-                raise ArgumentError(f"{what} values: copy the argument first, or write np.where") from error
-            if self.count == 1:
+            if self.count == 1 or _is_of_writing(error):
                 raise
-            if _is_raised_by_user(error):
+            if is_raised_by_user(error):
                 return _RAISED
             what = f"branch on a symbolic value: the other way ends by {type(error).__name__}: {error}"
             raise BranchError(what, line) from error
@@ -78,7 +75,7 @@ class _Paths:
 _RAISED = object()  # what a path gives that ends by an error
 
 
-def _is_raised_by_user(error: Exception) -> bool:
+def is_raised_by_user(error: Exception) -> bool:
     """Whether traced code itself raised an error, by ``raise``: one of a library's may come of what stands in for
     values."""
     innermost = error.__traceback__
@@ -91,16 +88,25 @@ def _is_raised_by_user(error: Exception) -> bool:
 
 
 @contextmanager
-def _unchanged(given: list) -> Iterator[None]:
+def unchanged(given: list) -> Iterator[None]:
     """While this is open, known arrays cannot be written to: the next run would find what this one has written."""
     writeable = [a for a in given if isinstance(a, np.ndarray) and a.flags.writeable]
     try:
         for array in writeable:
             array.flags.writeable = False
         yield
+    except ValueError as error:
+        if not _is_of_writing(error):
+            raise
+        what = "the function writes to a known argument, and is run more than once for its branches on symbolic values"
+        raise ArgumentError(f"{what}, or for float(x) of one: copy the argument first") from error
     finally:
         for array in writeable:
             array.flags.writeable = True
+
+
+def _is_of_writing(error: Exception) -> bool:
+    return isinstance(error, ValueError) and "read-only" in str(error)
 
 
 @dataclasses.dataclass(frozen=True)

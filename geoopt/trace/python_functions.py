@@ -25,6 +25,9 @@ OF_MATH: dict[str, Callable] = {
     "log": lambda x, base=math.e: np.log(x) if base == math.e else np.log(x) / np.log(base),
     "hypot": lambda *x: np.sqrt(functools.reduce(lambda a, b: a + b, (v * v for v in x))),
     "dist": lambda p, q: np.sqrt(functools.reduce(lambda a, b: a + b, (d * d for d in _differences(p, q)))),
+    "isclose": lambda a, b, *, rel_tol=1e-09, abs_tol=0.0: (a == b) | (np.isfinite(a - b) & (
+        np.abs(a - b) <= np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol))),
+    "remainder": lambda x, y: _remainder(x, np.abs(y)),
     "fsum": lambda values: functools.reduce(lambda a, b: a + b, values, 0.0),
     "prod": lambda values, *, start=1: functools.reduce(lambda a, b: a * b, values, start),
 }  # fmt: skip
@@ -32,6 +35,15 @@ OF_MATH: dict[str, Callable] = {
 
 def _differences(p: Any, q: Any) -> list:
     return [v - w for v, w in zip(p, q, strict=True)]
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    """What is left of x by its nearest multiple of y > 0, the even one of two: none of the steps rounds."""
+    signed = np.fmod(x, 2 * y)
+    size = np.abs(signed)
+    below = size - y
+    left = np.where(below >= 0, np.where(below >= y / 2, below - y, below), np.where(size > y / 2, below, size))
+    return np.copysign(1.0, signed) * left
 
 
 def of_python() -> list[tuple[ModuleType, str, Callable, Callable]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ShapeError, UnsupportedError
 from ..symbolic import filters
 from ..symbolic.dispatch import all_symbolic, require_default
 
@@ -43,6 +44,43 @@ def _block_diag(*arrs: Any) -> Any:
     return np.block(rows)
 
 
+_METRICS: dict[str, Callable[[Any], Any]] = {  # of differences of coordinates
+    "euclidean": lambda apart: np.sqrt(np.sum(apart * apart, axis=-1)),
+    "sqeuclidean": lambda apart: np.sum(apart * apart, axis=-1),
+    "cityblock": lambda apart: np.sum(np.abs(apart), axis=-1),
+    "chebyshev": lambda apart: np.max(np.abs(apart), axis=-1),
+}
+
+
+def _metric(name: Any) -> Callable[[Any], Any]:
+    if name not in _METRICS:
+        raise UnsupportedError(f"distances by {name!r} are not supported", f"choose {', '.join(_METRICS)}")
+    return _METRICS[name]
+
+
+def _cdist(XA: Any, XB: Any, metric: Any = "euclidean") -> Any:
+    first, second = all_symbolic(XA, XB)
+    return _metric(metric)(first[:, None] - second[None])
+
+
+def _pdist(X: Any, metric: Any = "euclidean") -> Any:
+    first, second = np.triu_indices(len(X), 1)
+    return _metric(metric)(X[first] - X[second])
+
+
+def _squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
+    """Distances of pairs to a matrix, with zeros on its diagonal, or back."""
+    if X.ndim == 2:
+        return X[np.triu_indices(len(X), 1)]
+    n = round((1 + np.sqrt(1 + 8 * len(X))) / 2)
+    if n * (n - 1) // 2 != len(X):
+        raise ShapeError(f"{len(X)} distances are not those of all pairs", "give n (n - 1) / 2 for n points")
+    place = np.full((n, n), len(X))
+    first, second = np.triu_indices(n, 1)
+    place[first, second] = place[second, first] = np.arange(len(X))
+    return np.concatenate([X, [0.0]])[place]
+
+
 def _of_numpy(name: str, *taken: str, **always: Any) -> Callable:
     """NumPy's function of the same name, of the first argument and others taken; checking for NaN, and writing over
     arguments, asks for nothing. always : what NumPy has other defaults for"""
@@ -61,6 +99,7 @@ def _of_numpy(name: str, *taken: str, **always: Any) -> Callable:
 ANSWERS: dict[str, dict[str, Callable]] = {
     "scipy.special": {"logsumexp": _logsumexp, "softmax": _softmax, "log_softmax": _log_softmax},
     "scipy.ndimage": filters.ANSWERS,
+    "scipy.spatial.distance": {"cdist": _cdist, "pdist": _pdist, "squareform": _squareform},
     "scipy.linalg": {
         "block_diag": _block_diag,
         **{name: _of_numpy(name) for name in ("det", "eigh", "eigvalsh", "inv", "svdvals")},

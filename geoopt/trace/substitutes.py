@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from ..errors import user_line
 from ..sparse.constructors import FUNCTIONS, TRACING, answer_classes
 from ..sparse.matrix import SparseMatrix
-from ..symbolic import Symbolic, unset
+from ..symbolic import Symbolic, floats, unset
 from ..symbolic.dispatch import all_symbolic, flattened, is_symbolic
 from ..symbolic.fillable import Fillable, fillable, resolved
 from .python_functions import of_python
@@ -92,6 +92,10 @@ def _enter(function: Callable) -> None:
         for module, names in _imported(function):
             for name, substitute in names.items():
                 _put(module, name, substitute)
+        for names in floats.WANTED:
+            if "float" not in names:
+                names["float"] = floats.Float
+                _undo.append(functools.partial(names.pop, "float", None))
 
 
 def _put(names: dict[str, Any], name: str, substitute: Any) -> None:
@@ -329,8 +333,8 @@ def _is_own(module: str) -> bool:
 
 
 def _is_scipy(frame: FrameType) -> bool:
-    """SciPy converts operands to find out whether they know better."""
-    return frame.f_globals.get("__name__", "").startswith("scipy.")
+    """Sparse matrices convert operands to find out whether these know better."""
+    return frame.f_globals.get("__name__", "").startswith("scipy.sparse.")
 
 
 def _answering(ours: Callable, original: Callable) -> Callable:
