@@ -67,7 +67,9 @@ def rows() -> list[Row]:
     found += _of_ufunc_methods()
     found += _of_class("numpy.ndarray", np.ndarray, Symbolic)
     found += [Row("builtins", name, "supported") for name in ("abs", "divmod", "max", "min", "pow", "round", "sum")]
-    found += [Row("builtins", n, "refused", "leave it out: numbers stay symbolic") for n in ("bool", "float", "int")]
+    found += [Row("builtins", "bool", "supported", "the code is run along a path for either")]
+    found += [Row("builtins", "float", "supported", "not in modules that ask `type(x) is float`")]
+    found += [Row("builtins", "int", "refused", "leave it out: numbers stay symbolic; of conditions it is supported")]
     of_math = [name for name, f in vars(math).items() if callable(f) and not name.startswith("_")]
     found += _of_known("math", of_math, python_functions.OF_MATH, "write it with NumPy's functions")
     found += _of_sparse()

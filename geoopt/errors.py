@@ -115,9 +115,9 @@ SCIPY = (
 )
 # what to write instead of the functions of NumPy whose results depend on values, by their names
 _BY_VALUES = {
-    "sort argsort partition argpartition lexsort sort_complex median percentile quantile nanmedian nanpercentile "
-    "nanquantile": "order what is known before, as structure; of two values, np.minimum and np.maximum give the order",
-    "argmax argmin nanargmax nanargmin": "np.max and np.min give the value; choose what belongs to it with np.where",
+    "argsort partition argpartition lexsort sort_complex percentile quantile nanmedian nanpercentile "
+    "nanquantile": "order what is known before, as structure; np.sort and np.median take axes of up to 16 entries",
+    "nanargmax nanargmin": "np.max and np.min give the value; choose what belongs to it with np.where",
     "nonzero flatnonzero argwhere unique unique_all unique_counts unique_inverse unique_values trim_zeros isin "
     "union1d intersect1d setdiff1d setxor1d": "keep all entries and choose with np.where(condition, a, b)",
     "count_nonzero": "write np.sum(np.where(x != 0, 1.0, 0.0))",

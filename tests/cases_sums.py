@@ -270,6 +270,15 @@ LINEAR_ALGEBRA = {
         np.linalg.cholesky(definite(s, 3), upper=True),
     ),
     "linalg.matrix_power": lambda s: [np.linalg.matrix_power(s[:, :3, :3] / 2, n) for n in (0, 1, 2, 5, -1, -2)],
+    "sort": lambda v, x, t: (
+        *(np.sort(x, axis=axis) for axis in (0, 1, -1, None)),
+        *(np.sort(t[:, 0], axis=0), np.sort(x[:1]), np.sort([v[0], 2.0, v[1]])),
+    ),
+    "median": lambda x, t: (
+        *(np.median(x, axis=axis, keepdims=keepdims) for axis in (0, 1, None) for keepdims in (False, True)),
+        np.median(t, axis=2),
+    ),
+    "place of an extreme": lambda v: (np.argmax(v[:1]) + v[0], np.argmin(v[:1]) + v),
     "linalg.multi_dot": lambda v, x, t: (
         np.linalg.multi_dot([x.T, x, t[0]]),
         np.linalg.multi_dot([v, x, C, C.T, x[0]]),

@@ -276,7 +276,7 @@ def of_many_entries(x):
         (nothing_or_a_number, "NoneType and a number"),
         (two_texts, "two of str"),
         (a_dictionary_more, "two of dict"),
-        (without_end, "more than 16 symbolic values"),
+        (without_end, "more than 32 symbolic values"),
         (of_many_entries, "3 symbolic values"),
     ],
 )
@@ -286,9 +286,40 @@ def test_what_leaves_no_choice_is_refused_with_its_line(function, why):
 
 
 def test_more_paths_than_a_few_are_refused():
-    with pytest.raises(geoopt.BranchError, match=r"more than 32 paths[^$]*if v > 0"):
-        geoopt.compile(for_each_element, np.ones(8))
-    geoopt.compile(for_each_element, np.ones(5))
+    with pytest.raises(geoopt.BranchError, match=r"more than 256 paths[^$]*if v > 0"):
+        geoopt.compile(for_each_element, np.ones(9))
+    x = np.array([1.0, -2.0, 3.0, 0.0, 4.0, -1.0])
+    np.testing.assert_array_equal(geoopt.compile(for_each_element, np.ones(6))(x), for_each_element(x))
+
+
+def test_fewer_paths_are_taken_where_each_makes_many_scalars():
+    def f(x, many):
+        return np.sum(many * sum(np.sqrt(v) if v > 0 else v for v in x))
+
+    with pytest.raises(geoopt.BranchError, match="more than 32 paths"):
+        geoopt.compile(f, np.ones(6), np.ones(50_000))
+
+
+def largest_column(x, w):
+    k = np.argmax(x)
+    return x[k] * w[:, k] + x[w[0].argmin()]
+
+
+def test_the_place_of_an_extreme_is_known_on_each_path():
+    w = np.random.default_rng(0).normal(size=(5, 4))
+    program = geoopt.compile(largest_column, np.arange(4.0), w)
+    assert program.signature.paths == 16
+    cases = [
+        [0.0, 1, 2, 3],
+        [3, 2, 3, 1],
+        [np.nan, 9, 1, 1],
+        [2, np.nan, 3, np.nan],
+        [np.inf, np.inf, 0, 1],
+        [1, 1, 1, 1],
+    ]
+    for x in (np.array(case, float) for case in cases):
+        for other in (w, -w, np.round(w)):
+            np.testing.assert_array_equal(program(x, other), largest_column(x, other))
 
 
 def test_known_arguments_are_not_written_to_twice():

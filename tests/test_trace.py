@@ -102,11 +102,11 @@ def test_an_index_out_of_bounds_names_the_line():
 def test_a_refusal_that_the_code_catches_is_raised_at_the_end():
     def robust(x):
         try:
-            return np.sort(x)
+            return np.unique(x)
         except Exception:
             return np.zeros_like(x)
 
-    with pytest.raises(geoopt.UnsupportedError, match=r"np.sort\(x\)") as caught:
+    with pytest.raises(geoopt.UnsupportedError, match=r"np.unique\(x\)") as caught:
         geoopt.compile(robust, np.ones(3))
     assert "caught this error" in caught.value.__notes__[0]
 

@@ -250,7 +250,7 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
 
     sum, mean, var, std = (_method(f) for f in (np.sum, np.mean, np.var, np.std))
     prod, cumsum, cumprod = (_method(f) for f in (np.prod, np.cumsum, np.cumprod))
-    all, any = (_method(f) for f in (np.all, np.any))
+    all, any, argmax, argmin = (_method(f) for f in (np.all, np.any, np.argmax, np.argmin))
     max, min, clip, dot, round = (_method(f) for f in (np.max, np.min, np.clip, np.dot, np.round))
     take, repeat, swapaxes, squeeze = (_method(f) for f in (np.take, np.repeat, np.swapaxes, np.squeeze))
     diagonal, trace, put = (_method(f) for f in (np.diagonal, np.trace, np.put))

@@ -7,6 +7,7 @@ from . import array_filling as array_filling
 from . import array_linalg as array_linalg
 from . import array_moving as array_moving
 from . import array_norms as array_norms
+from . import array_order as array_order
 from . import array_products as array_products
 from . import array_running as array_running
 from . import array_samples as array_samples

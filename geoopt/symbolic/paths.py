@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import BranchError, user_line
 from .checks import is_check, is_spare, values_of
 
-LONGEST = 16  # conditions of a path
+LONGEST = 32  # conditions of a path
 
 
 @dataclass

@@ -28,6 +28,9 @@ class Reshaping:
     def __getitem__(self, key: Any) -> Self:
         raise NotImplementedError
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise NotImplementedError
+
     def __iter__(self) -> Iterator[Self]:
         raise NotImplementedError
 
@@ -55,6 +58,9 @@ class Reshaping:
             raise ShapeError(what, "give a shape with as many elements and at most one -1")
         result, memory = self.sharing(lambda ids: ids.reshape(whole)), self.memory
         return result.copy() if copy or (memory is not None and not memory.can_be(whole)) else result
+
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+        self[...] = np.sort(self, axis, kind, order, stable=stable)  # type: ignore[call-overload]
 
     def ravel(self, order: str = "C") -> Self:
         if is_by_columns(order):

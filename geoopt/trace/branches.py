@@ -18,7 +18,8 @@ from ..symbolic import AS_SPARSE, Symbolic
 from ..symbolic.fillable import Fillable
 from ..symbolic.paths import Path
 
-MOST = 32  # paths
+MOST = 256  # paths ...
+LARGE, MOST_LARGE = 1 << 20, 32  # ... and so many once there are so many scalars: each path adds its own
 
 
 def chosen_result(graph: Graph, run: Callable[[], Any], given: list) -> tuple[Any, int]:
@@ -46,8 +47,9 @@ class _Paths:
 
     def chosen(self, taken: list[bool], line: str = "") -> Any:
         """The result where the conditions that begin a path hold or not as they are ``taken``. line : of the last"""
-        if self.count == MOST:
-            raise BranchError(f"take more than {MOST} paths through branches on symbolic values", line)
+        most = MOST_LARGE if self.graph.size > LARGE else MOST
+        if self.count >= most:
+            raise BranchError(f"take more than {most} paths through branches on symbolic values", line)
         self.count += 1
         path = self.graph.path = Path(list(taken))
         result = self._result(line)
