@@ -16,7 +16,7 @@ from geoopt.apps.handles import Handle
 from geoopt.apps.origin import origin_of
 from geoopt.apps.simulation import Frame, Mesh, Simulation, note
 from geoopt.arrays import Array
-from geoopt.errors import ArgumentError, MeshError
+from geoopt.errors import ArgumentError
 from geoopt.numeric import on_host
 from geoopt.operators import arap_mesh, arap_rhs
 from geoopt.operators.arap import covariances, rhs_of_quaternions
@@ -25,6 +25,8 @@ from geoopt.solvers import Solver, choose
 from geoopt.timing import Stopwatch
 
 ENERGIES = ("spokes", "spokes-and-rims")
+AUTO = "auto"
+MOST_NEGATIVE = 0.5  # of a vertex's positive cotangent weights, as much as there may be negative for spokes to fit
 PRECISIONS = {"single": np.float32, "double": np.float64}
 LOCAL_STEPS = ("geoopt", "NumPy", "libigl")  # who fits the rotations and sums the right-hand side
 
@@ -33,7 +35,8 @@ LOCAL_STEPS = ("geoopt", "NumPy", "libigl")  # who fits the rotations and sums t
 class ArapOptions:
     """How to deform. iterations : local and global steps of a frame;  solver : see `solvers.choose`
 
-    energy : of `ENERGIES`: which edges the rotation of a vertex fits, see `arap_rhs`
+    energy : of `ENERGIES`: which edges the rotation of a vertex fits, see `arap_rhs`; auto: spokes, but for meshes with
+        triangles so flat that spokes would fold them, see `folding`
     threads, device : of the compiled local step, see `geoopt.compile`; on "cuda" the global step is solved there, too
     precision : of `PRECISIONS`: of the compiled local step, whose rotations libigl fits in single precision, too: the
         surface comes to rest within 1e-5 of its size of where it does in double precision. The global step is in double
@@ -41,7 +44,7 @@ class ArapOptions:
     """
 
     iterations: int = 4
-    energy: str = "spokes"
+    energy: str = AUTO
     solver: str = "auto"
     threads: int = 1
     device: str = "cpu"
@@ -100,7 +103,9 @@ class Arap(Simulation):
         self._is_fixed = np.diff(self.rest.offsets) == 0  # vertices without triangles stay where they are
         self._component = connected_components(self._laplacian, directed=False)[1]
         self._programs: dict[str, geoopt.Program] = {}
-        self.use_energy(options.energy, watch)
+        self._folding = folding(self._laplacian)
+        fitting = ENERGIES[bool(len(self._folding))]
+        self.use_energy(fitting if options.energy == AUTO else options.energy, watch)
         self._P = self.on_device(self.positions - self.origin)  # for the program
         self._worker = ThreadPoolExecutor(1)
         self._pending: Future[Constraints] | None = None
@@ -109,7 +114,7 @@ class Arap(Simulation):
     def use_energy(self, energy: str, watch: Watch | None = None) -> None:
         """Minimise one of `ENERGIES` from now on; each is compiled when it is first used."""
         if energy not in ENERGIES:
-            raise ArgumentError(f"energy {energy!r} is unknown; choose from {', '.join(ENERGIES)}")
+            raise ArgumentError(f"energy {energy!r} is unknown; choose from {', '.join((*ENERGIES, AUTO))}")
         self.energy, self._rims = energy, energy == "spokes-and-rims"
         if energy not in self._programs:
             given, compiler = self.options, geoopt.Options(threads=self.options.threads)
@@ -142,14 +147,13 @@ class Arap(Simulation):
         return self.on_device(rhs_of_quaternions(rotations, self.rest, self._rims))
 
     def constrain(self) -> None:
-        """Factor the global step for the handles. Raises MeshError where a component of the mesh has none."""
+        """Factor the global step for the handles; components of the mesh without one stay where they are."""
         if self._pending is not None:
             self._pending.cancel()
         self._pending = None
         if not self.handles:
             self._constraints = None
             return
-        self._check_components()
         if self.options.background:
             self._pending = self._worker.submit(self._factored, self.handles)
         else:
@@ -187,9 +191,7 @@ class Arap(Simulation):
             constraints.solve(b, P)
 
     def _factored(self, handles: list[Handle]) -> Constraints:
-        is_held = self._is_fixed.copy()
-        for handle in handles:
-            is_held[handle.vertices] = True
+        is_held = self._is_held(handles)
         free, held = np.flatnonzero(~is_held), np.flatnonzero(is_held)
         rows = self._laplacian[free]
         A, coupling = rows[:, free], rows[:, held]
@@ -203,17 +205,38 @@ class Arap(Simulation):
         free, held, coupling = map(self.on_device, (free, held, coupling))
         return Constraints(handles, free, held, coupling, solver)
 
-    def _check_components(self) -> None:
+    def _is_held(self, handles: list[Handle]) -> np.ndarray:
+        """Which vertices do not move freely."""
         is_held = self._is_fixed.copy()
-        is_held[self.held] = True
+        for handle in handles:
+            is_held[handle.vertices] = True
         has_handle = np.bincount(self._component, is_held) > 0
-        if has_handle.all():
-            return
-        first = int(np.flatnonzero(~has_handle[self._component])[0])
-        size = int((self._component == self._component[first]).sum())
-        more = int((~has_handle).sum()) - 1
-        others = f"; {more} more have none" if more else ""
-        raise MeshError(f"the component of vertex {first} ({size} vertices) has no handle; give it one{others}")
+        return is_held | ~has_handle[self._component]
+
+    @property
+    def notes(self) -> list[str]:
+        notes = super().notes
+        if len(self._folding):
+            triangles = f"triangles at {len(self._folding):,} vertices, {self._folding[0]} first, are nearly flat"
+            advice = "" if self._rims else "; --energy spokes-and-rims keeps them from folding"
+            notes.append(f"energy: {self.energy}; {triangles}{advice}")
+        is_still = self._is_held(self.handles) & ~self._is_fixed
+        is_still[self.held] = False
+        components = len(np.unique(self._component[is_still]))
+        if self.handles and components:
+            size = f"{components:,} of the components ({is_still.sum():,} vertices)"
+            notes.append(f"no handle holds {size}: they stay where they are")
+        return notes
+
+
+def folding(laplacian: sp.csr_array) -> np.ndarray:
+    """The vertices whose negative cotangent weights are more than `MOST_NEGATIVE` of their positive ones: the rotation
+    that fits the edges there may mirror triangles, and steps by spokes grow instead of coming to rest."""
+    entries = laplacian.tocoo()
+    beside = entries.row != entries.col
+    row, weight = entries.row[beside], -entries.data[beside]
+    positive, negative = (np.bincount(row, np.maximum(w, 0), laplacian.shape[0]) for w in (weight, -weight))
+    return np.flatnonzero(negative > MOST_NEGATIVE * positive)
 
 
 def _fitted_by_libigl(S: np.ndarray) -> np.ndarray:

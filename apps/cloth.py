@@ -11,7 +11,7 @@ import geoopt
 from geoopt.apps.obstacles import Obstacle, below, nearest
 from geoopt.apps.simulation import FRAME, Frame, Mesh, Simulation, note
 from geoopt.arrays import Array
-from geoopt.errors import ArgumentError, SolverError
+from geoopt.errors import ArgumentError, MeshError, SolverError
 from geoopt.numeric import on_host
 from geoopt.operators import Cloth, cloth, cloth_system, edges, stretch_shear_energy
 from geoopt.pipeline import Watch
@@ -21,6 +21,7 @@ from geoopt.timing import Stopwatch
 
 HEAVY = 1e6  # how many times heavier a vertex is along directions in which its velocity is given
 LARGEST_JUMP = 0.05  # by how much the stretch of an edge may grow in a step
+SMALLEST, LARGEST = 1e-3, 1e5  # [m] of cloths: smaller ones are gone in a frame, larger ones do not seem to move
 LARGEST_RISE = 1e-9  # of the energy in a step where nothing pulls, relative to that of falling by the cloth's size
 MOST_HALVINGS = 6
 FASTEST_EXIT = 1.0  # of vertices inside an obstacle [m/s]
@@ -76,8 +77,8 @@ class ClothOptions:
 def build(mesh: Mesh, options: ClothOptions | None = None, watch: Watch | None = None) -> ClothSimulation:
     """Prepare a cloth that is at rest as the mesh (V, F). watch : see `geoopt.compile`
 
-    Raises MeshError for a mesh that is not a manifold, has faces without area or positions that are not finite, and
-    ArgumentError for an unknown solver.
+    Raises MeshError for a mesh that is not a manifold, has faces without area or positions that are not finite, or is
+    smaller than a millimetre or larger than a hundred kilometres, and ArgumentError for an unknown solver.
     """
     return ClothSimulation(mesh, options or ClothOptions(), watch)
 
@@ -162,6 +163,11 @@ class ClothSimulation(Simulation):
 
     def __init__(self, mesh: Mesh, options: ClothOptions, watch: Watch | None):
         super().__init__(mesh, options.device)
+        size = float(np.linalg.norm(np.ptp(self.V, axis=0)))
+        if not SMALLEST <= size <= LARGEST:
+            falls = f"in the first frame it falls by {FRAME**2 / 2 * 9.81:.0e} m"
+            remedy = f"scale its positions to metres, to a size between {SMALLEST:g} and {LARGEST:g}"
+            raise MeshError(f"the cloth is {size:.1e} m large, and {falls}; {remedy}")
         self.material = options.material
         self.obstacles = below(self.V) if options.obstacles is None else options.obstacles
         self._solver, why = choose("factors", options.solver, self.device)
@@ -178,7 +184,6 @@ class ClothSimulation(Simulation):
         A, _ = self._system(FRAME)
         self._solver.analyse(A)
         self._blocks = diagonal_blocks(A)
-        size = np.linalg.norm(np.ptp(self.V, axis=0))
         self._largest_rise = LARGEST_RISE * self.rest.mass * len(self.V) * 9.81 * size
 
     def reset(self) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 import geoopt
 from geoopt.apps.timing import Timing, alternate
-from geoopt.operators import cotan_laplacian
+from geoopt.operators import cotan_laplacian, edges
+from geoopt.operators.topology import boundary_edges
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,23 @@ def run(V: np.ndarray, F: np.ndarray, watch: Callable[[str, object], None] | Non
         "NumPy + SciPy": lambda: cotan_laplacian(V, F),
         "libigl": lambda: (igl.cotmatrix(V, F), igl.massmatrix(V, F, igl.MASSMATRIX_TYPE_BARYCENTRIC)),
     }
-    return Result(program, float(difference), alternate(candidates, rounds), mean_curvature(V, L, M))
+    return Result(program, float(difference), alternate(candidates, rounds), mean_curvature(V, F, L, M))
 
 
-def mean_curvature(V: np.ndarray, L, M) -> np.ndarray:
-    """Length of the mean curvature normal |M⁻¹ L V| at each vertex [1/m]; 0 where a vertex has no area."""
+def mean_curvature(V: np.ndarray, F: np.ndarray, L: Any, M: Any) -> np.ndarray:
+    """Length of the mean curvature normal |M⁻¹ L V| at each vertex [1/m].
+
+    On boundaries, where L V is no curvature, the mean of the vertex's neighbours inside; 0 where there are none, and
+    where a vertex has no area.
+    """
     mass = M.diagonal()
     normal = (L @ V) / np.where(mass > 0, mass, np.inf)[:, None]
-    return np.linalg.norm(normal, axis=1)
+    curvature = np.linalg.norm(normal, axis=1)
+    ends = edges(F)
+    boundary = np.zeros(len(V), bool)
+    boundary[boundary_edges(F)] = True
+    pairs = np.concatenate([ends, ends[:, ::-1]])
+    pairs = pairs[boundary[pairs[:, 0]] & ~boundary[pairs[:, 1]]]
+    count = np.bincount(pairs[:, 0], minlength=len(V))
+    total = np.bincount(pairs[:, 0], curvature[pairs[:, 1]], len(V))
+    return np.where(boundary, total / np.maximum(count, 1), curvature)

@@ -7,7 +7,8 @@ A script is a JSON file that fits any mesh, or one that it names:
                   "keys": [{"time": 0}, {"time": 2, "move": [0, 0, 0.2], "turn": [0, 0, 90]}]}]}
 
 "mesh" may be left out. A handle has "vertices" (with "start", their positions, if not those of the mesh), or all
-those "inside" a box whose corners are given relative to the bounding box of the mesh. Moves are relative to its
+those "inside" a box whose corners are given relative to the bounding box of the mesh (of a flat mesh, the direction in
+which it has no extent is measured along its longest). Moves are relative to its
 diagonal, turns are rotation vectors in degrees about the middle of the handle, times in seconds; between keys both
 change linearly, after the last they stay.
 """
@@ -25,6 +26,7 @@ from scipy.spatial.transform import Rotation
 
 from geoopt.errors import ArgumentError
 
+FLAT = 1e-9  # times the longest side of its bounding box: a side of a flat mesh
 SAMPLES = Path(__file__).parent / "scripts"
 
 
@@ -131,6 +133,8 @@ def _inside(box: list, V: np.ndarray) -> np.ndarray:
     low, high = np.array(box, float)
     extent = np.ptp(V, axis=0)
     relative = (V - V.min(axis=0)) / np.where(extent > 0, extent, 1)
+    is_flat = extent <= FLAT * extent.max()
+    relative[:, is_flat] = relative[:, [np.argmax(extent)]]
     return np.flatnonzero(((relative >= low) & (relative <= high)).all(axis=1))
 
 

@@ -20,7 +20,7 @@ MakeWindow = Callable[[Simulation, bool, Recording | None], Window]
 
 def in_window(simulation: Simulation, make_window: MakeWindow, recording: Recording | None, console: Console) -> None:
     """Show a simulation until its window is closed; record it if there is a recording."""
-    console.print(f"solver: {simulation.solver_note}", markup=False)
+    _say_notes(simulation, console)
     with _kept(recording, console):
         make_window(simulation, False, recording).show()
     if recording is not None and recording.frames:
@@ -31,7 +31,7 @@ def headless(
     simulation: Simulation, make_window: MakeWindow, recording: Recording, frames: int, console: Console
 ) -> None:
     """Run and record a simulation without a display; without OpenGL there are no pictures, but the same numbers."""
-    console.print(f"solver: {simulation.solver_note}", markup=False)
+    _say_notes(simulation, console)
     advance = lambda: recording.add(simulation.advance())  # noqa: E731
     try:
         require_opengl()
@@ -42,6 +42,11 @@ def headless(
         for _ in track(range(frames), description="frames", console=console):
             advance()
     _report(simulation, recording, console)
+
+
+def _say_notes(simulation: Simulation, console: Console) -> None:
+    for line in simulation.notes:
+        console.print(line, markup=False)
 
 
 @contextmanager

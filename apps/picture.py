@@ -9,19 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from geoopt.apps.origin import origin_of
+from geoopt.apps.origin import Scene
 from geoopt.errors import PictureError
 
+MARGIN = 0.9  # of a picture's half height that is drawn in
 CHECKERS = 40  # squares along a map
 PNG_END = b"IEND\xaeB`\x82"  # with which every whole PNG file ends
 
 
-def render(V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: Path, timeout: float = 120) -> None:
-    """Write a picture of a mesh coloured by a value per vertex.
+def render(
+    V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: Path, least: float = 0, timeout: float = 120
+) -> None:
+    """Write a picture of a mesh coloured by a value per vertex. least : what all colours tell apart at least
 
     Raises PictureError where OpenGL/EGL is missing or the picture cannot be written.
     """
-    _in_own_process(_render, (V, F, values, name, path), timeout)
+    _in_own_process(_render, (V, F, values, name, path, least), timeout)
 
 
 def render_layout(
@@ -97,18 +100,19 @@ def _report(work: Callable[..., Any], arguments: tuple, send: Any) -> None:
         send.send((False, what))
 
 
-def _render(V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: Path) -> None:
-    ps, V = start(), V - origin_of(V)
+def _render(V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: Path, least: float) -> None:
+    ps, V = start(), Scene.of(V).drawn(V)
     surface = ps.register_surface_mesh("mesh", V, F, smooth_shade=True)
     low, high = np.quantile(values, [0.02, 0.98])
-    surface.add_scalar_quantity(name, values, enabled=True, cmap="viridis", vminmax=(float(low), float(high)))
+    colours = {"cmap": "viridis", "vminmax": (float(low), float(max(high, low + least)))}
+    surface.add_scalar_quantity(name, values, enabled=True, **colours)
     _shoot(ps, V, np.array([0.45, 0.35, 0.8]), path)
 
 
 def _render_layout(
     V: np.ndarray, F: np.ndarray, x: np.ndarray, values: np.ndarray, flat: Path, checkered: Path
 ) -> None:
-    ps, V = start(), V - origin_of(V)
+    ps, V = start(), Scene.of(V).drawn(V)
     surface = ps.register_surface_mesh("mesh", V, F, smooth_shade=True)
     size = float(np.ptp(x, axis=0).max() / CHECKERS)
     kind = {"defined_on": "vertices", "viz_style": "checker", "checker_size": size}
@@ -116,6 +120,7 @@ def _render_layout(
     _shoot(ps, V, np.array([0.45, 0.35, 0.8]), checkered)
     surface.remove()
     plane = np.column_stack([x, np.zeros(len(x))])
+    plane = Scene.of(plane).drawn(plane)
     surface = ps.register_surface_mesh("plane", plane, F, material="flat", edge_width=0.2)
     surface.add_scalar_quantity("values", values, defined_on="faces", enabled=True, cmap="coolwarm", vminmax=(-2, 2))
     _shoot(ps, plane, np.array([0.0, 0.0, 0.95]), flat)
@@ -123,6 +128,12 @@ def _render_layout(
 
 def _shoot(ps: Any, V: np.ndarray, direction: np.ndarray, path: Path) -> None:
     """A picture of all that there is, from a direction."""
-    centre, extent = (V.max(axis=0) + V.min(axis=0)) / 2, np.linalg.norm(np.ptp(V, axis=0))
-    ps.look_at(centre + extent * direction, centre)
+    centre, direction = (V.max(axis=0) + V.min(axis=0)) / 2, direction / np.linalg.norm(direction)
+    ps.look_at(centre + np.linalg.norm(np.ptp(V, axis=0)) * direction, centre)
+    camera = ps.get_view_camera_parameters()
+    slope = MARGIN * np.tan(np.radians(camera.get_fov_vertical_deg()) / 2)
+    up, right = (abs((V - centre) @ axis) for axis in (camera.get_up_dir(), camera.get_right_dir()))
+    # a position is seen where it is no farther from the axis than its distance from the camera allows
+    distance = ((V - centre) @ direction + np.maximum(up, right / camera.get_aspect()) / slope).max()
+    ps.look_at(centre + distance * direction, centre)
     shoot(ps, path)

@@ -56,6 +56,11 @@ class Simulation(ABC):
         self.time = 0.0
         self.handles: list[Handle] = []
 
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said before the first frame, in lines."""
+        return [f"solver: {self.solver_note}"]
+
     @abstractmethod
     def step(self) -> Frame:
         """Go on by one frame, to where the handles pull."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from geoopt.apps import picture
 from geoopt.apps.handles import STILL, Handle
-from geoopt.apps.origin import origin_of
+from geoopt.apps.origin import Scene
 from geoopt.apps.panel import Panel, imgui
 from geoopt.apps.recording import Recording
 from geoopt.apps.simulation import Frame, Simulation
@@ -57,7 +57,7 @@ class Window(Panel):
         self.handle: Handle | None = None  # the one that the gizmo moves
         self.path, self.mesh_path, self.message = "handles.json", "deformed.obj", ""
         self.may_overwrite = False
-        self.origin = origin_of(simulation.V)  # of what polyscope draws
+        self.scene = Scene.of(simulation.V)
         self.frames: deque[Frame] = deque(maxlen=KEPT)
         self.keys = {  # of ImGui, what they do, and how
             "Space": ("pause", self.toggle_pause),
@@ -94,7 +94,7 @@ class Window(Panel):
         ps.set_right_gui_pane_width(380)
         ps.set_up_dir("z_up")
         ps.set_automatically_compute_scene_extents(False)  # or the view would follow what falls
-        low, high = (corner - self.origin for corner in self.bounds())
+        low, high = map(self.scene.drawn, self.bounds())
         size = float(np.linalg.norm(high - low))
         ps.set_length_scale(size)
         ps.set_bounding_box(low, high)
@@ -108,7 +108,7 @@ class Window(Panel):
         ps.look_at(middle + size * self.view_from, middle)
 
     def _registered(self, name: str, V: np.ndarray, F: np.ndarray, color: Any) -> Any:
-        return self._ps.register_surface_mesh(name, V - self.origin, F, smooth_shade=True, color=color)
+        return self._ps.register_surface_mesh(name, self.scene.drawn(V), F, smooth_shade=True, color=color)
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """The lowest and highest corner of what is to be seen at the start."""
@@ -116,14 +116,14 @@ class Window(Panel):
 
     def draw(self) -> None:
         """Show where the simulation is now."""
-        self._surface.update_vertex_positions(self.simulation.positions - self.origin)
+        self._surface.update_vertex_positions(self.scene.drawn(self.simulation.positions))
         if self.handle is not None:
-            self._gizmo.set_transform(_moved(self.handle.frame, -self.origin))
+            self._gizmo.set_transform(self.scene.drawn_frame(self.handle.frame))
         vertices, colors = self._marks()
         if not len(vertices):
             self._ps.remove_point_cloud("handles", error_if_absent=False)
             return
-        places = self.simulation.positions[vertices] - self.origin
+        places = self.scene.drawn(self.simulation.positions[vertices])
         cloud = self._ps.register_point_cloud("handles", places, radius=0.002)
         cloud.add_color_quantity("whose", colors, enabled=True)
 
@@ -170,10 +170,10 @@ class Window(Panel):
     def _read_gizmo(self) -> None:
         if self.handle is None:
             return
-        frame = _moved(self._gizmo.get_transform().astype(float), self.origin)
-        rounding = 1e-5 * np.abs(self.simulation.V - self.origin).max()  # polyscope's has single precision
-        if not np.allclose(frame, self.handle.frame, atol=max(rounding, 1e-6)):
-            self.handle.frame, self.handle.track = frame, STILL  # dragged away from its path
+        drawn = self._gizmo.get_transform()
+        rounding = 1e-5 * np.abs(self.scene.drawn(self.simulation.V)).max()  # polyscope's has single precision
+        if not np.allclose(drawn, self.scene.drawn_frame(self.handle.frame), atol=max(rounding, 1e-6)):
+            self.handle.frame, self.handle.track = self.scene.frame(drawn), STILL  # dragged away from its path
 
     def _read_keys(self) -> None:
         psim = imgui()
@@ -204,7 +204,7 @@ class Window(Panel):
         hit = self._ps.pick(screen_coords=place)
         if not hit.is_hit or hit.structure_name not in ("surface", "handles"):
             return
-        end = np.array(hit.position) + self.origin
+        end = self.scene.positions(np.array(hit.position))
         start = end if stroke.last is None else stroke.last
         distances = _distances(self.simulation.positions, start, end)
         stroke.is_painted |= distances < self.brush * np.linalg.norm(np.ptp(self.simulation.V, axis=0))
@@ -348,11 +348,6 @@ def means(rows: list[dict[str, float]]) -> dict[str, float]:
     """The mean of each entry over all rows, 0 in rows that lack it."""
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: sum(row.get(name, 0.0) for row in rows) / len(rows) for name in names}
-
-
-def _moved(frame: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """A frame (4, 4) whose origin is elsewhere."""
-    return frame + np.pad(by[:, None], ((0, 1), (3, 0)))
 
 
 def _distances(x: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:

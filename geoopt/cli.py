@@ -131,7 +131,7 @@ def arap(
     mesh: MeshFile = None,
     vertices: Annotated[int, typer.Option(help="Size of the generated mesh.")] = 50_000,
     iterations: Annotated[int, typer.Option(min=1, help="Local and global steps of a frame.")] = 4,
-    energy: Annotated[str, typer.Option(help="spokes or spokes-and-rims.")] = "spokes",
+    energy: Annotated[str, typer.Option(help="auto, spokes or spokes-and-rims.")] = "auto",
     precision: Annotated[str, typer.Option(help="Of the local step: single or double.")] = "single",
 ) -> None:
     """Deform a surface as rigidly as possible by dragging handles (without a window: the sample's handles)."""
@@ -257,14 +257,17 @@ def _demo_table(result: Result) -> Table:
 
 
 def _draw(console: Console, V, F, result: Result, out: Path) -> None:
+    import numpy as np
+
     from .apps.picture import render
 
     try:
-        render(V, F, result.curvature, "mean curvature", out)
+        flat = 1e-3 / float(np.linalg.norm(np.ptp(V, axis=0)))  # what is bent less looks flat
+        render(V, F, result.curvature, "mean curvature", out, least=flat)
     except PictureError as missing:
         console.print(f"no picture: {missing}", markup=False)
         return
-    console.print(f"mean curvature |M⁻¹ L V| drawn to {out}", markup=False)
+    console.print(f"mean curvature |M⁻¹ L V| (on boundaries that beside them) drawn to {out}", markup=False)
 
 
 @operator.command()
@@ -352,7 +355,8 @@ def _mesh(path: Path | None, vertices: int, corners: int = 3):
     V, F = load(path)
     if F.shape[1] != corners:
         kinds = {3: "triangles", 4: "tetrahedra"}
-        raise ArgumentError(f"{path}: has {kinds[F.shape[1]]}; this needs {kinds[corners]}")
+        remedy = "" if corners == 4 else "; igl.boundary_facets gives their surface"
+        raise ArgumentError(f"{path}: has {kinds[F.shape[1]]}; this needs {kinds[corners]}{remedy}")
     try:
         check(V, F)
     except GeooptError as error:

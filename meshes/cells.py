@@ -14,6 +14,7 @@ import numpy as np
 from geoopt.errors import MeshError
 
 from .gmsh import Blocks, read_gmsh
+from .libraries import know_vtk_types
 from .polydata import read_polydata
 from .polygons import of_blocks
 
@@ -52,6 +53,7 @@ def _read(path: Path) -> Any:
     """meshio's mesh; its reason where it refuses a file."""
     import meshio
 
+    know_vtk_types()
     told = io.StringIO()
     try:
         with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):

@@ -22,7 +22,8 @@ def check(V: Any, F: Any, *, degenerate: bool = True) -> None:
     ordered = np.sort(F, axis=1)
     _refuse((ordered[:, 1:] == ordered[:, :-1]).any(axis=1), F, what, "repeats a vertex")
     if degenerate:
-        _refuse(~(_measure(V, F) > 0), F, what, "has zero area" if F.shape[1] == 3 else "has zero volume")
+        size, plural = ("area", "faces") if F.shape[1] == 3 else ("volume", "tetrahedra")
+        _refuse(~(_measure(V, F) > 0), F, what, f"has zero {size}", f"; leave such {plural} out")
 
 
 def check_form(V: np.ndarray, F: np.ndarray) -> None:
@@ -49,12 +50,12 @@ def _name(F: np.ndarray) -> str:
     return "face" if F.shape[1] == 3 else "tetrahedron"
 
 
-def _refuse(is_bad: np.ndarray, F: np.ndarray, what: str, why: str) -> None:
+def _refuse(is_bad: np.ndarray, F: np.ndarray, what: str, why: str, remedy: str = "") -> None:
     if is_bad.any():
         bad = int(np.argmax(is_bad))
         more = int(is_bad.sum()) - 1
         others = f" (and {more} more)" if more else ""
-        raise MeshError(f"{what} {bad} {why}: {F[bad].tolist()}{others}")
+        raise MeshError(f"{what} {bad} {why}: {F[bad].tolist()}{others}{remedy}")
 
 
 def _measure(V: np.ndarray, F: np.ndarray) -> np.ndarray:

@@ -33,6 +33,13 @@ def edges(F: np.ndarray) -> np.ndarray:
     return beside(F, pairs[first])
 
 
+def boundary_edges(F: np.ndarray) -> np.ndarray:
+    """The edges of one triangle alone, (b, 2), as `edges` gives them. F : (m, 3) triangles"""
+    _, _, pairs, first = _sides(F)
+    start = np.flatnonzero(first)
+    return beside(F, pairs[start[np.diff(np.append(start, len(first))) == 1]])
+
+
 def interior_edges(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The edges between two faces, with the corners opposite.
 
@@ -48,7 +55,8 @@ def interior_edges(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if (count > 2).any():
         bad = start[np.argmax(count > 2)]
         i, j = pairs[bad].tolist()
-        raise MeshError(f"the mesh is not a manifold: edge ({i}, {j}) belongs to more than two triangles")
+        what = f"edge ({i}, {j}) belongs to more than two triangles"
+        raise MeshError(f"the mesh is not a manifold: {what}; mend it, by MeshLab or pymeshfix for example")
     a = start[count == 2]
     one, other = face[a], face[a + 1]
     at, opposite = corner[a], corner[a + 1]

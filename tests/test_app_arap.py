@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import geoopt
-from geoopt.apps import arap
+from geoopt.apps import arap, handles
 from geoopt.apps.handles import Track
 from geoopt.errors import ArgumentError, MeshError
 from geoopt.meshes import bumpy
@@ -98,7 +98,7 @@ def test_the_energy_can_be_changed():
         simulation.use_energy(energy)
         programs.append(simulation.program)
     assert programs[1] is programs[3] is not programs[0] is programs[2]  # each is compiled once
-    with pytest.raises(ArgumentError, match="'rims' is unknown; choose from spokes, spokes-and-rims"):
+    with pytest.raises(ArgumentError, match="'rims' is unknown; choose from spokes, spokes-and-rims, auto"):
         simulation.use_energy("rims")
 
 
@@ -171,16 +171,41 @@ def test_handles_keep_their_vertices():
     assert not np.isin(more.vertices, taken).any() and len(np.unique(simulation.held)) == len(simulation.V)
 
 
-def test_a_component_without_a_handle_is_named():
+def test_a_component_without_a_handle_stays():
     V, F = with_unreferenced()
     simulation = arap.build((V, F))
-    with pytest.raises(MeshError, match=r"component of vertex 45 \(42 vertices\) has no handle"):
-        simulation.grab(np.array([0]))
-    assert simulation.handles == []
-    simulation.grab(np.array([0, 50])).frame[:3, 3] += 1
+    assert len(simulation.notes) == 1
+    simulation.grab(np.array([0, 1])).frame[:3, 3] += 1
+    assert simulation.notes[1:] == ["no handle holds 1 of the components (42 vertices): they stay where they are"]
     simulation.step()
-    assert np.isfinite(simulation.positions).all()
+    assert np.abs(simulation.positions[:42] - V[:42]).max() > 0.5
+    np.testing.assert_array_equal(simulation.positions[42:], V[42:])
+    simulation.grab(np.array([50])).frame[:3, 3] += 1
+    assert len(simulation.notes) == 1
+    simulation.step()
+    assert np.isfinite(simulation.positions).all() and (simulation.positions[46:] != V[46:]).any()
     np.testing.assert_array_equal(simulation.positions[42:45], V[42:45])
+
+
+def with_flat_triangles():
+    """A surface, some of whose triangles are nearly flat: a corner each lies nearly on the side opposite."""
+    V, F = bumpy(2000)
+    for i, j, k in F[::97]:
+        V[i] = 0.1 * V[j] + 0.9 * V[k] + 1e-4 * (V[i] - V[j])
+    return V, F
+
+
+def test_where_spokes_would_fold_triangles_rims_are_fitted_too():
+    V, F = with_flat_triangles()
+    simulation = arap.build((V, F), arap.ArapOptions(precision="double"))
+    assert simulation.energy == "spokes-and-rims" and "are nearly flat" in simulation.notes[1]
+    asked = arap.build((V, F), arap.ArapOptions(energy="spokes"))
+    assert asked.energy == "spokes" and "--energy spokes-and-rims keeps them" in asked.notes[1]
+    assert arap.build(bumpy(2000)).energy == "spokes"
+    simulation.use(handles.read(handles.SAMPLES / "arap.json", V, F))
+    for _ in range(20):
+        simulation.advance()
+    assert np.ptp(simulation.positions, axis=0).max() < 1.2 * np.ptp(V, axis=0).max()
 
 
 def broken(name):

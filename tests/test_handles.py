@@ -41,6 +41,16 @@ def test_a_box_is_relative_to_the_mesh(tmp_path):
     np.testing.assert_array_equal(handle.vertices, np.flatnonzero(V[:, 2] >= low + 0.9 * (high - low)))
 
 
+def test_a_box_of_a_flat_mesh_is_measured_along_its_longest_side(tmp_path):
+    V, F = grid(100, width=3)
+    (handle,) = handles.read(script(tmp_path, {"name": "top", "inside": [[0, 0, 0.9], [1, 1, 1]]}), V, F)
+    longest = np.argmax(np.ptp(V, axis=0))
+    along = V[:, longest] - V[:, longest].min()
+    np.testing.assert_array_equal(handle.vertices, np.flatnonzero(along >= 0.9 * along.max()))
+    bottom, top = handles.read(handles.SAMPLES / "arap.json", V, F)
+    assert not np.isin(bottom.vertices, top.vertices).any()
+
+
 def test_what_is_kept_comes_back(tmp_path):
     kept = [Handle("a", np.array([5, 2]), V[[5, 2]]), Handle("b", np.arange(10, 20), 1.1 * V[10:20])]
     kept[1].frame[:3, :3] = Rotation.from_rotvec([0.1, 2, -0.3]).as_matrix()

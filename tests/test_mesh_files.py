@@ -404,6 +404,15 @@ def test_too_few_cells_are_refused_with_both_numbers(tmp_path):
     assert "promises 99999999 points" in refusal(tmp_path, "m.vtk", forged)
 
 
+def test_names_that_vtk_9_gives_to_integers_are_known(tmp_path):
+    path = written(tmp_path, "text.vtk", BALL[0], [("tetra", BALL[1])])
+    count = len(BALL[1])
+    for kind in ("vtktypeint64", "vtkIdType"):
+        data = f"CELL_DATA {count}\nFIELD FieldData 1\nids 1 {count} {kind}\n{' '.join(map(str, range(count)))}\n"
+        _, T = read(tmp_path, "m.vtk", path.read_bytes() + data.encode())
+        np.testing.assert_array_equal(T, BALL[1])
+
+
 # -- surfaces of VTK ------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ import pytest
 import geoopt
 from geoopt.meshes import icosphere
 from geoopt.operators import dihedral_angles, edges, face_normals, interior_edges
+from geoopt.operators.topology import boundary_edges
 
 from .conftest import real_mesh, real_meshes, without_faces
 from .test_operators import assert_compiled_agrees
@@ -40,6 +41,12 @@ def test_edges_are_found(dtype, mesh):
     inside = {edge: pair for edge, pair in want.items() if len(pair) == 2}
     assert list(map(tuple, np.sort(hinges[:, :2], axis=1))) == list(inside)
     assert faces.tolist() == list(inside.values())
+
+
+def test_boundaries_are_edges_of_one_triangle(mesh):
+    F = mesh[1]
+    want = np.sort(igl.boundary_facets(F)[0].reshape(-1, 2), axis=1)
+    np.testing.assert_array_equal(boundary_edges(F), want[np.lexsort(want.T[::-1])])
 
 
 def test_hinges_are_two_faces(mesh):

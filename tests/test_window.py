@@ -201,6 +201,29 @@ def test_a_surface_far_from_the_origin_looks_the_same(opened, tmp_path):
     assert (np.abs(here.astype(int) - far).max(axis=2) > 20).mean() < 0.01
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1e9])
+def test_a_surface_of_an_extreme_size_looks_and_moves_the_same(opened, tmp_path, scale):
+    V, F = bumpy(300)
+    images, moves = [], []
+    for size in (1.0, scale):
+        simulation = arap.build((size * V, F))
+        window = opened(ArapWindow, simulation)
+        images.append(pixels(window, tmp_path / "picture.png"))
+        handle = simulation.grab(np.arange(3))
+        before = handle.frame.copy()
+        window.choose(handle)
+        tick(2)
+        np.testing.assert_array_equal(handle.frame, before)  # nobody has dragged it
+        dragged = window._gizmo.get_transform()
+        dragged[:3, 3] += window.scene.drawn(window.scene.origin + size * np.array([0.1, 0.2, 0.3]))
+        window._gizmo.set_transform(dragged)
+        tick(2)
+        moves.append((handle.frame - before)[:3, 3] / size)
+        window.close()
+    assert (np.abs(images[0] - images[1]).max(axis=2) > 20).mean() < 0.01
+    np.testing.assert_allclose(moves, [[0.1, 0.2, 0.3]] * 2, atol=1e-5)
+
+
 def test_pictures_show_the_surface_and_how_it_moves(opened, tmp_path):
     simulation = small_arap()
     simulation.load(handles.SAMPLES / "arap.json")
