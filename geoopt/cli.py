@@ -19,6 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from .errors import ArgumentError, GeooptError, InternalError, MeshWarning, PictureError
+from .inputs import mesh_of
 from .output import refuse_existing, write_whole
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def demo(
     if out.suffix != ".png":
         raise ArgumentError(f"{out}: the picture must end in .png")
     refuse_existing([out], force)
-    V, F, name = _mesh(mesh, vertices)
+    V, F, name = mesh_of(mesh, vertices)
     from .apps import demo as job
 
     console = Console()
@@ -136,7 +137,7 @@ def arap(
 ) -> None:
     """Deform a surface as rigidly as possible by dragging handles (without a window: the sample's handles)."""
     recording = run.recording()
-    V, F, name = _mesh(mesh, vertices)
+    V, F, name = mesh_of(mesh, vertices)
     from .apps import arap as job
     from .apps.arap_window import ArapWindow
 
@@ -160,7 +161,7 @@ def cloth(
     from .apps.cloth_window import ClothWindow
     from .meshes import cloth as flat
 
-    V, F, name = (*flat(grid * grid), "generated cloth") if mesh is None else _mesh(mesh, 0)
+    V, F, name = (*flat(grid * grid), "generated cloth") if mesh is None else mesh_of(mesh, 0)
     options = job.ClothOptions(solver=run.solver, threads=run.threads, device=run.device)
     _show(run, (name, V, F), lambda watch: job.build((V, F), options, watch), run.script, ClothWindow, recording)
 
@@ -192,7 +193,7 @@ def parametrize(
     refuse_existing([out], force, are_folders=True)
     from .apps import parametrize as job
 
-    V, F, name = (*job.open_surface(vertices), "generated surface") if mesh is None else _mesh(mesh, 0)
+    V, F, name = (*job.open_surface(vertices), "generated surface") if mesh is None else mesh_of(mesh, 0)
     console = Console()
     _say_mesh(console, name, V, F)
     layout = job.parametrize(V, F, threads, progress=console.is_terminal)
@@ -283,7 +284,7 @@ def cotan(
         raise ArgumentError(f"{out}: the output must end in .npz")
     mass = out.with_name(f"{out.stem}-mass.npz")
     refuse_existing([out, mass], force)
-    V, F, _ = _mesh(mesh, 0)
+    V, F, _ = mesh_of(mesh, 0)
     from .operators import cotan_laplacian
     from .pipeline import compile
 
@@ -309,7 +310,7 @@ def view(
     from .views import view
 
     called, names = _function(function)
-    V, F, _ = _mesh(mesh, vertices, corners=4 if names[1:] == ["T"] else 3)
+    V, F, _ = mesh_of(mesh, vertices, corners=4 if names[1:] == ["T"] else 3)
     try:
         shown = view(called, V, F, stage=stage, device=device)
     except (GeooptError, InternalError):
@@ -343,25 +344,6 @@ def _function(name: str) -> tuple[Callable, list[str]]:
         return found, list(inspect.signature(found).bind(None, None).arguments)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name}: {error}; give a function of positions and elements, (V, F) or (V, T)") from error
-
-
-def _mesh(path: Path | None, vertices: int, corners: int = 3):
-    """Load or generate a mesh and check it. corners : 3 for triangles, 4 for tetrahedra"""
-    from .meshes import bumpy, check, load, tetrahedral_ball
-
-    if path is None:
-        V, F = (bumpy if corners == 3 else tetrahedral_ball)(vertices)
-        return V, F, "generated bumpy surface" if corners == 3 else "generated ball"
-    V, F = load(path)
-    if F.shape[1] != corners:
-        kinds = {3: "triangles", 4: "tetrahedra"}
-        remedy = "" if corners == 4 else "; igl.boundary_facets gives their surface"
-        raise ArgumentError(f"{path}: has {kinds[F.shape[1]]}; this needs {kinds[corners]}{remedy}")
-    try:
-        check(V, F)
-    except GeooptError as error:
-        raise ArgumentError(f"{path}: {error}") from error
-    return V, F, path.name
 
 
 def _warn(show: Callable, message: Warning, category: type[Warning], *where: Any, **more: Any) -> None:

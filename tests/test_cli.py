@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import igl
+import meshio
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from geoopt import cli
-from geoopt.meshes import bumpy
+from geoopt.meshes import bumpy, tetrahedral_ball
 from geoopt.operators import cotan_laplacian
 
 
@@ -105,6 +107,18 @@ def test_errors_are_one_line_and_write_nothing(folder, message, monkeypatch, cap
     error = refusal(monkeypatch, capfd, folder, *ERRORS[message])
     assert message.split(": ")[-1] in error and len(error.strip().splitlines()) == 1
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+
+
+def test_of_a_file_with_both_the_command_takes_what_it_needs(folder):
+    V, T = tetrahedral_ball(200)
+    sides = igl.boundary_facets(T)[0]
+    meshio.write(folder / "both.vtu", meshio.Mesh(V, [("tetra", T), ("triangle", sides)]))
+    run = geoopt("operator", "cotan", "both.vtu", "--out", "both.npz", cwd=folder)
+    assert run.returncode == 0 and f"{len(sides)} triangles without the {len(T)} tetrahedra beside them" in run.stderr
+    L = sp.load_npz(folder / "both.npz")
+    np.testing.assert_allclose((L - igl.cotmatrix(V, sides)).toarray(), 0, atol=1e-12)
+    run = geoopt("view", "dual_laplacian", "both.vtu", "--stage", "trace", cwd=folder)
+    assert run.returncode == 0 and "are sides of tetrahedra, and left out" in run.stderr
 
 
 def test_help_lists_the_commands(folder):
