@@ -229,9 +229,12 @@ class Arap(Simulation):
         return notes
 
 
-def folding(laplacian: sp.csr_array) -> np.ndarray:
+def folding(laplacian: Any) -> np.ndarray:
     """The vertices whose negative cotangent weights are more than `MOST_NEGATIVE` of their positive ones: the rotation
-    that fits the edges there may mirror triangles, and steps by spokes grow instead of coming to rest."""
+    that fits the edges there may mirror triangles, and steps by spokes grow instead of coming to rest.
+
+    laplacian : (n, n), of SciPy
+    """
     entries = laplacian.tocoo()
     beside = entries.row != entries.col
     row, weight = entries.row[beside], -entries.data[beside]
