@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -267,6 +269,26 @@ def test_threads_compile_once_and_all_get_results():
     with ThreadPoolExecutor(8) as pool:
         assert {*pool.map(lambda n: total(np.arange(1000)), range(100))} == {499500}
     assert len(total.versions) == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="needs Linux's /proc, which tells the memory")
+def test_what_llvm_optimises_with_is_freed():
+    """In a process of its own, where nothing else takes memory."""
+    code = """
+import os
+from geoopt.native.object_code import assembly, host
+
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+for k in range(200):
+    if k == 50:
+        before = resident()
+    assembly(f"define double @f{k}(double %x) {{ ret double %x }}", host())
+print((resident() - before) // 150)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(run.stdout) < 15_000  # bytes of each
 
 
 def test_what_was_compiled_is_in_the_cache(tmp_path, monkeypatch):

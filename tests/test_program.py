@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import mmap
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +18,7 @@ import geoopt
 from geoopt.display import program_text
 from geoopt.meshes import bumpy
 from geoopt.operators import cotan_laplacian
+from geoopt.runtime.host import MOST_FREE
 
 V, F = bumpy(600)
 
@@ -55,6 +58,33 @@ def test_memory_of_dropped_results_is_used_again(program):
     before = kept.copy()
     program(3 * V + 1)
     np.testing.assert_array_equal(kept, before)
+
+
+@pytest.mark.parametrize("size", [100, 1 << 20])
+def test_memory_of_many_dropped_results_goes_back(size):
+    x = np.linspace(1, 2, size)
+    program = geoopt.compile(lambda v: v + 1.0, x)
+    kept = [program(x) for _ in range(12)]
+    parts = [result[7:9] for result in kept]
+    memory = [weakref.ref(part.base.base) for part in parts]  # of what was handed out, its memory
+    del kept
+    assert all(m() is not None for m in memory) and all((part == x[7:9] + 1.0).all() for part in parts)
+    del parts[:]
+    gc.collect()
+    assert sum(m() is not None for m in memory) == MOST_FREE
+    assert {program(x).ctypes.data for _ in range(9)} <= {m().ctypes.data for m in memory if m() is not None}
+
+
+def test_threads_get_results_of_their_own():
+    x = np.linspace(1, 2, 1000)
+    program = geoopt.compile(lambda v: v + 1.0, x)
+
+    def often(factor):
+        kept = [program(factor * x) for _ in range(300)]
+        return all(np.array_equal(result, factor * x + 1.0) for result in kept)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(often, range(1, 9)))
 
 
 def test_results_begin_with_a_cache_line(program):

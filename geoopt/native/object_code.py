@@ -101,7 +101,10 @@ def _optimised(text: str, processor: Processor, vectorise: bool) -> tuple[llvm.M
     tuning.loop_vectorization, tuning.slp_vectorization = vectorise, False
     tuning.loop_unrolling = not vectorise  # takes a third of the time, and gains nothing
     builder = llvm.create_pass_builder(machine, tuning)
-    builder.getModulePassManager().run(module, builder)
+    manager = builder.getModulePassManager()
+    manager.run(module, builder)
+    llvm.NewPassManager._dispose(manager)  # which the class of managers of modules does not find when it is closed
+    manager.detach()
     return module, machine
 
 

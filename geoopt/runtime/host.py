@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
-import sys
-import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -19,6 +19,8 @@ from ..native import address
 from ..plan import Plan
 from ..signature import Argument, with_values
 
+LARGE = 1 << 22  # bytes from which on memory is a mapping, in large pages, as NumPy asks for
+MOST_FREE = 3  # arrays of each output that are kept for later calls
 PADDING = 16 * AHEAD  # bytes after the columns, for kernels look ahead in them
 
 
@@ -49,7 +51,6 @@ class HostMachine:
         return self._outputs[number].take()
 
     def run(self, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
-        workspace = self._workspace.take()
         places = [address(a) for a in outputs]
         if any(p % LINE and a.size for p, a in zip(places, outputs, strict=True)):  # kernels expect whole lines
             arrays = [pool.take() for pool in self._outputs]
@@ -57,8 +58,9 @@ class HostMachine:
             for given, array in zip(outputs, arrays, strict=True):
                 given[:] = array
             return
-        given = [address(a) for a in inputs]
+        given, workspace = [address(a) for a in inputs], self._workspace.borrow()
         self._launch(np.array([*given, *places, address(workspace), *self._table_addresses], np.int64))
+        self._workspace.give_back(workspace)
 
     def _launch(self, buffers: np.ndarray) -> None:
         """Run all kernels. buffers : (k,) int64 addresses"""
@@ -79,7 +81,7 @@ def _packed(arrays: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def _aligned(make: Callable[..., np.ndarray], size: int, dtype: np.dtype) -> np.ndarray:
-    """An array that begins with a cache line, past which a row can be read. make : np.empty or np.zeros"""
+    """An array that begins with a cache line, past which a row can be read. make : np.zeros, or what leaves it unset"""
     block = make(size + LINE // dtype.itemsize + ROW, dtype)
     first = -block.ctypes.data % LINE // dtype.itemsize
     return block[first : first + size]
@@ -92,22 +94,62 @@ def _is_readable_past(array: np.ndarray) -> bool:
 
 
 class Pool:
-    """Arrays of one size that begin with a cache line, handed out again when nobody else refers to them any more."""
+    """Memory for arrays of one size that begin with a cache line, handed out again when nobody refers to them any more.
+
+    So many calls after each other need no new memory; of what is free, no more than `MOST_FREE` arrays are kept.
+    """
 
     def __init__(self, size: int, dtype: np.dtype):
         self.size, self.dtype = size, dtype
-        self._arrays: list[np.ndarray] = []
-        self._lock = threading.Lock()
+        self._free: list[np.ndarray] = []
+        self._given: dict[int, _Given] = {}  # by their identity: they must live to tell
 
     def take(self) -> np.ndarray:
         """An array that no result and no running call uses."""
-        with self._lock:
-            for array in self._arrays:
-                # what is handed out refers to the base; two references are this list's array's and the argument's
-                if sys.getrefcount(array.base) == 2:
-                    return array[:]
-            self._arrays.append(_aligned(np.empty, self.size, self.dtype))
-            return self._arrays[-1][:]
+        memory = self.borrow()
+        array = memory.view(np.ndarray)
+        given = _Given(array, self._take_back)
+        given.memory = memory
+        self._given[id(given)] = given
+        return array
+
+    def borrow(self) -> np.ndarray:
+        """Memory that nobody uses until it is given back; without looking who refers to it."""
+        try:
+            return self._free.pop()  # of one instruction, so that threads find different ones
+        except IndexError:
+            return _aligned(_unset, self.size, self.dtype)
+
+    def give_back(self, memory: np.ndarray) -> None:
+        if len(self._free) < MOST_FREE:
+            self._free.append(memory)
+
+    def _take_back(self, given: _Given) -> None:
+        """Called where the last reference to an array goes, in any thread and between any two instructions."""
+        del self._given[id(given)]
+        self.give_back(given.memory)
+
+
+class _Memory(np.ndarray):
+    """Of another type than arrays that are handed out, so that NumPy has views refer to these, not to the memory."""
+
+
+def _unset(size: int, dtype: np.dtype) -> _Memory:
+    """Large ones are mappings of their own, which the system has back at once; what is freed in the heap may stay."""
+    if size * dtype.itemsize < LARGE or not hasattr(mmap, "MAP_PRIVATE"):
+        return _Memory(size, dtype)
+    pages = mmap.mmap(-1, size * dtype.itemsize, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):  # of systems without large pages
+            pages.madvise(mmap.MADV_HUGEPAGE)
+    return _Memory(size, dtype, buffer=pages)  # type: ignore[arg-type]
+
+
+class _Given(weakref.ref):
+    """Of an array that was handed out, with its memory."""
+
+    __slots__ = ("memory",)
+    memory: np.ndarray
 
 
 def values_in_pattern(argument: Argument, value: Any) -> np.ndarray:
