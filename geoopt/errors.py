@@ -34,8 +34,8 @@ def user_line(error: BaseException | None = None) -> str:
 
 
 def is_of_libraries(file: str) -> bool:
-    """Whether a file is of geoopt's compiler, NumPy or SciPy."""
-    return file.startswith(("<__array_function__", _PACKAGE, _NUMPY, _SCIPY))
+    """Whether a file is of geoopt's compiler, NumPy or SciPy, or none: of what Cython makes."""
+    return file.startswith(("<__array_function__", "<stringsource>", _PACKAGE, _NUMPY, _SCIPY))
 
 
 def scipy_remedy(error: BaseException) -> str | None:

@@ -110,8 +110,12 @@ def _traced(function: Callable, arguments: tuple, keywords: dict | None) -> tupl
 
 def _is_of_compiled_code(error: Exception) -> bool:
     """Whether a function that is no Python code was given what stands in for an array, and said so."""
-    says_so = any(name in str(error) for name in ("Symbolic", "Scalar", "Fillable", "object __array__ method"))
-    return says_so and not isinstance(error, GeooptError) and not is_raised_by_user(error)
+    words = ("Symbolic", "Scalar", "Fillable", "object __array__ method", "No matching signature found")  # Cython's
+    return (
+        any(word in str(error) for word in words)
+        and not isinstance(error, GeooptError)
+        and not is_raised_by_user(error)
+    )
 
 
 def _label(function: Callable) -> str:
