@@ -91,10 +91,8 @@ def _chosen(V: np.ndarray, blocks: Blocks, cells: str | None, linearize: bool) -
     if cells is None and flat:
         if not _are_sides(T, flat):
             raise MeshError(f"has {told}: give cells='tetra' or cells='triangle' to leave the others out")
-        return (
-            V,
-            T,
-        ), f"has {told}: the triangles are sides of tetrahedra, and left out; cells='triangle' gives the surface"
+        note = f"has {told}: the triangles are sides of tetrahedra, and left out; cells='triangle' gives the surface"
+        return (V, T), note
     return (V, T), ""
 
 

@@ -36,8 +36,8 @@ def edges(F: np.ndarray) -> np.ndarray:
 def boundary_edges(F: np.ndarray) -> np.ndarray:
     """The edges of one triangle alone, (b, 2), as `edges` gives them. F : (m, 3) triangles"""
     _, _, pairs, first = _sides(F)
-    start = np.flatnonzero(first)
-    return beside(F, pairs[start[np.diff(np.append(start, len(first))) == 1]])
+    start, count = _runs(first)
+    return beside(F, pairs[start[count == 1]])
 
 
 def interior_edges(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -50,8 +50,7 @@ def interior_edges(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     given, F = F, triangles(F)
     face, corner, pairs, first = _sides(F)
-    start = np.flatnonzero(first)
-    count = np.diff(np.append(start, len(face)))
+    start, count = _runs(first)
     if (count > 2).any():
         bad = start[np.argmax(count > 2)]
         i, j = pairs[bad].tolist()
@@ -62,6 +61,12 @@ def interior_edges(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     at, opposite = corner[a], corner[a + 1]
     hinges = np.stack([F[one, (at + 1) % 3], F[one, (at + 2) % 3], F[one, at], F[other, opposite]], axis=1)
     return beside(given, hinges), beside(given, np.stack([one, other], axis=1))
+
+
+def _runs(first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first side of each edge, and how many it has. first : as `_sides` gives it"""
+    start = np.flatnonzero(first)
+    return start, np.diff(np.append(start, len(first)))
 
 
 def _sides(F: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -123,6 +123,10 @@ def test_distances_that_are_not_there_are_refused():
     for function, message in (
         (lambda x: distance.cdist(x, x, "cosine"), "distances by 'cosine' are not supported"),
         (lambda x: distance.squareform(x[0]), "9 distances are not those of all pairs"),
+        (
+            lambda x: distance.squareform(x[0, :6], force="tovector"),
+            "squareform with force='tovector' is not supported",
+        ),
     ):
         with pytest.raises(geoopt.TracingError, match=message):
             geoopt.compile(function, GRID)

@@ -65,9 +65,11 @@ class _Kind(type):
     """What is asked of the substitute is asked of ``float``."""
 
     def __call__(cls, *args: Any) -> Any:
+        if cls is not Float:
+            return super().__call__(*args)
         value = resolved(args[0]) if args else None
-        if cls is not Float or not isinstance(value, Symbolic):
-            return super().__call__(*args) if cls is not Float else float(*args)
+        if not isinstance(value, Symbolic):
+            return float(*args)
         if value.ndim:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
         return value.astype(np.float64)

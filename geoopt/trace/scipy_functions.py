@@ -69,7 +69,9 @@ def _pdist(X: Any, metric: Any = "euclidean") -> Any:
 
 
 def _squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
-    """Distances of pairs to a matrix, with zeros on its diagonal, or back."""
+    """Distances of pairs to a matrix, with zeros on its diagonal, or back; ``checks`` asks for nothing here."""
+    if force != "no":
+        raise UnsupportedError(f"squareform with force={force!r} is not supported", "leave it out: the axes tell")
     if X.ndim == 2:
         return X[np.triu_indices(len(X), 1)]
     n = round((1 + np.sqrt(1 + 8 * len(X))) / 2)
