@@ -23,7 +23,8 @@ class Op:
     cost : in multiply-adds of throughput
     numpy : what it computes, on arrays of floats
     llvm : a template over vector operands: ``{t}`` is the vector type, ``{n}`` its overload suffix, ``{b}`` the type
-        of comparisons, ``{f}`` the fast-math flags, ``{0} {1} {2}`` the operands. Empty for functions of ``libm``
+        of comparisons, ``{f}`` the fast-math flags, ``{0} {1} {2}`` the operands, ``{r0} {r1} ...`` the results of the
+        lines before. Empty for functions of ``libm``
     libm : the name of the C function, of which vector versions are used where the machine has them
     c : C and CUDA source over the operands
     derivative : the partial derivatives, from the result and the operands. Where there is none, it is what IEEE
@@ -57,7 +58,7 @@ class Op:
 
 
 def _inverse(x: int) -> int:
-    return pow(x, PRIME - 2, PRIME)
+    return pow(x, -1, PRIME)
 
 
 def _arithmetic() -> list[Op]:
@@ -82,6 +83,14 @@ def _intrinsic(name: str, arity: int) -> str:
     return f"call {{f}} {{t}} @llvm.{name}.{{n}}({operands})"
 
 
+def _extreme(predicate: str) -> str:
+    """NaN where either operand is; of two zeros, the second, which NumPy gives on x86-64, and one instruction for both."""
+    return "\n".join((
+        f"fcmp {predicate} {{t}} {{0}}, {{1}}", "select {b} {r0}, {t} {0}, {t} {1}",
+        "fcmp uno {t} {0}, {0}", "select {b} {r2}, {t} {0}, {t} {r1}",
+    ))  # fmt: skip
+
+
 def _sign(x: Any) -> Any:
     """+0 for both zeros, as NumPy has it, and NaN for NaN."""
     return np.where(x > 0, 1.0, np.where(x < 0, -1.0, np.where(x == 0, 0.0, x)))
@@ -95,15 +104,12 @@ def _but_nan(x: Any, y: Any, chosen: Any) -> Any:
 def _roots_and_choices() -> list[Op]:
     return [
         Op("sqrt", 1, 10, np.sqrt, _intrinsic("sqrt", 1), c="sqrt({0})", derivative=lambda r, x: (0.5 / r,)),
-        Op("hypot", 2, 12, np.hypot, meaning=lambda x, y: np.sqrt(x * x + y * y)),
         Op("absolute", 1, 1, np.absolute, _intrinsic("fabs", 1), c="fabs({0})",
            derivative=lambda r, x: (np.sign(x),)),
         Op("sign", 1, 2, np.sign, meaning=_sign),
-        Op("minimum", 2, 1, np.minimum, _intrinsic("minimum", 2), is_commutative=True,
-           c="({0} < {1} || {0} != {0} ? {0} : {1})",
+        Op("minimum", 2, 1, np.minimum, _extreme("olt"), c="({0} < {1} || {0} != {0} ? {0} : {1})",
            choice=lambda x, y: x <= y),
-        Op("maximum", 2, 1, np.maximum, _intrinsic("maximum", 2), is_commutative=True,
-           c="({0} > {1} || {0} != {0} ? {0} : {1})",
+        Op("maximum", 2, 1, np.maximum, _extreme("ogt"), c="({0} > {1} || {0} != {0} ? {0} : {1})",
            choice=lambda x, y: x >= y),
         Op("copysign", 2, 1, np.copysign, _intrinsic("copysign", 2), c="copysign({0}, {1})",
            derivative=lambda r, x, y: (np.copysign(1.0, x) * np.copysign(1.0, y), 0.0)),
@@ -179,6 +185,7 @@ def _functions() -> list[Op]:
         _function("asinh", 25, np.arcsinh, lambda r, x: (1.0 / np.sqrt(x * x + 1.0),)),
         _function("acosh", 25, np.arccosh, lambda r, x: (1.0 / (np.sqrt(x - 1.0) * np.sqrt(x + 1.0)),)),
         _function("atanh", 25, np.arctanh, lambda r, x: (1.0 / ((1.0 - x) * (1.0 + x)),)),
+        _function("hypot", 25, np.hypot, lambda r, x, y: (x / r, y / r)),
         _function("fmod", 30, np.fmod, lambda r, x, y: (1.0, -np.trunc(x / y))),
         _function("pow", 40, np.power, lambda r, x, y: (y * np.power(x, y - 1.0), r * np.log(x))),
     ]

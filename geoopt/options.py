@@ -10,7 +10,7 @@ from .errors import ArgumentError
 
 FAMILIES = ("constants", "sums", "factors", "fractions", "roots")  # in the order in which they are applied
 SWITCHES = ("global", "local", "memory")
-ASSUMPTIONS = ("finite",)
+ASSUMPTIONS = ("finite", "exact", "in range")
 SCATTERED_VALUES = 48  # with fewer values per element, entries that gather them are as fast
 ASSEMBLIES = ("auto", "gather", "recompute", "scatter")
 
@@ -27,16 +27,31 @@ class Options:
     unrolled_terms : sums with at most so many terms are unrolled, longer ones loop.
     blocks : evaluate intermediates and outputs of one mesh element in one kernel.
     without : names of what is switched off: the simplification families constants, sums, factors, fractions and
-        roots (without sums, no numerical cancellation is introduced); "global" decomposition (values that several
+        roots; "global" decomposition (values that several
         kernels need are computed in each), "local" decomposition (a kernel computes equal and opposite values
         each time they are written), "memory" optimisation (order of members, kernels shared by values that go to
         one place and to two, shared workspace, small columns, prefetching).
-    assume : what simplification may assume: "finite" (no NaN and no infinity occurs, so that x - x is 0).
+    assume : what simplification may assume: "finite" (no NaN and no infinity occurs, so that x - x is 0); "exact"
+        (rounding does no harm, so that (x - y) + z may become (x + z) - y, although digits are lost where x and y are
+        large and nearly equal); "in range" (no product or quotient overflows or vanishes, so that x / y / z may become
+        x / (y z) and sqrt(x) * sqrt(y) the root of x y).
+    strict : the operations that the code says, in its order, for code that relies on how numbers are rounded: what is
+        computed entry by entry with + - * /, roots, absolute values, minima, maxima, comparisons and choices has
+        NumPy's bits. Nothing is simplified, products and sums are not fused, and sums add their terms from the first to
+        the last; those of more than 2,048 terms make 1,024 sums, of every 1,024th term each, and add these. Functions
+        of the C library, such as exp, remain within 4 units in the last place.
     assembly : how sums of elements' values are made: "gather" (elements store their values, each entry reads its own),
         "recompute" (each entry evaluates what it sums), "scatter" (elements add their values to the entries; on the
         CPU), or "auto", by what each costs.
     lanes : width of a vector in elements; 0 means the host's.
     gathers : "scalar" loads, or "hardware" gather instructions, which were slower on all processors measured.
+
+    Without ``strict``, results differ from NumPy's by rounding: the error is no larger than a few times NumPy's. NaN,
+    infinities and zeros are where NumPy has them, but for these: a factor that cancels (x * y / x), or whose root is
+    squared, may be 0 or infinite; a divisor of several values is inverted once, which makes infinity of a denormal
+    number; what is equal, or opposite, in exact arithmetic is computed once, so that infinity minus infinity may be
+    left out and zeros may have the other sign. Rounding depends on the width of vectors, too: functions of the C
+    library have another version for each.
     """
 
     threads: int = 1
@@ -46,6 +61,7 @@ class Options:
     blocks: bool = True
     without: frozenset[str] = frozenset()
     assume: frozenset[str] = frozenset()
+    strict: bool = False
     assembly: str = "auto"
     lanes: int = 0
     gathers: str = "scalar"
@@ -61,6 +77,8 @@ class Options:
         for name, choices in (("gathers", ("scalar", "hardware")), ("assembly", ASSEMBLIES)):
             if getattr(self, name) not in choices:
                 raise ArgumentError(f"Options({name}={getattr(self, name)!r}): choose from {choices}")
+        if not isinstance(self.strict, bool):
+            raise ArgumentError(f"Options(strict={self.strict!r}): use True or False")
         if self.lanes not in (0, 1, 2, 4, 8, 16):
             raise ArgumentError(f"Options(lanes={self.lanes}): use 1, 2, 4, 8 or 16, or 0 for the host's width")
 

@@ -45,4 +45,4 @@ def squared_mean_curvature(V: Numeric, F: np.ndarray) -> Any:
 def cotangents(x: Any) -> Any:
     """Of the angles at the corners x (m, 3, 3) of triangles: (m, 3)."""
     a, b = x[:, [1, 2, 0]] - x, x[:, [2, 0, 1]] - x
-    return np.sum(a * b, axis=2) / np.linalg.norm(np.cross(a, b), axis=2)
+    return np.sum(a * b, axis=2) / np.linalg.norm(np.cross(a[:, 0], b[:, 0]), axis=1)[:, None]

@@ -32,7 +32,7 @@ LAYERS = (
     ("cut", "kernels", "signature"),
     ("graph", "layout", "plan"),
     # what all are written with
-    ("arrays", "integers", "options", "template"),
+    ("arrays", "integers", "options", "rounding", "template"),
     ("block_ops", "errors", "native", "numeric", "ops"),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}

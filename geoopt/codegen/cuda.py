@@ -18,7 +18,7 @@ from ..integers.segments import STRIP
 from ..ops import OPS
 from ..plan.planned import Access, Joint
 from ..template import Expression, bottom_up, is_exact_difference
-from .cuda_numbers import TYPES, literal
+from .numbers import TYPES, literal
 from .cuda_projection import ROUTINES
 
 LONG = 256  # expressions of a kernel from which on the compiler is told to use as many registers as it likes

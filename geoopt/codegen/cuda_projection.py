@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..block_ops import NEGLIGIBLE, SWEEPS, rounding, side
-from .cuda_numbers import TYPES, literal
+from .numbers import TYPES, literal
 
 TEXT = """\
 __device__ void {name}({scalar}* x) {{

@@ -23,7 +23,7 @@ from .llvm_scatter import Additions, Room
 from .llvm_side_by_side import Across, SideBySide, side_by_side
 from .llvm_stores import NOWHERE
 from .llvm_sums import Sums
-from .llvm_vectors import EXACT, FLAGS, Vectors
+from .llvm_vectors import Vectors
 
 NAME = "<kernel>"  # of a function, before it is known which it is; no name in LLVM's text
 
@@ -308,7 +308,7 @@ class _Body(Functions, Sums, Additions):
             return self._block(e.op, args, loops)
         if OPS[e.op].libm:
             return self.call(OPS[e.op], args, loops)
-        return self.let(self._operation(e.op, args, EXACT if is_exact_difference(e) else FLAGS), loops)
+        return self._operation(e.op, args, "" if is_exact_difference(e) else self.v.flags, loops)
 
     def _block(self, op: str, args: list[str], loops: frozenset[int]) -> str:
         """The address of the lanes of a block operation, computed in place."""
@@ -322,13 +322,17 @@ class _Body(Functions, Sums, Additions):
     def _lane(self, room: str, lane: float | int | None, loops: frozenset[int]) -> str:
         return self.let(f"getelementptr {self.v.vector}, ptr {room}, i64 {lane}", loops)
 
-    def _operation(self, op: str, args: list[str], flags: str) -> str:
+    def _operation(self, op: str, args: list[str], flags: str, loops: frozenset[int]) -> str:
         v = self.v
-        text = OPS[op].llvm.format(*args, t=v.vector, n=v.suffix, f=flags, b=f"<{v.lanes} x i1>")
-        if "@llvm." in text:
-            name = text[text.index("@llvm.") :].split("(")[0]
-            self.declare(f"{v.vector} {name}({', '.join([v.vector] * OPS[op].arity)})")
-        return text
+        names = {"t": v.vector, "n": v.suffix, "f": flags, "b": v.mask}
+        result = ""
+        for line, text in enumerate(OPS[op].llvm.split("\n")):
+            text = text.format(*args, **names)
+            if "@llvm." in text:
+                name = text[text.index("@llvm.") :].split("(")[0]
+                self.declare(f"{v.vector} {name}({', '.join([v.vector] * OPS[op].arity)})")
+            result = names[f"r{line}"] = self.let(text, loops)
+        return result
 
 
 class _BodyAcross(Across, _Body):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from .llvm_vectors import FLAGS, Vectors
+from .llvm_vectors import Vectors
 
 
 @dataclass(frozen=True)
@@ -128,13 +128,13 @@ class Code(Statements):
 
     def fp(self, operation: str, *operands: str) -> str:
         """fadd, fmul, ... of vectors."""
-        return self.let(f"{operation} {FLAGS} {self.v.vector} {', '.join(operands)}")
+        return self.let(f"{operation} {self.v.flags} {self.v.vector} {', '.join(operands)}")
 
     def call(self, function: str, *operands: str) -> str:
         """fabs, sqrt, ... of vectors."""
         name = f"{self.v.vector} @llvm.{function}.{self.v.suffix}"
         self.declarations[f"declare {name}({', '.join([self.v.vector] * len(operands))})"] = None
-        return self.let(f"call {FLAGS} {name}({', '.join(f'{self.v.vector} {o}' for o in operands)})")
+        return self.let(f"call {self.v.flags} {name}({', '.join(f'{self.v.vector} {o}' for o in operands)})")
 
     def compare(self, how: str, a: str, b: str) -> str:
         return self.let(f"fcmp {how} {self.v.vector} {a}, {b}")

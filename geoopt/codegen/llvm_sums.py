@@ -11,7 +11,6 @@ from .llvm_cursors import Cursors
 from .llvm_memory import zeros
 from .llvm_rows import Rows
 from .llvm_runs import Runs
-from .llvm_vectors import FLAGS
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class Sums(Rows, Cursors, Runs):
         """The totals with terms' values added in the lanes that have them."""
         v, loops = self.v, self._current()
         sums = [
-            self.let(f"fadd reassoc {FLAGS} {v.vector} {total}, {value}", loops)
+            self.let(f"fadd {v.flags_of_totals} {v.vector} {total}, {value}", loops)
             for total, value in zip(totals, values, strict=True)
         ]
         if has_term is None:

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-# NaN in gives NaN out, so neither nnan nor ninf; nor reassoc, which makes y of (x + y) - x, also where x is NaN
-EXACT = "arcp nsz afn"
-FLAGS = f"contract {EXACT}"
+from .numbers import rounded
+
+CONTRACT = "contract"  # what LLVM may do: a product and a sum may be rounded once, as one
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Vectors:
     lanes : members per vector;  scalar : LLVM's element type;  math : symbols of vector functions that are there
     reads_what_it_writes : whether the processor reads lines that it then writes as a whole
     permutes : whether instructions of AVX2, not of AVX-512, bring neighbours to the members of a run
+    contracts : whether products and sums may be fused, and the terms of loops added in another order
     """
 
     lanes: int
@@ -29,6 +30,18 @@ class Vectors:
     prefetches: bool = True
     reads_what_it_writes: bool = False
     permutes: bool = False
+    contracts: bool = True
+
+    @property
+    def flags(self) -> str:
+        """Of LLVM's operations. NaN, infinities and the signs of zeros are NumPy's, so that no others are set: arcp and
+        afn make NaN of 1 / sqrt(0) in single precision, where they save nothing that is measurable."""
+        return CONTRACT if self.contracts else ""
+
+    @property
+    def flags_of_totals(self) -> str:
+        """Of the additions of loops."""
+        return f"reassoc {CONTRACT}" if self.contracts else ""
 
     @cached_property
     def scalar(self) -> str:
@@ -68,5 +81,5 @@ class Vectors:
 
     def number(self, value: float) -> str:
         """A constant in all lanes, in LLVM's exact hexadecimal form: the bits of a double for either type."""
-        rounded = float(np.asarray(value).astype(self.dtype))
-        return f"splat ({self.scalar} 0x{struct.unpack('>Q', struct.pack('>d', rounded))[0]:016X})"
+        bits = struct.unpack(">Q", struct.pack(">d", float(rounded(value, self.dtype))))[0]
+        return f"splat ({self.scalar} 0x{bits:016X})"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 import numpy as np
@@ -52,7 +52,7 @@ def decompose(traced: Traced, options: Options, adds: bool = True, lanes: int = 
     if not options.has("global"):
         options = replace(options, t_ref=math.inf)
     else:
-        for rewritten in REWRITES if options.without else (*REWRITES, with_equal_lanes_once):
+        for rewritten in _rewrites(options):
             traced = rewritten(traced)
     traced = without_joins(traced, options.t_ref)
     graph = traced.graph
@@ -77,6 +77,13 @@ def decompose(traced: Traced, options: Options, adds: bool = True, lanes: int = 
         return decompose(given, options, adds=False, lanes=lanes)
     runs = _read_by_runs(traced, refs, stored, options, lanes).difference(found) if lanes else frozenset()
     return Cut(traced, options, stored, added, found, levels, ready, equals, refs, runs)
+
+
+def _rewrites(options: Options) -> tuple[Callable[[Traced], Traced], ...]:
+    """Of the graph, before it is cut. All but the first add up in other orders than the author's."""
+    if options.strict:
+        return REWRITES[:1]
+    return REWRITES if options.without else (*REWRITES, with_equal_lanes_once)
 
 
 def _read_by_runs(traced: Traced, refs: dict, stored: Collection[int], options: Options, lanes: int) -> frozenset[int]:

@@ -9,22 +9,33 @@ from __future__ import annotations
 import functools
 import math
 import operator
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
+from .. import rounding
 from ..graph import Graph, Node, Traced
 from ..graph.references import elements_and_lanes, has_lanes, is_regular, lane_ids, lanes, reachable
 from ..integers.gathers import histogram
-from ..integers.hashing import number_residue, residue, residue_of_operation
+from ..integers.hashing import number_residue, residue, residue_of_operation, residue_of_pair
 from ..integers.ids import Ids
 from ..ops import OPS
 
 MOST_LANES = 4096  # of the nodes that one sum reads
 OPAQUE = {"divide"}  # x² / x is not x where x is 0
-Value = tuple[int, int]  # a hash, and what is read, as bits
+POWERS_OF_TWO = {number_residue(sign * 2.0**k) for sign in (1, -1) for k in range(-64, 65)}
 SAMPLE = 64  # elements that are looked at before all are
 FEW_TERMS = 3  # of a sum, on average, below which writing it in order pays more than evaluating it once
+
+
+class Value(NamedTuple):
+    """residue : the algebraic hash;  reads : what is read, as bits;  is_exact : see `rounding`"""
+
+    residue: int
+    reads: int
+    is_exact: bool
 
 
 def with_equal_lanes_once(traced: Traced) -> Traced:
@@ -100,17 +111,11 @@ class _Hashes:
         if not has_lanes(node.shape):  # its operands are not listed lane by lane
             return [self._read("lane", node.index, lane) for lane in range(node.lanes)]
         operands = [[self._of_column(column) for column in lanes(o)] for o in node.operands]
-        return [
-            (
-                residue_of_operation(node.op, [h for h, _ in args], opaque=OPAQUE),
-                functools.reduce(operator.or_, [r for _, r in args]),
-            )
-            for args in zip(*operands, strict=True)
-        ]
+        return [_applied(node.op, args) for args in zip(*operands, strict=True)]
 
     def _read(self, *what: object) -> Value:
         found = residue(*what)
-        return found, 1 << self.bits.setdefault(found, len(self.bits))
+        return Value(found, 1 << self.bits.setdefault(found, len(self.bits)), True)
 
     def _of_column(self, column: Ids) -> Value:
         targets = self.graph.nodes_of(column)
@@ -118,8 +123,22 @@ class _Hashes:
             return self.known[targets[0].index][column.offset - targets[0].first]
         if column.base is None and not any(column.strides) and targets[0].op == "constant":
             value = float(targets[0].values.ravel()[column.offset - targets[0].first])
-            return (number_residue(value), 0) if value and math.isfinite(value) else self._read("number", repr(value))
+            return (
+                Value(number_residue(value), 0, True)
+                if value and math.isfinite(value)
+                else self._read("number", repr(value))
+            )
         if self.sample and column.base is not None:
             some = np.linspace(0, column.size - 1, self.sample).astype(np.int64)
             return self._read("column", column.compose(Ids.explicit(some)).key)
         return self._read("column", column.key)
+
+
+def _applied(op: str, args: Sequence[Value]) -> Value:
+    residues, are_exact = [a.residue for a in args], [a.is_exact for a in args]
+    if rounding.is_pair(op, residues, are_exact):
+        found = residue_of_pair(residues[0], residues[1] if op == "add" else -residues[1])
+    else:
+        found = residue_of_operation(op, residues, opaque=OPAQUE)
+    reads = functools.reduce(operator.or_, [a.reads for a in args])
+    return Value(found, reads, rounding.is_exact(op, are_exact, [r in POWERS_OF_TWO for r in residues]))

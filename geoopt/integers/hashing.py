@@ -58,6 +58,13 @@ def residue_of_operation(op: str, args: list[int], value: object = None, opaque:
     return OPS[op].field(*args) % PRIME  # type: ignore[misc]
 
 
+def residue_of_pair(x: int, y: int) -> int:
+    """A hash for x + y that no other sum has: that of (-x) + (-y) is the opposite one."""
+    ways = [sorted((sign * x % PRIME, sign * y % PRIME)) for sign in (1, -1)]
+    found = residue("pair", *min(ways))
+    return found if ways[0] < ways[1] else PRIME - found
+
+
 def mixed(x: np.ndarray) -> np.ndarray:
     """A bijective scrambling of 64-bit hashes (so that sums of hashes identify multisets)."""
     return scrambled(np.asarray(x, np.uint64))

@@ -54,7 +54,7 @@ def vectors_of(name: str, features: str, math: frozenset[str], options: Options,
     is_zen = name.startswith("znver")  # whole lines are written without being read
     permutes = "+avx2" in flags and lanes * dtype.itemsize == 32
     is_hardware = options.gathers == "hardware"
-    return Vectors(lanes, dtype, is_hardware, math, options.has("memory"), not is_zen, permutes)
+    return Vectors(lanes, dtype, is_hardware, math, options.has("memory"), not is_zen, permutes, not options.strict)
 
 
 class CpuMachine(HostMachine):

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..kernels import Kernel, Kernels
-from ..options import Options
+from ..options import FAMILIES, Options
 from ..template import Expression, Template, Written, bottom_up, read, rewritten, written
 from .constants import fold_constants
 from .factors import factorize
@@ -47,7 +47,7 @@ def simplify(kernels: Kernels) -> Kernels:
 
 def _simplified(kernel: Kernel, options: Options) -> Kernel:
     kernel = read_fixed_leaves_once(kernel)
-    if "constants" in options.without:
+    if "constants" in options.without or options.strict:
         return _without_unused_leaves(_rewritten(kernel, options)[0])
     kernel = read_equal_constants_once(kernel, opposite=False)
     found, cost = _rewritten(kernel, options)
@@ -63,7 +63,8 @@ def _rewritten(kernel: Kernel, options: Options) -> tuple[Kernel, tuple[int, int
     loops = tuple((i, leaf.loop) for i, leaf in enumerate(kernel.leaves) if leaf.loop is not None)
     varying = ((i, leaf.constants) for i, leaf in enumerate(kernel.leaves) if leaf.constants is not None)
     nonnegative = frozenset(i for i, values in varying if (values >= 0).all())
-    switches = Options(without=options.without, assume=options.assume)
+    without = options.without | set(FAMILIES) if options.strict else options.without
+    switches = Options(without=without, assume=options.assume, strict=options.strict)
     found, cost = _once(written(kernel.roots), loops, nonnegative, switches)
     template = Template()
     return replace(kernel, template=template, roots=tuple(read(template, found))), cost
@@ -84,6 +85,8 @@ def _once(
 def rewrite(roots: list[Expression], facts: Facts, options: Options) -> list[Expression]:
     """Run the families in turn until none of them lowers the cost, at most `ROUNDS` times."""
     passes = [p for family in PASSES if family not in options.without for p in PASSES[family]]
+    if options.strict:
+        passes.remove(merge_opposite_values)  # x - y and y - x are 0 where x is y, never -0
     seen: dict[Pass, list[Expression]] = {}  # what each pass has seen last, and could not improve
     best = facts.cost(roots)
     for _ in range(ROUNDS):

@@ -7,21 +7,28 @@ from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
+from .. import rounding
 from ..ops import OPS, PRIME
 from ..template import TERMS, Expression, Template, bottom_up
-from .signs import NONNEGATIVE, Sign, of_unknown, sign_of
+from .cancelling import Signs, cancels, signs_of_multiple, signs_of_sum, signs_of_term
+from .signs import NONNEGATIVE, Sign, has_minus_zero, of_unknown, sign_of
 from .values import hash_of, opaque_operations, reads_of
 
 Value = tuple[int, int, int | None]
 POLYNOMIAL = frozenset({"leaf", "constant", "add", "subtract", "multiply", "negative", "sum", "absolute"})
 
+ADDITIONS = frozenset({"add", "subtract"})
+
 
 class Fact(NamedTuple):
-    """value : the algebraic hash; reads : the leaves read, as bits; loop : in which loop the expression varies"""
+    """value : the algebraic hash;  reads : the leaves read, as bits;  loop : in which loop the expression varies
+    is_exact : whether it has not been rounded, see `rounding`
+    """
 
     value: int
     reads: int
     loop: int | None
+    is_exact: bool
 
 
 class Facts:
@@ -40,11 +47,14 @@ class Facts:
         nonnegative: Collection[int] = (),
     ):
         self.template, self.assume = template, frozenset(assume)
-        self.is_finite = "finite" in assume
+        self.is_finite, self.is_exact = "finite" in assume, "exact" in assume
+        self.is_in_range = "in range" in assume
         self.opaque = opaque_operations(without)
         self.loops, self.nonnegative = loops or {}, nonnegative
         self._facts: dict[int, Fact] = {}
         self._signs: dict[int, Sign] = {}
+        self._signs_in_sums: dict[int, Signs] = {}
+        self._minus_zero: dict[int, bool] = {}
         self._last: tuple[list[Expression], list[Expression]] = [], []
         for e in self.order(list(roots)):
             self._learn(e)
@@ -60,12 +70,44 @@ class Facts:
 
     def _learn(self, e: Expression) -> None:
         args = [self._facts[id(a)] for a in e.args]
-        value = hash_of(e, [a.value for a in args], self.opaque)
+        is_pair = self._is_pair(e, args)
+        summed = {} if is_pair else self._summed(e)
+        is_apart = not self.is_finite and e.op in ADDITIONS and (cancels(summed) or any(map(self._is_left, e.args)))
+        opaque = self.opaque | ADDITIONS if is_apart else self.opaque
+        value = hash_of(e, [a.value for a in args], opaque, is_pair)
+        self._signs_in_sums[id(e)] = summed if summed and not is_apart else signs_of_term(value)
         loop = self.loops.get(int(e.value)) if e.op == "leaf" else None  # type: ignore[arg-type]
         if self.loops and e.op != "sum":
             for a in args:
                 loop = a.loop if loop is None else loop
-        self._facts[id(e)] = Fact(value, reads_of(e, [a.reads for a in args]), loop)
+        reads = reads_of(e, [a.reads for a in args])
+        self._facts[id(e)] = Fact(value, reads, loop, self._is_exact(e, args))
+
+    def _is_exact(self, e: Expression, args: list[Fact]) -> bool:
+        if not e.args:
+            return True
+        powers = [(k := number(a)) is not None and is_power_of_two(k) for a in e.args]
+        return rounding.is_exact(e.op, [a.is_exact for a in args], powers)
+
+    def is_pair(self, e: Expression) -> bool:
+        """Whether an expression is a sum that stays as it is, see `rounding`."""
+        return self._is_pair(e, [self._facts[id(a)] for a in e.args])
+
+    def _is_pair(self, e: Expression, args: list[Fact]) -> bool:
+        return not self.is_exact and rounding.is_pair(e.op, [a.value for a in args], [a.is_exact for a in args])
+
+    def _is_left(self, e: Expression) -> bool:
+        """Whether a zero makes something of what it is added to: 0.0 of -0.0, and x - x NaN of all, where x is NaN."""
+        return not self[e].value and e.op in ("constant", "subtract")
+
+    def _summed(self, e: Expression) -> Signs:
+        """What a sum adds and subtracts, or a multiple of one; nothing of what is neither."""
+        if e.op in ADDITIONS:
+            return signs_of_sum(e, [self._signs_in_sums[id(a)] for a in e.args])
+        if e.op == "negative":
+            return signs_of_multiple(True, self._signs_in_sums[id(e.args[0])])
+        k = number(e.args[0]) if e.op == "multiply" else None
+        return signs_of_multiple(k < 0, self._signs_in_sums[id(e.args[1])]) if k else {}
 
     def sign(self, e: Expression) -> Sign:
         """Worked out when asked for: few templates have roots."""
@@ -77,6 +119,14 @@ class Facts:
             if not missing:
                 self._signs[id(stack.pop())] = self._own_sign(top)
         return self._signs[id(e)]
+
+    def has_minus_zero(self, e: Expression) -> bool:
+        """Whether it may be -0.0, to which 0.0 added is 0.0."""
+        if id(e) not in self._minus_zero:
+            for below in bottom_up([e], lambda below: id(below) in self._minus_zero):
+                known = [self._minus_zero[id(a)] for a in below.args]
+                self._minus_zero[id(below)] = has_minus_zero(below, known)
+        return self._minus_zero[id(e)]
 
     def _own_sign(self, e: Expression) -> Sign:
         if e.op == "leaf" and e.value in self.nonnegative:
@@ -104,7 +154,7 @@ class Facts:
         Unless all values are finite, they read the same leaves, too: NaN in gives NaN out. Zeros are equal only if they
         take no division, root or the like: 0 / 0 is NaN.
         """
-        value, reads, loop = self[e]
+        value, reads, loop, _ = self[e]
         if self.is_finite:
             return value, 0, loop
         if value == 0 and not self._is_polynomial(e):
@@ -166,6 +216,11 @@ def number(e: Expression) -> Fraction | None:
         return None
     value = float(e.value)  # type: ignore[arg-type]
     return Fraction(value) if math.isfinite(value) and value else None
+
+
+def is_power_of_two(k: Fraction) -> bool:
+    a, b = abs(k.numerator), k.denominator
+    return a & (a - 1) == 0 and b & (b - 1) == 0
 
 
 def as_float(value: Fraction) -> float | None:

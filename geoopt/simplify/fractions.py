@@ -27,14 +27,18 @@ def _reduced(top: Expression, chains: Chains) -> Expression | None:
     product = flatten_product(top, chains)
     if len(product.old) < 2 and top.op == "negative":
         return None
-    cancel(product)
+    if not cancel(product) and not chains.facts.is_in_range:
+        product = flatten_product(top, chains, opens_quotients=False)
     return chains.if_cheaper(product.build(), product.old, product.stops)
 
 
-def cancel(product: Product) -> None:
-    """x * y / (x * x) -> y / x. What is read by nothing else stays: x / x is not 1 where x is NaN."""
+def cancel(product: Product) -> bool:
+    """x * y / (x * x) -> y / x, and whether there was anything to cancel.
+
+    What is read by nothing else stays: x / x is not 1 where x is NaN.
+    """
     facts = product.facts
-    reads = 0
+    reads, found = 0, False
     for f in product.factors.values():
         reads |= facts[f.expression].reads if f.above != f.below else 0
     for f in product.factors.values():
@@ -47,6 +51,8 @@ def cancel(product: Product) -> None:
             reads |= own.reads
         f.above -= common
         f.below -= common
+        found |= common > 0
+    return found
 
 
 def share_divisors(roots: list[Expression], facts: Facts) -> list[Expression]:

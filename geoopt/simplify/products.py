@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from ..template import Expression
 from .chains import Chains
-from .facts import Facts, Value, as_float, number
+from .facts import Facts, Value, as_float, is_power_of_two, number
 
 Power = tuple[Expression, int]
 ONE = Fraction(1)
@@ -82,19 +82,18 @@ class Product:
         return _quotient(self, above, below)
 
 
-def is_power_of_two(k: Fraction) -> bool:
-    a, b = abs(k.numerator), k.denominator
-    return a & (a - 1) == 0 and b & (b - 1) == 0
+def flatten_product(top: Expression, chains: Chains, opens_quotients: bool = True) -> Product:
+    """The factors of a chain of multiplications, divisions and negations.
 
-
-def flatten_product(top: Expression, chains: Chains) -> Product:
-    """The factors of a chain of multiplications, divisions and negations."""
+    opens_quotients : whether those inside of it are taken apart, too
+    """
     product = Product(chains.facts)
     occurrences: dict[int, list[Factor]] = {}
     stack = [(top, 1)]
     while stack:
         e, exponent = stack.pop()
-        if (e is top or chains.is_open(e)) and e.op in ("multiply", "divide", "negative"):
+        opens = opens_quotients or e is top or e.op != "divide" or number(e.args[1])
+        if (e is top or chains.is_open(e)) and e.op in ("multiply", "divide", "negative") and opens:
             product.old.append(e)
             if e.op == "negative":
                 product.sign = -product.sign

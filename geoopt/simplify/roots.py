@@ -68,7 +68,7 @@ def _consolidated(top: Expression, chains: Chains) -> Expression | None:
         _pair(product, f)
         if f.expression.op == "sqrt":
             _meet(product, f)
-    for op in ("sqrt", "absolute"):
+    for op in ("sqrt", "absolute") if product.facts.is_in_range else ("absolute",):
         _combine(product, [f for f in found if f.expression.op == op and f.is_open and f.above + f.below == 1])
     return chains.if_cheaper(product.build(), product.old, product.stops)
 

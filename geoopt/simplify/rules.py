@@ -5,12 +5,16 @@ products and quotients of any length. An assumption is
 
 finite      : no NaN and no infinity occurs, which `Options(assume={"finite"})` grants. What drops a leaf needs it
 x >= 0      : proven by `signs`, never assumed
+x not -0    : likewise
+unsigned    : the value only adds to others, so that nothing tells 0.0 from -0.0, but where all of these are zeros, too
+exact       : rounding does no harm, which `Options(assume={"exact"})` grants
 x != 0      : both sides differ only where they are undefined before, or infinite
-in range    : neither side overflows
+in range    : neither side overflows, which `Options(assume={"in range"})` grants
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from ..template import Expression
@@ -43,9 +47,10 @@ def _number(value: float) -> Pattern:
 
 
 CONSTANTS = (
-    _local("nothing added", "constants", x + 0, x),
+    _local("nothing added", "constants", x + 0, x, "unsigned"),
+    _local("nothing added to what is not -0", "constants", x + 0, x, "x not -0"),
     _local("nothing subtracted", "constants", x - 0, x),
-    _local("subtracted from nothing", "constants", 0 - x, -x),
+    _local("subtracted from nothing", "constants", 0 - x, -x, "unsigned"),
     _local("once", "constants", x * 1, x),
     _local("divided by one", "constants", x / 1, x),
     _local("divided by minus one", "constants", x / -1, -x),
@@ -59,6 +64,7 @@ CONSTANTS = (
     _local("equal choices", "constants", where(c, x, x), x),
     _local("choice by a negation", "constants", where(apply("logical_not", c), x, y), where(c, y, x)),
     _local("not not", "constants", where(apply("logical_not", apply("logical_not", c)), x, y), where(c, x, y)),
+    _local("choice by an impossible infinity", "constants", where(apply("equal", x, -math.inf), y, x), x, "x >= 0"),
     _local("minimum of equals", "constants", apply("minimum", x, x), x),
     _local("maximum of equals", "constants", apply("maximum", x, x), x),
     _local("nothing times", "constants", 0 * x, _number(0), "finite"),
@@ -68,18 +74,21 @@ CONSTANTS = (
     Rule("known choice", "constants", where(apply("less", 1, 2), x, y), x),
     Rule(
         "hidden constant", "constants",
-        ((x - y) * (x - y) + x * y) / (x * x - x * y + y * y), _number(1), ("finite", "x != 0", "y != 0"),
+        ((x - y) * (x - y) + x * y) / (x * x - x * y + y * y), _number(1),
+        ("finite", "exact", "x != 0", "y != 0"),
     ),
 )  # fmt: skip
 
 SUMS = (
-    Rule("summand elimination", "sums", x + x + y - 2 * (y + x), -y, ("finite",)),
-    Rule("summand elimination, x kept", "sums", x + x + y - 2 * (y + x), (x - x) - y),
+    Rule("summand elimination", "sums", x + x + y - 2 * (y + x), -y, ("finite", "exact")),
+    Rule("summand elimination, x kept", "sums", x * z + x * z + w - x * z - x * z, w + (x * z - x * z)),
     Rule("like terms", "sums", 2 * (x * y) + x * y * 3 - z, 5 * (x * y) - z),
     Rule("repeated terms", "sums", x + x + x, 3 * x),
-    Rule("numbers of a sum", "sums", (x + 1) + (y - 3), x + y - 2),
+    Rule("numbers of a sum", "sums", (x * z + 1) + (y * z - 3), x * z + y * z - 2),
+    Rule("numbers of pairs", "sums", (x + 1) + (y - 3), x + y - 2, ("exact",)),
+    Rule("terms of pairs", "sums", (x - y) + (y + y), x + y, ("finite", "exact")),
     Rule("multiples", "sums", 2 * x + 2 * y, 2 * (x + y)),
-    Rule("multiples of sums", "sums", 2 * (x + y) - (x + x), 2 * y + (x - x)),
+    Rule("multiples of sums", "sums", 2 * (x * z + y) - (x * z + x * z), 2 * y + (x * z - x * z)),
 )
 
 FACTORS = (
@@ -101,7 +110,7 @@ FRACTIONS = (
     ),
     Rule("cancelled factor", "fractions", x * y * x / x, x * y, ("x != 0",)),
     Rule("cancelled leaf", "fractions", x * y / x, y, ("finite", "x != 0")),
-    Rule("inverse of a quotient", "fractions", x / (y / z), x * z / y, ("z != 0",)),
+    Rule("inverse of a quotient", "fractions", x / (y / z), x * z / y, ("z != 0", "in range")),
     Rule("one division", "fractions", x / y / z, x / (y * z), ("in range",)),
     Rule("shared divisor", "fractions", (x / z, y / z), (x * (1 / z), y * (1 / z))),
     Rule("shared root", "fractions", (x / sqrt(z), y / sqrt(z)), (x * (1 / sqrt(z)), y * (1 / sqrt(z)))),
@@ -137,20 +146,24 @@ for _rule in RULES:
         _BY_OP.setdefault(_rule.family, {}).setdefault(_rule.before.op, []).append(_rule)
 
 
-def apply_local(family: str, e: Expression, facts: Facts) -> Expression | None:
-    """The first local rule of a family that fits an expression."""
+def apply_local(family: str, e: Expression, facts: Facts, is_unsigned: bool = False) -> Expression | None:
+    """The first local rule of a family that fits an expression. is_unsigned : whether 0.0 would do as well as -0.0"""
     for rule in _BY_OP[family].get(e.op, ()):
         assert isinstance(rule.before, Pattern) and isinstance(rule.after, Pattern)
         found = match(rule.before, e)
-        if found is not None and all(_holds(a, found, facts) for a in rule.assume):
+        if found is not None and all(_holds(a, found, facts, is_unsigned) for a in rule.assume):
             return build(rule.after, found, facts)
     return None
 
 
-def _holds(assumption: str, found: dict[str, Expression], facts: Facts) -> bool:
+def _holds(assumption: str, found: dict[str, Expression], facts: Facts, is_unsigned: bool) -> bool:
     if assumption.endswith(">= 0"):
         return facts.is_nonnegative(found[assumption.split()[0]])
-    return assumption in facts.assume or "!=" in assumption or assumption == "in range"
+    if assumption == "unsigned":
+        return is_unsigned
+    if assumption.endswith("not -0"):
+        return not facts.has_minus_zero(found[assumption.split()[0]])
+    return assumption in facts.assume or "!=" in assumption
 
 
 def rewrite_locally(family: str, roots: list[Expression], facts: Facts) -> list[Expression]:

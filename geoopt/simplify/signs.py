@@ -7,6 +7,7 @@ time: it is 0 where all of them pair up.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -87,6 +88,22 @@ def _power(e: Expression, x: Sign, _: Sign) -> Sign | None:
     return NONNEGATIVE if is_even or x.is_nonnegative else None
 
 
+def has_minus_zero(e: Expression, args: list[bool]) -> bool:
+    """Whether an expression may be -0.0. args : whether its operands may"""
+    if e.op == "constant":
+        return e.value == 0 and math.copysign(1, e.value) < 0  # type: ignore[arg-type]
+    if e.op == "multiply":
+        return e.args[0] is not e.args[1]
+    if e.op == "add":
+        return all(args)
+    if e.op == "where":
+        return args[1] or args[2]
+    if e.op in ("subtract", "sqrt"):
+        return args[0]
+    return e.op not in NEVER_MINUS_ZERO
+
+
+NEVER_MINUS_ZERO = frozenset({"absolute", "exp", "exp2", "cosh", "sum"})  # loops add to 0
 NEVER_NEGATIVE = frozenset({"absolute", "sqrt", "exp", "exp2", "cosh", "arccos", "arccosh"})
 AS_ARGUMENT = frozenset({"sum", "cbrt", "expm1", "log1p", "sinh", "tanh", "arcsinh", "arcsin", "arctan", "arctanh"})
 RULES: dict[str, Callable[..., Sign | None]] = {

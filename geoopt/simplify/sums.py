@@ -1,10 +1,12 @@
 """Family `sums`: summand elimination.
 
-Paper: summand elimination (appendix). This is the only family that may introduce numerical cancellation.
+Paper: summand elimination (appendix).
+Deviation: pairs of numbers that were given stay together (`rounding`), unless arithmetic is assumed to be exact, and x - x stays unless values are assumed to be finite, so that infinity minus infinity is NaN.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -58,7 +60,7 @@ def _terms(top: Expression, chains: Chains) -> _Terms:
     stack = [(Fraction(1), top)]
     while stack:
         c, e = stack.pop()
-        if not (e is top or chains.is_open(e)) or not _is_link(e):
+        if e is not top and not (_is_link(e) and chains.is_open(e) and not chains.facts.is_pair(e)):
             _add_term(c, e, chains, found)
             continue
         found.old.append(e)
@@ -90,33 +92,25 @@ def _add_term(c: Fraction, e: Expression, chains: Chains, found: _Terms) -> None
 
 def _sum(terms: list[tuple[Fraction, Expression]], facts: Facts) -> Expression | None:
     """The sum of multiples, like terms collected."""
-    total = Fraction(0)
+    total, has_zero = Fraction(0), False
     multiples: dict[tuple, tuple[Fraction, Expression, int]] = {}
+    added: dict[tuple, set[bool]] = {}  # whether to, or from what the others of a key make, or both
     for c, e in terms:
         if e.op == "constant" and (number(e) or e.value == 0):
             total += c * Fraction(float(e.value))  # type: ignore[arg-type]
+            has_zero |= not number(e) and math.copysign(1, e.value) * c > 0  # type: ignore[arg-type]
             continue
         key, sign = facts.key(e)
         known, first, first_sign = multiples.get(key, (Fraction(0), e, sign))
         multiples[key] = known + c * sign * first_sign, first, first_sign
+        added.setdefault(key, set()).add(c * sign > 0)
     kept = [(c, e) for c, e, _ in multiples.values() if c]
-    kept += [(Fraction(1), e) for e in _remains([e for c, e, _ in multiples.values() if not c], kept, facts)]
+    if not facts.is_finite:  # x - x, which is not 0 where x is NaN or infinite
+        cancelled = (multiples[key][1] for key, signs in added.items() if len(signs) > 1)
+        kept += [(Fraction(1), facts.make("subtract", e, e)) for e in cancelled]
+    if has_zero and not total and all(facts.has_minus_zero(e) for _, e in kept):
+        kept.append((Fraction(1), facts.constant(0)))
     return _built(kept, total, facts)
-
-
-def _remains(cancelled: list[Expression], kept: list[tuple[Fraction, Expression]], facts: Facts) -> list[Expression]:
-    """x - x for each cancelled x whose leaves nothing else reads: where x is NaN, so is the sum."""
-    if facts.is_finite:
-        return []
-    reads = 0
-    for _, e in kept:
-        reads |= facts[e].reads
-    remains = []
-    for e in cancelled:
-        if facts[e].reads & ~reads:
-            reads |= facts[e].reads
-            remains.append(facts.make("subtract", e, e))
-    return remains
 
 
 def _built(kept: list[tuple[Fraction, Expression]], total: Fraction, facts: Facts) -> Expression | None:

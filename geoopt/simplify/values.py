@@ -11,12 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from ..integers.hashing import number_residue, residue, residue_of_operation
+from ..integers.hashing import number_residue, residue, residue_of_operation, residue_of_pair
 from ..ops import PRIME
 from ..template import Expression
 
-# what cannot be seen through while a family is off; without `sums` no two ways to add are confused
-OPAQUE = {"constants": {"constant", "negative"}, "sums": {"add", "subtract"}, "fractions": {"divide"}}
+# what cannot be seen through while a family is off; without `sums` no two ways to add are confused, and so on
+OPAQUE = {
+    "constants": {"constant", "negative"}, "sums": {"add", "subtract"}, "factors": {"multiply"}, "fractions": {"divide"}
+}  # fmt: skip
 
 # hidden constants: k / 2^j
 NUMBERS = {k * pow(2, -j, PRIME) % PRIME: k / 2**j for j in range(7) for k in range(-64, 65)}
@@ -26,12 +28,14 @@ def opaque_operations(without: Collection[str]) -> frozenset[str]:
     return frozenset().union(*(OPAQUE.get(family, ()) for family in without))
 
 
-def hash_of(e: Expression, args: list[int], opaque: Collection[str] = ()) -> int:
-    """The algebraic hash of an expression from those of its arguments."""
+def hash_of(e: Expression, args: list[int], opaque: Collection[str] = (), is_pair: bool = False) -> int:
+    """The algebraic hash of an expression from those of its arguments. is_pair : whether it is a sum that stays as it is, see `rounding`"""
     if e.op == "leaf":
         return residue("leaf", e.value)
     if e.op == "constant":
         return _hash_of_constant(float(e.value), "constant" in opaque)  # type: ignore[arg-type]
+    if is_pair and e.op not in opaque:
+        return residue_of_pair(args[0], args[1] if e.op == "add" else -args[1])
     return residue_of_operation(e.op, args, e.value, opaque)
 
 

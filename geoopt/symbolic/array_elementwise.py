@@ -123,12 +123,11 @@ def floor_divide(x: Any, y: Any) -> Symbolic:
     """The whole number that is near what is left without the remainder."""
     x, y = numbers(x, y)
     rest = np.fmod(x, y)
-    quotient = (x - rest) / y
+    quotient = where(y == 0, x, x - rest) / y
     quotient = where((rest != 0) & ((rest < 0) ^ (y < 0)), quotient - 1.0, quotient)
     whole = np.floor(quotient)
     whole = where(quotient - whole > 0.5, whole + 1.0, whole)
-    whole = where(quotient == 0, np.copysign(0.0, x / y), whole)
-    return where(y == 0, x / y, whole)
+    return where(quotient == 0, np.copysign(0.0, x) * np.copysign(1.0, y), whole)
 
 
 @implements(np.divmod)
@@ -250,6 +249,9 @@ def power(x: Any, exponent: Any) -> Symbolic:
     if not np.isfinite(doubled) or doubled != int(doubled) or abs(doubled) > 128:
         return apply("power", x, exponent)
     whole, half = divmod(abs(int(doubled)), 2)
+    if half and doubled != 1:  # pow does not see the signs of zero and infinity; of x**0.5 NumPy makes a root
+        x = where(x == -np.inf, np.inf, x)
+        x = x if whole else x + 0.0
     factors = ([apply("sqrt", x)] if half else []) + ([_integer_power(x, whole)] if whole else [])
     result = as_symbolic(x.graph, np.ones(x.shape)) if not factors else factors[0]
     for f in factors[1:]:

@@ -23,7 +23,7 @@ OF_MATH: dict[str, Callable] = {
     "fabs": np.abs, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "asinh": np.arcsinh,
     "acosh": np.arccosh, "atanh": np.arctanh, "pow": np.power,
     "log": lambda x, base=math.e: np.log(x) if base == math.e else np.log(x) / np.log(base),
-    "hypot": lambda *x: np.sqrt(functools.reduce(lambda a, b: a + b, (v * v for v in x))),
+    "hypot": lambda first, *others: functools.reduce(np.hypot, others, np.absolute(first)),
     "dist": lambda p, q: np.sqrt(functools.reduce(lambda a, b: a + b, (d * d for d in _differences(p, q)))),
     "isclose": lambda a, b, *, rel_tol=1e-09, abs_tol=0.0: (a == b) | (np.isfinite(a - b) & (
         np.abs(a - b) <= np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol))),
