@@ -95,8 +95,8 @@ def compared(candidates: Sequence[Candidate], rounds: int = 10, **settings: Any)
 
 def fresh(module: str, *words: str) -> dict[str, Any]:
     """Run a module that ends by printing JSON, in a process of its own, without machine code from earlier runs."""
-    with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "GEOOPT_CACHE_DIR": cache}
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "GEOOPT_CACHE_DIR": str(Path(folder, "programs"))}
         command = [sys.executable, "-m", module, *words]
         done = subprocess.run(command, env=environment, cwd=Path.cwd(), capture_output=True, text=True)
     if done.returncode:

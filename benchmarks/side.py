@@ -90,9 +90,12 @@ def main() -> None:
     answers, sys.stdout = sys.stdout, sys.stderr  # whatever else is printed is no answer
     loops = Path("loops").resolve()  # geoopt's own, which stay
     loops.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as cache:
-        Path(cache, "loops").symlink_to(loops, target_is_directory=True)
-        os.environ["GEOOPT_CACHE_DIR"] = cache
+    with tempfile.TemporaryDirectory() as folder:
+        cache = Path(folder, "programs")
+        cache.mkdir(mode=0o700)
+        for place in (cache.with_name("programs-loops"), cache / "loops"):  # where this version has them, and BASE may
+            place.symlink_to(loops, target_is_directory=True)
+        os.environ["GEOOPT_CACHE_DIR"] = str(cache)
         _load_modules()
         for line in sys.stdin:
             name, *arguments = json.loads(line)

@@ -84,7 +84,7 @@ def _intrinsic(name: str, arity: int) -> str:
 
 
 def _extreme(predicate: str) -> str:
-    """NaN where either operand is; of two zeros, the second, which NumPy gives on x86-64, and one instruction for both."""
+    """NaN where either operand is; of two zeros the second, as NumPy has it on x86-64, and its instruction."""
     return "\n".join((
         f"fcmp {predicate} {{t}} {{0}}, {{1}}", "select {b} {r0}, {t} {0}, {t} {1}",
         "fcmp uno {t} {0}, {0}", "select {b} {r2}, {t} {0}, {t} {r1}",

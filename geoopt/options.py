@@ -38,8 +38,9 @@ class Options:
     strict : the operations that the code says, in its order, for code that relies on how numbers are rounded: what is
         computed entry by entry with + - * /, roots, absolute values, minima, maxima, comparisons and choices has
         NumPy's bits. Nothing is simplified, products and sums are not fused, and sums add their terms from the first to
-        the last; those of more than 2,048 terms make 1,024 sums, of every 1,024th term each, and add these. Functions
-        of the C library, such as exp, remain within 4 units in the last place.
+        the last; those of more than 2,048 terms are first added up in lanes, of at most 128 terms that are 64 entries
+        apart, and the sums of lanes likewise. Functions of the C library, such as exp, remain within 4 units in the
+        last place.
     assembly : how sums of elements' values are made: "gather" (elements store their values, each entry reads its own),
         "recompute" (each entry evaluates what it sums), "scatter" (elements add their values to the entries; on the
         CPU), or "auto", by what each costs.
@@ -48,7 +49,7 @@ class Options:
 
     Without ``strict``, results differ from NumPy's by rounding: the error is no larger than a few times NumPy's. NaN,
     infinities and zeros are where NumPy has them, but for these: a factor that cancels (x * y / x), or whose root is
-    squared, may be 0 or infinite; a divisor of several values is inverted once, which makes infinity of a denormal
+    squared, may be 0 or infinite, and one that is taken out of a sum infinite; a divisor of several values is inverted once, which makes infinity of a denormal
     number; what is equal, or opposite, in exact arithmetic is computed once, so that infinity minus infinity may be
     left out and zeros may have the other sign. Rounding depends on the width of vectors, too: functions of the C
     library have another version for each.

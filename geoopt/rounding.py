@@ -1,4 +1,4 @@
-"""What keeps rewritings from losing digits: which values have not been rounded, and which sums of them stay as they are.
+"""What keeps rewritings from losing digits: which values have not been rounded, and which sums of them stay whole.
 
 Rounding errors of a program are those of its values, each in proportion to the value. A sum may be added up in another
 order if no partial sum can then be much larger than all that the author's code had rounded. Values that were rounded,

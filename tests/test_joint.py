@@ -116,10 +116,10 @@ def basis(V):
 )
 @pytest.mark.parametrize("rest", [0, 1, 100])
 def test_sums_over_all_elements_share_what_they_read(function, rest):
-    """The values of an element are never stored, and there are as many nodes and kernels for any number of them."""
+    """The values of an element are never stored, and nodes and kernels are as many as levels of sums ask for."""
     rng = np.random.default_rng(0)
     programs = []
-    for count in (4096 + rest, 8192 + rest):
+    for count in (9000 + rest, 16_000 + rest):
         V = rng.normal(size=(count, 3))
         programs.append(geoopt.compile(function, V))
         np.testing.assert_allclose(programs[-1](V), function(V), rtol=1e-10, atol=1e-9)
@@ -192,7 +192,7 @@ def test_sums_of_rows_by_place_read_whole_rows(few):
         np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-10)
     of_rows = [k for k in program.plan.kernels if k.terms == 2 * count]
     assert [len(k.roots) for k in of_rows][:1] == [3]
-    assert all(k.size >= (1024 if few else 1000) for k in program.plan.kernels if k.terms >= count)
+    assert all(k.size >= (300 if few else 1000) for k in program.plan.kernels if k.terms >= count)
 
 
 def test_one_long_sum_among_many_leaves_the_others_alone():
@@ -210,6 +210,9 @@ def test_one_long_sum_among_many_leaves_the_others_alone():
 
 
 @pytest.mark.parametrize("function", [np.sum, lambda x: np.bincount(np.zeros(len(x), int), weights=x)])
-def test_sums_of_millions_are_sums_of_sums_not_deeper(function):
+def test_sums_of_millions_are_sums_of_sums(function):
+    """Of at most 128 terms each, so that rounding errors do not grow with the number of terms."""
     traced, _ = trace(function, (np.ones(3_000_000),))
-    assert [node.size for node in traced.graph.nodes if node.op == "segment_sum"] == [1024, 1]
+    sums = [node for node in traced.graph.nodes if node.op == "segment_sum"]
+    assert [node.size for node in sums] == [23488, 192, 64, 1]
+    assert max(int(node.segments.lengths.max()) for node in sums) == 128

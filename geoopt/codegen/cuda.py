@@ -18,8 +18,8 @@ from ..integers.segments import STRIP
 from ..ops import OPS
 from ..plan.planned import Access, Joint
 from ..template import Expression, bottom_up, is_exact_difference
-from .numbers import TYPES, literal
 from .cuda_projection import ROUTINES
+from .numbers import TYPES, literal
 
 LONG = 256  # expressions of a kernel from which on the compiler is told to use as many registers as it likes
 MOST_EXACT = 64  # differences of products in a kernel, of which more would take too many registers

@@ -123,11 +123,8 @@ class _Hashes:
             return self.known[targets[0].index][column.offset - targets[0].first]
         if column.base is None and not any(column.strides) and targets[0].op == "constant":
             value = float(targets[0].values.ravel()[column.offset - targets[0].first])
-            return (
-                Value(number_residue(value), 0, True)
-                if value and math.isfinite(value)
-                else self._read("number", repr(value))
-            )
+            is_usual = value and math.isfinite(value)
+            return Value(number_residue(value), 0, True) if is_usual else self._read("number", repr(value))
         if self.sample and column.base is not None:
             some = np.linspace(0, column.size - 1, self.sample).astype(np.int64)
             return self._read("column", column.compose(Ids.explicit(some)).key)

@@ -7,6 +7,8 @@ A B + C, stays as it is: its terms belong to no common elements.
 
 from __future__ import annotations
 
+import heapq
+
 import numpy as np
 
 from ..graph import Node, Traced
@@ -45,9 +47,20 @@ class _Flat(Rebuild):
                 self.readers.setdefault(node.index, set()).add(reader)
         self.sums: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.gone: set[int] = set()
+        above = self._above_sums(live)
         for node in reversed(live):
-            if node.op in ("add", "join") and len(node.shape) == 1 and node.index not in self.gone:
+            if node.index in above and node.op != "segment_sum" and node.index not in self.gone:
                 self._flatten(node)
+
+    def _above_sums(self, live: list[Node]) -> set[int]:
+        """Sums, and additions and joins of them, of such, and of others; in time that grows with their number, as what
+        `_flatten` takes does with the length of a chain."""
+        found: set[int] = set()
+        for node in live:
+            is_added = node.op in ("add", "join") and any(n.index in found for n in self.old.below(node))
+            if len(node.shape) == 1 and (node.op == "segment_sum" or is_added):
+                found.add(node.index)
+        return found
 
     def copy(self, node: Node) -> None:
         if node.index in self.sums:
@@ -79,14 +92,16 @@ class _Flat(Rebuild):
     def _summed_for(self, node: Node) -> list[Node]:
         """The sums, additions and joins that nothing but a node needs, each after those of them that read it."""
         found: dict[int, Node] = {}
-        todo = {t.index for t in self.old.below(node)}
-        while todo:
-            inner = self.old.nodes[max(todo)]
-            todo.remove(inner.index)
+        todo = {-t.index for t in self.old.below(node)}
+        heap = sorted(todo)  # the last first
+        while heap:
+            inner = self.old.nodes[-heapq.heappop(heap)]
             is_sum = inner.op in ("add", "segment_sum", "join") and len(inner.shape) == 1
             if is_sum and self.readers[inner.index] <= found.keys() | {node.index}:
                 found[inner.index] = inner
-                todo |= {t.index for t in self.old.below(inner)}
+                for index in {-t.index for t in self.old.below(inner)} - todo:
+                    todo.add(index)
+                    heapq.heappush(heap, index)
         return list(found.values())
 
     def _are_of_same_elements(self, tree: list[Node]) -> bool:

@@ -75,14 +75,14 @@ def _made(function: Callable, kinds: tuple[Type, ...]) -> Callable[[int], Any]:
 
     start, processor = time.perf_counter(), object_code.host()
     name = object_code.name(processor, identity(function), repr(kinds))
-    symbol, place = f"f{name}", f"loops/{name}"  # in a folder of their own: it may be deleted without programs' code
-    stored = cache.load(place)
+    symbol, folder = f"f{name}", cache.loops()
+    stored = cache.load(folder, name)
     if stored is None:
         from .translator import translated
 
         text, result = translated(function, kinds, symbol)
         stored = f"{result}\n".encode() + object_code.optimised(text, processor, vectorise=True)
-        cache.store(place, stored)
+        cache.store(folder, name, stored)
         _COMPILED.append(time.perf_counter() - start)
     result, code = stored.split(b"\n", 1)
     (address,) = _engine().add(code, [symbol])

@@ -1,45 +1,150 @@
-"""Object code on disk, found by the content that made it. Safe to delete at any time."""
+"""Object code on disk, found by the content that made it. Safe to delete at any time.
+
+What is run must have been written by the same user: a folder or a file that others may write to is not used.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import os
+import stat
 import tempfile
+import time
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import platformdirs
 
-DIGEST = 20  # bytes before each content that tell whether it is whole
+DIGEST = 20  # bytes before each content that tell whether it is whole, and that of its key
+LARGEST = 1 << 28  # bytes of a file that is read
+MOST = 1 << 30  # bytes of all files in a folder; the least recently used go
+HOUR = 3600  # seconds after which a file that was not finished never will be
+UNFINISHED = "unfinished-"
+OTHERS = stat.S_IWGRP | stat.S_IWOTH
+FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe would wait for a writer
 
 
-def directory() -> Path:
-    """``$GEOOPT_CACHE_DIR``, or the user's cache directory."""
+def programs() -> Path:
+    """The folder of programs: ``$GEOOPT_CACHE_DIR``, or one in the user's cache directory."""
     chosen = os.environ.get("GEOOPT_CACHE_DIR")
     return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("geoopt", appauthor=False))
 
 
-def load(key: str) -> bytes | None:
-    """What was stored under a key, or None; what is damaged counts as absent."""
+def loops() -> Path:
+    """The folder of geoopt's own loops, which all programs need: beside that of programs, and useful without it."""
+    return programs().with_name(f"{programs().name}-loops")
+
+
+def load(folder: Path, key: str) -> bytes | None:
+    """What was stored under a key, or None; what is damaged, or not a file of this user's, counts as absent."""
+    place = folder / key
+    if not _is_trusted(folder):
+        return None
     try:
-        stored = (directory() / key).read_bytes()
+        with open(os.open(place, FLAGS), "rb") as f:
+            found = os.fstat(f.fileno())
+            if not stat.S_ISREG(found.st_mode) or not _is_own(found) or found.st_size > LARGEST:
+                return None
+            stored = f.read(LARGEST)
     except OSError:
         return None
     digest, content = stored[:DIGEST], stored[DIGEST:]
-    return content if hashlib.blake2b(content, digest_size=DIGEST).digest() == digest else None
+    if digest != _digest(key, content):
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(place)  # it was used now
+    return content
 
 
-def store(key: str, content: bytes) -> None:
+def store(folder: Path, key: str, content: bytes) -> None:
     """Keep content under a key. A cache that cannot be written is no error: it only saves time."""
-    try:
-        place = directory() / key
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=place.parent, delete=False) as f:
-            f.write(hashlib.blake2b(content, digest_size=DIGEST).digest() + content)
-        os.replace(f.name, place)
-    except OSError:
-        pass
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if _is_trusted(folder):
+            _write(folder, key, _digest(key, content) + content)
+            _shrink(folder, len(content))
 
 
 def key(*parts: str) -> str:
     """A file name for content made from some texts."""
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=20).hexdigest()
+
+
+def _digest(key: str, content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=DIGEST, key=key.encode()).digest()
+
+
+def _write(folder: Path, key: str, stored: bytes) -> None:
+    """As a whole or not at all; files of `tempfile` are their user's alone."""
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=UNFINISHED, delete=False) as f:
+        try:
+            f.write(stored)
+            f.close()
+            os.replace(f.name, folder / key)
+        except BaseException:  # a full disk, or an interrupt
+            f.close()
+            os.unlink(f.name)
+            raise
+
+
+def _is_own(found: os.stat_result) -> bool:
+    """Whether nobody but this user may have written something."""
+    return found.st_uid == getattr(os, "geteuid", lambda: found.st_uid)() and not found.st_mode & OTHERS
+
+
+def _is_trusted(folder: Path) -> bool:
+    try:
+        found = os.stat(folder)
+    except OSError:
+        return False
+    is_own = _is_own(found)
+    if not is_own:
+        _warn(folder, stat.S_IMODE(found.st_mode), found.st_uid)
+    return is_own
+
+
+@functools.cache
+def _warn(folder: Path, mode: int, owner: int) -> None:
+    """Once for each folder."""
+    why = f"others may write to it (mode {mode:o})" if mode & OTHERS else f"it belongs to another user ({owner})"
+    remedy = "make it yours alone (chmod 700), or set GEOOPT_CACHE_DIR to a folder that is"
+    warnings.warn(f"geoopt's cache {folder} is not used: {why}; {remedy}", stacklevel=2)
+
+
+# -- its size ---------------------------------------------------------------------------------------------
+
+_stored: dict[Path, int] = {}  # by folder, the bytes stored since its files were counted
+
+
+def _shrink(folder: Path, size: int) -> None:
+    """Remove what was left unfinished and, where all is too much, the files that were used least recently: half of it.
+
+    Files are counted with the first that a process stores, and then with every tenth part of what there may be.
+    size : of what has been stored just now
+    """
+    _stored[folder] = _stored.get(folder, MOST) + size
+    if _stored[folder] < MOST / 10:
+        return
+    _stored[folder] = 0
+    files = sorted(_files(folder))
+    left = sum(size for _, size, _ in files)
+    least = MOST / 2 if left > MOST else MOST
+    for used, size, path in files:
+        is_leftover = os.path.basename(path).startswith(UNFINISHED) and used < time.time() - HOUR
+        if is_leftover or left > least:
+            with contextlib.suppress(OSError):  # another process may have been first
+                os.unlink(path)
+                left -= size
+
+
+def _files(folder: Path) -> Iterator[tuple[float, int, str]]:
+    """When each file was used last, its size and its path."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                if entry.is_file(follow_symlinks=False):
+                    found = entry.stat(follow_symlinks=False)
+                    yield found.st_mtime, found.st_size, entry.path

@@ -9,7 +9,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from .cache import key, store
+from .cache import key
 
 LARGEST = 1 << 20  # bytes of the programs in one engine, which stay while any of them, or the next one, needs it
 
@@ -36,11 +36,9 @@ def name(processor: Processor, *texts: str) -> str:
 
 
 def compiled(name: str, text: str, processor: Processor) -> bytes:
-    """Object code of a program, which is in the cache under its name from then on. Its functions k0, k1, ... have names
-    there that those of no other program have; `placed` knows them."""
-    code = optimised(text.replace("@k", f"@{_prefix(name)}k"), processor)
-    store(name, code)
-    return code
+    """Object code of a program. Its functions k0, k1, ... have names there that those of no other program have;
+    `placed` knows them."""
+    return optimised(text.replace("@k", f"@{_prefix(name)}k"), processor)
 
 
 def _prefix(name: str) -> str:

@@ -142,7 +142,7 @@ def _compiled(text: str) -> tuple[bytes, bool]:
     """A shared library, and whether it was in the cache."""
     compiler = _compiler()
     key = cache.key(text, _version(compiler), *FLAGS)
-    found = cache.load(key)
+    found = cache.load(cache.programs(), key)
     if found:
         return found, True
     with tempfile.TemporaryDirectory() as folder:
@@ -151,7 +151,7 @@ def _compiled(text: str) -> tuple[bytes, bool]:
         if run.returncode:
             raise InternalError("assemble", f"the text for CUDA does not compile:\n{run.stderr}")
         code = library.read_bytes()
-    cache.store(key, code)
+    cache.store(cache.programs(), key, code)
     return code, False
 
 

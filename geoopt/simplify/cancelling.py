@@ -1,6 +1,6 @@
-"""Sums in which a value meets its opposite, such as x + y - x: where x is infinite they are NaN, and so equal no others.
+"""Sums in which a value meets its opposite, such as x + y - x: where x is infinite they are NaN, and equal no others.
 
-Paper: none; its hash takes x + y - x for y.
+Deviation from the paper, whose hash takes x + y - x for y.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MOST = 16  # terms that are looked at
 
 
 def signs_of_sum(e: Expression, args: list[Signs]) -> Signs:
-    """What an addition or a subtraction adds and subtracts, from the same of its operands; empty if that is too much."""
+    """What an addition or a subtraction adds and subtracts, from that of its operands; empty if that is too much."""
     first, second = args
     if not first or not second or len(first) + len(second) > MOST:
         return {}

@@ -208,6 +208,8 @@ def _built(s: _Sum, chain: _Chain) -> Signed | None:
         k = number(item[1])
         if k is None:
             items.append(item)
+        elif total * item[0] * k < 0 and not chain.facts.is_finite:
+            return None  # of an infinite x, 4 x - 2 x is not 2 x
         else:
             total += item[0] * k
     if total or not items:

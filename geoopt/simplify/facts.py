@@ -106,8 +106,10 @@ class Facts:
             return signs_of_sum(e, [self._signs_in_sums[id(a)] for a in e.args])
         if e.op == "negative":
             return signs_of_multiple(True, self._signs_in_sums[id(e.args[0])])
-        k = number(e.args[0]) if e.op == "multiply" else None
-        return signs_of_multiple(k < 0, self._signs_in_sums[id(e.args[1])]) if k else {}
+        for k, other in (e.args, e.args[::-1]) if e.op == "multiply" else ():
+            if value := number(k):
+                return signs_of_multiple(value < 0, self._signs_in_sums[id(other)])
+        return {}
 
     def sign(self, e: Expression) -> Sign:
         """Worked out when asked for: few templates have roots."""

@@ -1,7 +1,8 @@
 """Family `sums`: summand elimination.
 
 Paper: summand elimination (appendix).
-Deviation: pairs of numbers that were given stay together (`rounding`), unless arithmetic is assumed to be exact, and x - x stays unless values are assumed to be finite, so that infinity minus infinity is NaN.
+Deviation: pairs of numbers that were given stay together (`rounding`), unless arithmetic is assumed to be exact, and
+x - x stays unless values are assumed to be finite, for infinity minus infinity is NaN.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from ..template import Expression
 from .chains import Chains
 from .facts import Facts, as_float, number
 from .products import flatten_product
+
+MOST_BITS = 2048  # of the exact product of numbers
 
 Signed = tuple[int, Expression]
 
@@ -33,15 +36,26 @@ class _Terms:
 def collect_terms(roots: list[Expression], facts: Facts) -> list[Expression]:
     """x + x + y - 2 * (y + x) -> -y"""
     chains = Chains(roots, facts)
-    return chains.rewritten(_is_link, lambda top: _collected(top, chains))
+    links = _links(chains.order)
+    return chains.rewritten(lambda e: id(e) in links, lambda top: _collected(top, links, chains))
 
 
-def _is_link(e: Expression) -> bool:
-    return e.op in ("add", "subtract", "negative") or (e.op == "multiply" and any(number(a) for a in e.args))
+def _links(order: list[Expression]) -> set[int]:
+    """The ids of operations that chains consist of, without so many numbers that multiply each other that their exact
+    product would be long."""
+    bits: dict[int, int] = {}
+    for e in order:
+        numbers = [k for a in e.args if (k := number(a))] if e.op == "multiply" else []
+        if numbers or e.op in ("add", "subtract", "negative"):
+            own = max((max(k.numerator.bit_length(), k.denominator.bit_length()) for k in numbers), default=0)
+            longest = own + max(bits.get(id(a), 0) for a in e.args)
+            if longest <= MOST_BITS:
+                bits[id(e)] = longest
+    return set(bits)
 
 
-def _collected(top: Expression, chains: Chains) -> Expression | None:
-    found = _terms(top, chains)
+def _collected(top: Expression, links: set[int], chains: Chains) -> Expression | None:
+    found = _terms(top, links, chains)
     if _is_plain(found, chains.facts):
         return None
     return chains.if_cheaper(_sum(found.terms, chains.facts), found.old, found.stops)
@@ -55,12 +69,12 @@ def _is_plain(found: _Terms, facts: Facts) -> bool:
     return numbers < 2 and len({facts.key(e)[0] for _, e in found.terms}) == len(found.terms)
 
 
-def _terms(top: Expression, chains: Chains) -> _Terms:
+def _terms(top: Expression, links: set[int], chains: Chains) -> _Terms:
     found = _Terms([], [], set())
     stack = [(Fraction(1), top)]
     while stack:
         c, e = stack.pop()
-        if e is not top and not (_is_link(e) and chains.is_open(e) and not chains.facts.is_pair(e)):
+        if e is not top and not (id(e) in links and chains.is_open(e) and not chains.facts.is_pair(e)):
             _add_term(c, e, chains, found)
             continue
         found.old.append(e)

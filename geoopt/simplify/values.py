@@ -29,7 +29,10 @@ def opaque_operations(without: Collection[str]) -> frozenset[str]:
 
 
 def hash_of(e: Expression, args: list[int], opaque: Collection[str] = (), is_pair: bool = False) -> int:
-    """The algebraic hash of an expression from those of its arguments. is_pair : whether it is a sum that stays as it is, see `rounding`"""
+    """The algebraic hash of an expression from those of its arguments.
+
+    is_pair : whether it is a sum that stays as it is, see `rounding`
+    """
     if e.op == "leaf":
         return residue("leaf", e.value)
     if e.op == "constant":

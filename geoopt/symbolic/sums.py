@@ -13,7 +13,8 @@ from .arithmetic import apply, as_symbolic, reject_comparison
 
 UNROLLED_SUM = 16  # sums over at most this many entries of a fixed axis become chains of additions
 SEPARATE_SUMS = 256  # up to so many long sums have nodes of their own
-LANES_OF_LONG_SUM = 1024  # partial sums of a reduction over many elements; fixed, so that its bits are too
+LONG = 2048  # terms of a sum that adds the sums of lanes ...
+LANES, MOST_TERMS = 64, 128  # ... whose terms are so many apart, and so many at most; fixed, so that its bits are too
 
 
 def segment_sum(values: Symbolic, segments: np.ndarray | Segments) -> Symbolic:
@@ -25,9 +26,10 @@ def segment_sum(values: Symbolic, segments: np.ndarray | Segments) -> Symbolic:
     reject_comparison(values, "a sum")
     if not isinstance(segments, Segments):
         segments = Segments.between(np.asarray(segments))
-    if _is_long(segments):
-        order, entries, lanes = _in_lanes(segments)
-        return _one_level(_one_level(values.listed(order), entries), lanes)
+    most = LONG
+    while _is_long(segments, most):
+        order, entries, segments = _in_lanes(segments, most)
+        values, most = _one_level(values.listed(order), entries), MOST_TERMS
     return _one_level(values, segments)
 
 
@@ -37,19 +39,19 @@ def _one_level(values: Symbolic, segments: Segments) -> Symbolic:
     return Symbolic(values.graph, node.ids)
 
 
-def _is_long(segments: Segments) -> bool:
-    """Whether most terms are in sums of thousands."""
-    if int(segments.lengths.max(initial=0)) <= 2 * LANES_OF_LONG_SUM:
+def _is_long(segments: Segments, most: int) -> bool:
+    """Whether most terms are in sums of more than so many."""
+    if int(segments.lengths.max(initial=0)) <= most:
         return False
     lengths = segments.lengths.astype(np.int64)
-    return bool(2 * lengths[lengths > 2 * LANES_OF_LONG_SUM].sum() > segments.total)
+    return bool(2 * lengths[lengths > most].sum() > segments.total)
 
 
-def _in_lanes(segments: Segments) -> tuple[np.ndarray, Segments, Segments]:
+def _in_lanes(segments: Segments, most: int) -> tuple[np.ndarray, Segments, Segments]:
     """Long segments in lanes, whose sums are summed: the order of the entries, lanes of entries, segments of lanes."""
     offsets, order, counts, lanes = segments.offsets(), np.arange(segments.total), [], []
     begin = 0  # of the segments that have no place yet
-    for segment in np.flatnonzero(segments.lengths > 2 * LANES_OF_LONG_SUM):
+    for segment in np.flatnonzero(segments.lengths > most):
         first, end = offsets[segment : segment + 2]
         places, own = _lanes(int(end - first))
         order[first:end] = first + places
@@ -65,12 +67,16 @@ def _in_lanes(segments: Segments) -> tuple[np.ndarray, Segments, Segments]:
 
 
 def _lanes(length: int) -> tuple[np.ndarray, np.ndarray]:
-    """The places from 0 to length - 1, lane by lane, and how many each lane has: lane j has j, j + lanes, ..., so that
-    neighbouring lanes read neighbouring entries."""
-    rows = -(-length // LANES_OF_LONG_SUM)
-    places = np.arange(rows * LANES_OF_LONG_SUM, dtype=id_dtype(length)).reshape(rows, LANES_OF_LONG_SUM).T
+    """The places from 0 to length - 1, lane by lane, and how many each lane has.
+
+    Neighbouring lanes read neighbouring entries: of each block of 64 lanes, lane j has j, j + 64, ...
+    """
+    terms = min(-(-length // LANES), MOST_TERMS)
+    blocks = -(-length // (LANES * terms))
+    places = np.arange(blocks * LANES * terms, dtype=id_dtype(length)).reshape(blocks, terms, LANES).swapaxes(1, 2)
     is_there = places < length
-    return places[is_there], is_there.sum(axis=1)
+    counts = is_there.sum(axis=2).ravel()
+    return places[is_there], counts[counts > 0]
 
 
 def joined(values: Symbolic) -> Symbolic:
@@ -104,9 +110,10 @@ def sum_last_axis(x: Symbolic) -> Symbolic:
         return total
     if not x.size:
         return x[..., 0]
-    if length <= 2 * LANES_OF_LONG_SUM:
-        return _rows_summed(x)
-    return _rows_summed(_lanes_summed(x, *_lanes(length)))
+    most = LONG
+    while x.shape[-1] > most:
+        x, most = _lanes_summed(x, *_lanes(x.shape[-1])), MOST_TERMS
+    return _rows_summed(x)
 
 
 def _lanes_summed(x: Symbolic, places: np.ndarray, counts: np.ndarray) -> Symbolic:
