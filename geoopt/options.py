@@ -49,10 +49,10 @@ class Options:
 
     Without ``strict``, results differ from NumPy's by rounding: the error is no larger than a few times NumPy's. NaN,
     infinities and zeros are where NumPy has them, but for these: a factor that cancels (x * y / x), or whose root is
-    squared, may be 0 or infinite, and one that is taken out of a sum infinite; a divisor of several values is inverted once, which makes infinity of a denormal
-    number; what is equal, or opposite, in exact arithmetic is computed once, so that infinity minus infinity may be
-    left out and zeros may have the other sign. Rounding depends on the width of vectors, too: functions of the C
-    library have another version for each.
+    squared, may be 0 or infinite, and one that is taken out of a sum infinite; a divisor of several values is inverted
+    once, which makes infinity of a denormal number; what is equal, or opposite, in exact arithmetic is computed once,
+    so that infinity minus infinity may be left out and zeros may have the other sign. Rounding depends on the width of
+    vectors, too: functions of the C library have another version for each.
     """
 
     threads: int = 1
