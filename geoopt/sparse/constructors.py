@@ -34,11 +34,11 @@ def answer_classes() -> None:
     """
     for kind in _CLASSES:
         if getattr(kind.__new__, "__module__", "") != __name__:
-            kind.__new__ = _constructor(kind.__new__, kind.__name__[:3])
             kind.multiply = _with_symbolic(kind.multiply, SparseMatrix.multiply)
             kind._add_dense = _with_symbolic(kind._add_dense, SparseMatrix.__add__)
             if kind in FILLED:
                 kind.__setitem__ = filling(kind.__setitem__)
+            kind.__new__ = _constructor(kind.__new__, kind.__name__[:3])  # the last: it tells that all is done
 
 
 def _constructor(before: Callable, name: str) -> Any:

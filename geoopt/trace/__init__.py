@@ -24,6 +24,7 @@ from ..sparse.matrix import stand_in
 from ..symbolic import Symbolic, floats, symbolic
 from ..symbolic import functions as _functions  # noqa: F401 - to import it makes NumPy's functions known
 from .branches import chosen_result, is_raised_by_user, unchanged
+from .interrupts import allowed
 from .results import flatten
 from .substitutes import substituted
 
@@ -83,7 +84,7 @@ def _traced(function: Callable, arguments: tuple, keywords: dict | None) -> tupl
     def run() -> Any:
         args, kwargs = [make() for make in positional], {n: make() for n, make in named.items()}
         stand_ins.update({**dict(zip(names, args, strict=True)), **kwargs})
-        with substituted(function), none_swallowed():
+        with substituted(function), none_swallowed(), allowed():
             return function(*args, **kwargs)
 
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import random
 import sys
 import threading
@@ -28,6 +29,7 @@ from ..sparse.matrix import SparseMatrix
 from ..symbolic import Symbolic, floats, unset
 from ..symbolic.dispatch import all_symbolic, flattened, is_symbolic
 from ..symbolic.fillable import Fillable, fillable, resolved
+from .interrupts import held
 from .python_functions import of_python
 from .scipy_functions import loaded, of_scipy
 
@@ -53,8 +55,9 @@ _INTERNAL = ("numpy.", f"{_PACKAGE}.")  # callers that mean the originals, but f
 _TRACED = tuple(f"{_PACKAGE}.{part}" for part in ("operators", "apps", "meshes"))  # ... what is written as users write
 
 _lock = threading.Lock()
-_installed = 0  # how many are in all threads
-_undo: list[Callable[[], None]] = []
+_open: set[int] = set()  # the `substituted` that are, in all threads, by numbers of their own
+_numbers = itertools.count()
+_undo: list[Callable[[], None]] = []  # each was written down before what it takes back
 _names: dict[str, dict[str, Any]] = {}  # by module, what it has imported, and under which names
 
 
@@ -62,29 +65,33 @@ _names: dict[str, dict[str, Any]] = {}  # by module, what it has imported, and u
 def substituted(function: Callable) -> Iterator[None]:
     """While this is open, this thread's code finds the substitutes, also under names that modules have imported.
 
+    Interrupts wait while names are set, but for what is `allowed` within.
     function : that is traced; its module may have imported others since it was looked at
     """
-    _enter(function)
-    depth = getattr(TRACING, "depth", 0)
-    if not depth:  # a function that is traced inside of another has its arrays, too
-        unset.begin()
-    TRACING.depth = depth + 1
-    try:
-        yield
-    finally:
-        TRACING.depth -= 1
-        _leave()
+    number, depth = next(_numbers), getattr(TRACING, "depth", 0)
+    with held():
+        try:
+            _enter(number, function)
+            if not depth:  # a function that is traced inside of another has its arrays, too
+                unset.begin()
+            TRACING.depth = depth + 1
+            yield
+        finally:
+            TRACING.depth = depth
+            _leave(number)
 
 
-def _enter(function: Callable) -> None:
-    global _installed
+def _enter(number: int, function: Callable) -> None:
     with _lock:
-        _installed += 1
-        if _installed == 1:
+        is_first = not _open
+        if is_first:
+            _take_back()  # what an exception at the worst moment has left
+        _open.add(number)
+        if is_first:
             answer_classes()
             for home, originals, substitutes in _homes(loaded()):
-                home.update(substitutes)
                 _undo.append(functools.partial(home.update, originals))
+                home.update(substitutes)
             for name, ours in FUNCTIONS.items():
                 of_scipy = getattr(sp, name)
                 _undo.append(lambda f=of_scipy, code=of_scipy.__code__: setattr(f, "__code__", code))
@@ -94,8 +101,8 @@ def _enter(function: Callable) -> None:
                 _put(module, name, substitute)
         for names in floats.WANTED:
             if "float" not in names:
-                names["float"] = floats.Float
                 _undo.append(functools.partial(names.pop, "float", None))
+                names["float"] = floats.Float
 
 
 def _put(names: dict[str, Any], name: str, substitute: Any) -> None:
@@ -112,12 +119,17 @@ def _put(names: dict[str, Any], name: str, substitute: Any) -> None:
     names[name] = substitute
 
 
-def _leave() -> None:
-    global _installed
+def _leave(number: int) -> None:
     with _lock:
-        _installed -= 1
-        while not _installed and _undo:
-            _undo.pop()()
+        _open.discard(number)
+        if not _open:
+            _take_back()
+
+
+def _take_back() -> None:
+    while _undo:
+        _undo[-1]()
+        _undo.pop()
 
 
 @functools.cache
