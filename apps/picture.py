@@ -11,6 +11,7 @@ import numpy as np
 
 from geoopt.apps.origin import Scene
 from geoopt.errors import PictureError
+from geoopt.output import beside
 
 MARGIN = 0.9  # of a picture's half height that is drawn in
 CHECKERS = 40  # squares along a map
@@ -24,7 +25,8 @@ def render(
 
     Raises PictureError where OpenGL/EGL is missing or the picture cannot be written.
     """
-    _in_own_process(_render, (V, F, values, name, path, least), timeout)
+    with beside(path) as new:
+        _in_own_process(_render, (V, F, values, name, new, least), timeout)
 
 
 def render_layout(
@@ -35,7 +37,8 @@ def render_layout(
     x : (n, 2) positions in the plane;  values : (m,) that colour the triangles there
     Raises PictureError where OpenGL/EGL is missing or a picture cannot be written.
     """
-    _in_own_process(_render_layout, (V, F, x, values, flat, checkered), timeout)
+    with beside(flat) as new, beside(checkered) as other:
+        _in_own_process(_render_layout, (V, F, x, values, new, other), timeout)
 
 
 def require_opengl(timeout: float = 120) -> None:
@@ -63,7 +66,7 @@ def shoot(ps: Any, path: Path, **settings: Any) -> None:
     ps.screenshot(str(path), transparent_bg=False, **settings)
     if not path.is_file() or not path.read_bytes().endswith(PNG_END):
         path.unlink(missing_ok=True)
-        raise PictureError(f"{path} could not be written; is the folder writable, and is there room?")
+        raise PictureError(f"no picture could be written in {path.parent}; is there room, and may you write there?")
 
 
 def _in_own_process(work: Callable[..., Any], arguments: tuple, timeout: float) -> None:

@@ -1,10 +1,15 @@
-"""What a run leaves behind: pictures of its frames, a film of them, and a table of what each frame took."""
+"""What a run leaves behind: pictures of its frames, a film of them, and a table of what each frame took.
+
+All of it is written in a folder within the recording's, and moved when all is there: an earlier recording stays until
+then.
+"""
 
 from __future__ import annotations
 
 import csv
 import importlib
 import importlib.util
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +23,7 @@ from geoopt.timing import Stopwatch
 
 FILMS = ("film.mp4", "film.gif")  # with imageio's encoder, and without
 TABLE = "timings.csv"
+UNFINISHED = "unfinished"
 
 
 class Recording:
@@ -36,26 +42,35 @@ class Recording:
             raise ArgumentError(f"{folder} exists and is not empty; give another name or --force")
         self.folder = folder
         self.frames: list[Frame] = []
+        self._new = folder / UNFINISHED
+        self._is_alone = False  # whether what an earlier recording left is gone
 
     def add(self, frame: Frame, draw: Callable[[Path], None] | None = None) -> None:
         """Keep a frame, and its picture, which `draw` writes to a path."""
-        number = len(self.frames)
-        if not number:
-            self._clear()
+        if not self.frames:
+            self.folder.mkdir(exist_ok=True)
+            shutil.rmtree(self._new, ignore_errors=True)
         drawing = Stopwatch()
         if draw is not None:
-            self._pictures.mkdir(exist_ok=True)
+            (self._new / "frames").mkdir(parents=True, exist_ok=True)
             with drawing.part("drawing"):
-                draw(self._pictures / f"{number:04d}.png")
+                draw(self._new / "frames" / _name(len(self.frames)))
         drawn = {part: frame.seconds.get(part, 0.0) + s for part, s in drawing.seconds.items()}
         self.frames.append(replace(frame, seconds=frame.seconds | drawn))
 
     def finish(self) -> list[Path]:
-        """Write timings.csv and the film; returns what there is now."""
-        written = [self._write_table()]
-        if self._pictures.is_dir():
-            written.append(self._pictures)
-            written += [self._write_film()] if importlib.util.find_spec("imageio") else []
+        """Write timings.csv and the film, and move all to its place; returns what there is now.
+
+        Where that fails, an earlier recording stays as it is, and the new one in the folder "unfinished".
+        """
+        self._new.mkdir(exist_ok=True)
+        found = [self._write_table()]
+        if pictures := self._drawn():
+            found += [self._new / "frames"]
+            found += [self._write_film(pictures)] if importlib.util.find_spec("imageio") else []
+        self._clear()
+        written = [self._moved(path) for path in found]
+        self._new.rmdir()
         return written
 
     def medians(self) -> dict[str, float]:
@@ -63,19 +78,31 @@ class Recording:
         parts = dict.fromkeys(part for frame in self.frames for part in frame.seconds)
         return {part: float(np.median([f.seconds.get(part, 0.0) for f in self.frames])) for part in parts}
 
-    @property
-    def _pictures(self) -> Path:
-        return self.folder / "frames"
-
-    def _own_pictures(self) -> list[Path]:
-        found = [p for p in self._pictures.glob("*.png") if p.stem.isdigit() and len(p.stem) >= 4]
-        return sorted(found, key=lambda p: int(p.stem))
+    def _drawn(self) -> list[Path]:
+        """The pictures of all frames, of which some have been moved already."""
+        ways = ([at / "frames" / _name(i) for at in (self._new, self.folder)] for i in range(len(self.frames)))
+        found = (next((p for p in way if p.is_file()), None) for way in ways)
+        return [path for path in found if path] if self._is_alone or (self._new / "frames").is_dir() else []
 
     def _clear(self) -> None:
         """Remove what an earlier recording left; other files stay."""
-        self.folder.mkdir(exist_ok=True)
-        for old in (*self._own_pictures(), *(self.folder / name for name in (TABLE, *FILMS))):
-            old.unlink(missing_ok=True)
+        if not self._is_alone:
+            pictures = [p for p in (self.folder / "frames").glob("*.png") if p.stem.isdigit() and len(p.stem) >= 4]
+            for old in (*pictures, *(self.folder / name for name in (TABLE, *FILMS))):
+                old.unlink(missing_ok=True)
+        self._is_alone = True
+
+    def _moved(self, path: Path) -> Path:
+        """A file, or the files of a folder, that are where they belong now."""
+        place = self.folder / path.relative_to(self._new)
+        if path.is_dir():
+            place.mkdir(exist_ok=True)
+            for inner in path.iterdir():
+                inner.replace(place / inner.name)
+            path.rmdir()
+        elif path.is_file():
+            path.replace(place)
+        return place
 
     def _write_table(self) -> Path:
         rows = [
@@ -87,19 +114,24 @@ class Recording:
             }
             for i, f in enumerate(self.frames)
         ]
-        path = self.folder / TABLE
+        path = self._new / TABLE
         with path.open("w", newline="") as file:
             writer = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)))
             writer.writeheader()
             writer.writerows(rows)
         return path
 
-    def _write_film(self) -> Path:
+    def _write_film(self, pictures: list[Path]) -> Path:
         imageio: Any = importlib.import_module("imageio.v2")  # its writers have no type in common
         has_encoder = importlib.util.find_spec("imageio_ffmpeg") is not None
-        path = self.folder / FILMS[0 if has_encoder else 1]
+        path = self._new / FILMS[0 if has_encoder else 1]
         settings = {"fps": round(1 / FRAME), "macro_block_size": 2} if has_encoder else {"duration": 1000 * FRAME}
         with imageio.get_writer(path, **settings) as film:
-            for picture in self._own_pictures():
+            for picture in pictures:
                 film.append_data(imageio.imread(picture)[..., :3])
         return path
+
+
+def _name(number: int) -> str:
+    """Of a frame's picture."""
+    return f"{number:04d}.png"

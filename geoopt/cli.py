@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -355,7 +356,9 @@ def _warn(show: Callable, message: Warning, category: type[Warning], *where: Any
 
 
 def main() -> None:
-    """Run the command line; errors of the input, and what is said of it, are one line each, and errors exit with 2."""
+    """Run the command line; errors of the input, and what is said of it, are one line each, and errors exit with 2.
+    SIGTERM ends it as Ctrl-C does."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     warnings.showwarning = functools.partial(_warn, warnings.showwarning)
     try:
         app(standalone_mode=True)

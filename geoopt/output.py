@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,18 +23,33 @@ def refuse_existing(paths: list[Path], force: bool, are_folders: bool = False) -
             raise ArgumentError(f"{path} exists; give another name or --force")
 
 
-def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file completely or not at all."""
-    name = None
+@contextmanager
+def beside(path: Path) -> Iterator[Path]:
+    """A name in the same folder for what is to be a file, which takes its place when all is well: what is there stays
+    until then, and nothing is left of what was not finished. Its mode is that of any new file."""
+    new = None
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=path.suffix)
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix="unfinished-", suffix=path.suffix)
+        os.close(handle)
+        new = Path(name)
+        yield new
+        new.chmod(0o666 & ~_umask())
+        new.replace(path)
     except BaseException as error:
-        if name is not None:
-            Path(name).unlink(missing_ok=True)
+        if new is not None:
+            new.unlink(missing_ok=True)
         if isinstance(error, OSError):
             error.filename = str(path)  # the name that users know
         raise
+
+
+def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Write a file completely or not at all."""
+    with beside(path) as new, new.open("wb") as file:
+        write(file)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import subprocess
+import sys
+import time
 
+import imageio.v2 as imageio
 import numpy as np
 import pytest
 
@@ -155,3 +160,87 @@ def test_without_a_display_the_window_is_refused(folder, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     run = geoopt("cloth", "--grid", 4, cwd=folder)
     assert run.returncode == 2 and "no display" in run.stderr and "--headless" in run.stderr
+
+
+# -- what must not be lost ----------------------------------------------------------------------------------
+
+
+def drawn(folder):
+    """What a recording with pictures leaves, without OpenGL."""
+    from geoopt.apps.recording import Recording
+    from geoopt.apps.simulation import Frame
+
+    recording = Recording(folder, force=True)
+    for _ in range(2):
+        recording.add(Frame({"step": 0.1}, {}), lambda path: imageio.imwrite(path, np.zeros((16, 16, 3), np.uint8)))
+    return recording
+
+
+def contents(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_an_earlier_recording_stays_until_the_new_one_is_there(tmp_path, monkeypatch):
+    from geoopt.apps.recording import UNFINISHED, Recording
+
+    folder = tmp_path / "run"
+    first = drawn(folder).finish()
+    assert {p.name for p in first} >= {"timings.csv", "frames"} and all(p.exists() for p in first)
+    before = contents(folder)
+    assert not any(UNFINISHED in name for name in before)
+
+    def fails(self, pictures):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Recording, "_write_film", fails)
+        again = drawn(folder)
+        with pytest.raises(OSError, match="No space left"):
+            again.finish()
+    left = contents(folder)
+    assert {name: left[name] for name in before} == before
+    assert f"{UNFINISHED}/frames/0001.png" in left  # and what was recorded is not lost
+    assert set(contents(folder)) - set(before) == {n for n in left if n.startswith(UNFINISHED)}
+    drawn(folder).finish()
+    assert contents(folder).keys() == before.keys()
+
+
+def test_a_picture_that_is_not_drawn_leaves_the_old_one(tmp_path, monkeypatch):
+    from geoopt.apps import picture
+    from geoopt.errors import PictureError
+
+    def fails(*_):
+        raise PictureError("no OpenGL")
+
+    path = tmp_path / "picture.png"
+    path.write_bytes(b"the old one")
+    monkeypatch.setattr(picture, "_in_own_process", fails)
+    with pytest.raises(PictureError):
+        picture.render(np.zeros((3, 3)), np.array([[0, 1, 2]]), np.zeros(3), "values", path)
+    assert contents(tmp_path) == {"picture.png": b"the old one"}
+
+
+def test_to_be_terminated_ends_a_run_as_ctrl_c_does(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "geoopt",
+        "cloth",
+        "--grid",
+        "8",
+        "--headless",
+        "--frames",
+        "100000",
+        "--out",
+        "run",
+    ]
+    environment = os.environ | {"__EGL_VENDOR_LIBRARY_FILENAMES": "/nonexistent.json"}
+    run = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    while not (tmp_path / "run").is_dir():
+        time.sleep(0.1)
+        assert run.poll() is None, run.stdout.read()
+    time.sleep(0.5)
+    run.terminate()
+    assert b"Traceback" not in run.communicate(timeout=60)[0] and run.returncode == 130
+    with (tmp_path / "run" / "timings.csv").open() as file:
+        assert list(csv.DictReader(file))
