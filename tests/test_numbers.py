@@ -252,3 +252,9 @@ def test_strict_sums_begin_with_the_first_term():
 def test_a_choice_that_is_neither_true_nor_false_is_refused():
     with pytest.raises(geoopt.ArgumentError, match=r"strict='yes'\): use True or False"):
         geoopt.Options(strict="yes")  # type: ignore[arg-type]
+
+
+def test_integers_of_any_size_are_numbers():
+    x = np.linspace(1.0, 2.0, 5)
+    for f in (lambda x: x * 10**30 + 3, lambda x: [x[0], 10**30]):
+        np.testing.assert_allclose(geoopt.compile(f, x)(x), f(x), rtol=1e-15)

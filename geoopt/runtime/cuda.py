@@ -37,7 +37,7 @@ class CudaMachine:
         self.traits = {"threads_per_block": BLOCK}
         self.sources = {"cuda": lambda: text, "ptx": lambda: nvrtc.compiled(text).ptx}
         self._device = cupy.cuda.Device()
-        module = cupy.RawModule(code=text, options=("--std=c++17",))
+        module = cupy.RawModule(code=text, options=("--std=c++17", f"--fmad={str(not options.strict).lower()}"))
         self._levels = [[(module.get_function(one.name), one) for one in level] for level in grid.launches()]
         self._tables = [cupy.asarray(t) for t in grid.plan.typed_tables(dtype)]
         cupy.cuda.get_current_stream().synchronize()  # calls on other streams read the tables

@@ -51,7 +51,7 @@ def as_symbolic(graph: Graph, value: Any, on_tape: bool = False) -> Symbolic:
         raise ShapeError(f"a list of arrays of shapes {shapes} is no array", "give arrays of one shape, as np.stack")
     if isinstance(value, np.ma.MaskedArray):
         raise UnsupportedError("masked arrays are not supported", "write x.filled(number), and np.where for the mask")
-    array = np.asarray(value)
+    array = np.asarray(float(value) if type(value) is int else value)  # NumPy has no type for 10**30
     if array.dtype == object or not (np.issubdtype(array.dtype, np.number) or array.dtype == bool):
         raise UnsupportedError(
             f"cannot combine a symbolic array with {type(value).__name__} of dtype {array.dtype}",
