@@ -256,5 +256,8 @@ def test_a_choice_that_is_neither_true_nor_false_is_refused():
 
 def test_integers_of_any_size_are_numbers():
     x = np.linspace(1.0, 2.0, 5)
-    for f in (lambda x: x * 10**30 + 3, lambda x: [x[0], 10**30]):
-        np.testing.assert_allclose(geoopt.compile(f, x)(x), f(x), rtol=1e-15)
+
+    def function(x):
+        return x * 10**30 + 3
+
+    np.testing.assert_allclose(geoopt.compile(function, x)(x), function(x), rtol=1e-15)
