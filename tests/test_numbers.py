@@ -9,8 +9,9 @@ import pytest
 
 import geoopt
 from geoopt.options import FAMILIES
+from geoopt.runtime import cuda
 
-from .conftest import needs_cuda_on_host
+from .conftest import needs, needs_cuda_on_host
 
 WITHOUT = [(), *((family,) for family in FAMILIES), tuple(FAMILIES)]
 DTYPES = [np.float64, np.float32]
@@ -24,6 +25,12 @@ OPERATIONS = {
 }  # fmt: skip
 UNARY, COMPARISONS = ("negative", "sqrt", "abs"), ("<", "<=", ">", ">=", "==", "!=")
 KNOWN = (0.5, 2.0, 3.0, 0.1, -1.0, 1.0, 0.0, -0.0)
+
+
+GPUS = [
+    pytest.param("cuda-on-host", marks=needs_cuda_on_host),
+    pytest.param("cuda", marks=[pytest.mark.gpu, needs(cuda.describe)]),
+]
 
 
 class Formula:
@@ -192,6 +199,16 @@ def test_kinds_are_numpys(name, dtype):
     assert_alike(geoopt.compile(KINDS[name], a, dtype=dtype)(a), KINDS[name](a))
 
 
+@pytest.mark.parametrize("device", GPUS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_kinds_are_numpys_on_gpus(dtype, device):
+    a = SPECIAL.astype(dtype)
+    compiled = geoopt.compile(lambda a: tuple(f(a) for f in KINDS.values()), a, dtype=dtype, device=device)
+    for got, function in zip(compiled(a), KINDS.values(), strict=True):
+        assert_alike(got, function(a))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", OF_TWO)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -226,13 +243,22 @@ def assert_bits(got, want, what):
     assert is_same.all(), f"{what}: {got[~is_same][0]}, NumPy {want[~is_same][0]}"
 
 
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda-on-host", marks=needs_cuda_on_host)])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_strict_programs_have_numpys_bits(seed, dtype, device):
-    if device != "cpu" and seed > 1:
-        pytest.skip("two programs are enough: C++ compilers are slow")
+def test_strict_programs_have_numpys_bits(seed, dtype):
+    assert_strict(seed, dtype, "cpu")
+
+
+@pytest.mark.parametrize("device", GPUS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_strict_programs_have_numpys_bits_on_gpus(dtype, device):
+    for seed in (100, 101):
+        assert_strict(seed, dtype, device)
+
+
+@np.errstate(all="ignore")
+def assert_strict(seed, dtype, device):
+    """Of random formulas on numbers of all sizes and special ones."""
     rng = np.random.default_rng(seed)
     some = formulas(rng, 12, STRICT)
     x = (rng.normal(size=(4, 203)) * 10.0 ** rng.uniform(-8, 8, (4, 203))).astype(dtype)

@@ -1,12 +1,13 @@
 """The GPU, through CuPy: its arrays come in and go out without a copy, NumPy's through page-locked memory.
 
-Kernels run on the caller's current stream; memory comes from CuPy's pool, which knows about streams. CuPy keeps
-compiled modules on disk, by content.
+Kernels run on the caller's current stream; memory comes from CuPy's pool, which knows about streams.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..arrays import Array
 from ..codegen import TARGETS
 from ..errors import ArgumentError, DeviceError
 from ..grid import BLOCK, Grid
+from ..native import cache
 from ..options import Options
 from ..signature import Argument, with_values
 from ..sparse.stored import index_arrays, made
@@ -26,6 +28,25 @@ GRAPHS = 8  # the most sets of arrays for which the launches of a call are kept 
 ON_GPU = (2, 10, 13)  # DLPack's numbers of CUDA, ROCm, and memory that CUDA manages
 
 
+def _compiled(text: str, architecture: str, contracts: bool) -> bytes:
+    """Machine code of a GPU, compiled or from the cache. CuPy would make zeros of denormal numbers of single precision."""
+    key = cache.key(text, architecture, nvrtc.version(), str(contracts))
+    code = cache.load(cache.programs(), key)
+    if code is None:
+        code = nvrtc.compiled(text, architecture, contracts).code
+        cache.store(cache.programs(), key, code)
+    return code
+
+
+def _functions(cupy: Any, code: bytes, names: list[str]) -> dict[str, Any]:
+    """Some kernels of machine code by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kernels.cubin"
+        path.write_bytes(code)
+        module = cupy.RawModule(path=str(path))
+        return {name: module.get_function(name) for name in names}
+
+
 class CudaMachine:
     """A grid's kernels on the GPU that is current when the program is compiled."""
 
@@ -33,12 +54,14 @@ class CudaMachine:
         self._cupy = cupy = _cupy()
         text = TARGETS["cuda"](grid, dtype)
         self.dtype, self.plan = dtype, grid.plan
-        self.code_bytes = len(text)  # of source: CuPy does not show the machine code
+        self._device = cupy.cuda.Device()
+        code = _compiled(text, f"sm_{self._device.compute_capability}", not options.strict)
+        self.code_bytes = len(code)
         self.traits = {"threads_per_block": BLOCK}
         self.sources = {"cuda": lambda: text, "ptx": lambda: nvrtc.compiled(text).ptx}
-        self._device = cupy.cuda.Device()
-        module = cupy.RawModule(code=text, options=("--std=c++17", f"--fmad={str(not options.strict).lower()}"))
-        self._levels = [[(module.get_function(one.name), one) for one in level] for level in grid.launches()]
+        launches = grid.launches()
+        functions = _functions(cupy, code, [one.name for level in launches for one in level])
+        self._levels = [[(functions[one.name], one) for one in level] for level in launches]
         self._tables = [cupy.asarray(t) for t in grid.plan.typed_tables(dtype)]
         cupy.cuda.get_current_stream().synchronize()  # calls on other streams read the tables
         self._patterns: dict[int, tuple[Any, Any]] = {}

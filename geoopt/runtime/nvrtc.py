@@ -46,10 +46,20 @@ def library() -> ctypes.CDLL:
         raise DeviceError(f"NVRTC is not found ({error}); pip install {packages}") from error
 
 
-def compiled(text: str, architecture: str = ARCHITECTURE) -> Compiled:
-    """Compile a module's text. architecture : ``sm_75``, ``sm_90``, ..."""
+def version() -> str:
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    return f"{major.value}.{minor.value}"
+
+
+def compiled(text: str, architecture: str = ARCHITECTURE, contracts: bool = True) -> Compiled:
+    """Compile a module's text. Numbers below the range of usual ones are computed with, too.
+
+    architecture : ``sm_75``, ``sm_90``, ...;  contracts : whether a product and a sum may be rounded once, as one
+    """
     nvrtc, program = library(), ctypes.c_void_p()
-    options = [f"--gpu-architecture={architecture}", "--std=c++17", "--ptxas-options=-v"]
+    own = ("--std=c++17", "--ptxas-options=-v", f"--fmad={str(contracts).lower()}")
+    options = [f"--gpu-architecture={architecture}", *own]
     encoded = (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernels.cu", 0, None, None)
     try:
