@@ -191,6 +191,8 @@ def options(draw):
         unrolled_terms=draw(st.sampled_from([0, 3, 10])),
         blocks=draw(st.booleans()),
         without=frozenset(draw(st.sets(st.sampled_from(geoopt.options.FAMILIES + geoopt.options.SWITCHES)))),
+        assume=frozenset(draw(st.sets(st.sampled_from(geoopt.options.ASSUMPTIONS)))),
+        strict=draw(st.booleans()),
         assembly=draw(st.sampled_from(geoopt.options.ASSEMBLIES)),
         lanes=draw(st.sampled_from([0, 0, 2])),
     )

@@ -54,11 +54,16 @@ class Example:
         facts = Facts(self.facts.template, roots, without, self.rule.assume, self.loops)
         return rewrite(roots, facts, Options(without=frozenset(without)))
 
-    def values(self, roots):
-        """At random points, of either sign except under a root; three terms in the loop."""
-        at = np.random.default_rng(5).uniform(0.5, 2.0, (len(self.names), 3, 7))
+    def points(self, largest, count):
+        """Random ones (names, 3 terms, count) of either sign, except under a root, and of sizes up to some."""
+        rng = np.random.default_rng(5)
+        at = rng.uniform(0.5, 2.0, (len(self.names), 3, count)) * largest ** rng.uniform(-1, 1, (len(self.names), 1, 1))
         if not any(p.op == "sqrt" and p.args[0].op == "variable" for p in nodes(self.rule.before)):
-            at *= np.random.default_rng(6).choice([-1, 1], at.shape)
+            at *= rng.choice([-1, 1], at.shape)
+        return at
+
+    def values(self, roots, at=None):
+        at = self.points(1.0, 7) if at is None else at
         leaves = {i: at[i] if i in self.loops else at[i][0] for i in range(len(at))}
         return evaluate_template(roots, lambda i, _: leaves[i], lambda _, v: np.sum(v, axis=0))
 
@@ -72,6 +77,26 @@ def test_both_sides_have_one_value(rule):
     example = Example(rule)
     for got, want in zip(example.values(example.after), example.values(example.before), strict=True):
         np.testing.assert_allclose(*np.broadcast_arrays(got, want), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("rule", [r for r in RULES if "exact" not in r.assume], ids=lambda r: r.name.replace(" ", "-"))
+@pytest.mark.parametrize("apart", [None, 1e-12])
+def test_a_rule_adds_little_to_rounding_errors(rule, apart):
+    """On numbers of mixed sizes, two of which may be nearly equal, beside the same in long doubles."""
+    example = Example(rule)
+    at = example.points(1e8, 1000)
+    if apart and len(at) > 1:
+        at[1] = at[0] * (1 + apart * np.random.default_rng(7).normal(size=at[0].shape))
+    exact = example.values(example.before, at.astype(np.longdouble))
+
+    def errors(roots):
+        """Beside the exact values: the median, and the one that a tenth exceed."""
+        found = zip(example.values(roots, at), exact, strict=True)
+        each = [np.abs(got - want) / np.where(want == 0, 1, np.abs(want)) for got, want in found]
+        return np.array([np.quantile(e.astype(float), [0.5, 0.9]) for e in each])
+
+    for after in [example.after] if "unsigned" in rule.assume else [example.after, example.simplified()]:
+        assert (errors(after) <= 8 * errors(example.before) + 4 * np.finfo(float).eps).all()
 
 
 @each_rule

@@ -16,7 +16,6 @@ from .values import hash_of, opaque_operations, reads_of
 
 Value = tuple[int, int, int | None]
 POLYNOMIAL = frozenset({"leaf", "constant", "add", "subtract", "multiply", "negative", "sum", "absolute"})
-
 ADDITIONS = frozenset({"add", "subtract"})
 
 
@@ -71,11 +70,11 @@ class Facts:
     def _learn(self, e: Expression) -> None:
         args = [self._facts[id(a)] for a in e.args]
         is_pair = self._is_pair(e, args)
-        summed = {} if is_pair else self._summed(e)
-        is_apart = not self.is_finite and e.op in ADDITIONS and (cancels(summed) or any(map(self._is_left, e.args)))
+        signs = {} if is_pair else self._signs_of_terms(e)
+        is_apart = self._is_apart(e, signs)
         opaque = self.opaque | ADDITIONS if is_apart else self.opaque
         value = hash_of(e, [a.value for a in args], opaque, is_pair)
-        self._signs_in_sums[id(e)] = summed if summed and not is_apart else signs_of_term(value)
+        self._signs_in_sums[id(e)] = signs_of_term(value) if is_apart or not signs else signs
         loop = self.loops.get(int(e.value)) if e.op == "leaf" else None  # type: ignore[arg-type]
         if self.loops and e.op != "sum":
             for a in args:
@@ -96,12 +95,15 @@ class Facts:
     def _is_pair(self, e: Expression, args: list[Fact]) -> bool:
         return not self.is_exact and rounding.is_pair(e.op, [a.value for a in args], [a.is_exact for a in args])
 
-    def _is_left(self, e: Expression) -> bool:
-        """Whether a zero makes something of what it is added to: 0.0 of -0.0, and x - x NaN of all, where x is NaN."""
-        return not self[e].value and e.op in ("constant", "subtract")
+    def _is_apart(self, e: Expression, signs: Signs) -> bool:
+        """Whether a sum equals no other expression, although it would by its hash: a term and its opposite are NaN where
+        they are infinite, as is x - x in another sum, and 0.0 makes 0.0 of -0.0."""
+        if self.is_finite or e.op not in ADDITIONS:
+            return False
+        return cancels(signs) or any(not self[a].value and a.op in ("constant", "subtract") for a in e.args)
 
-    def _summed(self, e: Expression) -> Signs:
-        """What a sum adds and subtracts, or a multiple of one; nothing of what is neither."""
+    def _signs_of_terms(self, e: Expression) -> Signs:
+        """Of what a sum adds and subtracts, or a multiple of one; nothing of what is neither."""
         if e.op in ADDITIONS:
             return signs_of_sum(e, [self._signs_in_sums[id(a)] for a in e.args])
         if e.op == "negative":
