@@ -20,6 +20,14 @@ X = np.linspace(1.0, 2.0, 5)
 FILES = ("trace/substitutes.py", "trace/interrupts.py", "trace/__init__.py", "sparse/constructors.py", "contextlib.py")
 
 
+@pytest.fixture(autouse=True)
+def _pythons_handler():
+    """Also where tests run in the background, whose interrupts a shell ignores."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def function(x):
     y = np.zeros_like(x)
     y[1:] = np.concatenate([x[:2], x[3:]]) * math.sqrt(x[0])
