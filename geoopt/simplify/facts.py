@@ -96,8 +96,8 @@ class Facts:
         return not self.is_exact and rounding.is_pair(e.op, [a.value for a in args], [a.is_exact for a in args])
 
     def _is_apart(self, e: Expression, signs: Signs) -> bool:
-        """Whether a sum equals no other expression, although it would by its hash: a term and its opposite are NaN where
-        they are infinite, as is x - x in another sum, and 0.0 makes 0.0 of -0.0."""
+        """Whether a sum equals no other expression, although their hashes may be equal: a term and its opposite are NaN
+        where they are infinite, as is x - x in another sum, and 0.0 makes 0.0 of -0.0."""
         if self.is_finite or e.op not in ADDITIONS:
             return False
         return cancels(signs) or any(not self[a].value and a.op in ("constant", "subtract") for a in e.args)
