@@ -53,8 +53,8 @@ class _Flat(Rebuild):
                 self._flatten(node)
 
     def _above_sums(self, live: list[Node]) -> set[int]:
-        """Sums, and additions and joins of them, of such, and of others; in time that grows with their number, as what
-        `_flatten` takes does with the length of a chain."""
+        """The sums, and the additions and joins that have a sum below them: `_flatten` walks along whole chains, and only
+        these are worth it."""
         found: set[int] = set()
         for node in live:
             is_added = node.op in ("add", "join") and any(n.index in found for n in self.old.below(node))
