@@ -53,7 +53,7 @@ class _Flat(Rebuild):
                 self._flatten(node)
 
     def _above_sums(self, live: list[Node]) -> set[int]:
-        """The sums, and the additions and joins that have a sum below them: `_flatten` walks along whole chains, and only
+        """The sums, and the additions and joins that have one below them: `_flatten` walks along whole chains, and only
         these are worth it."""
         found: set[int] = set()
         for node in live:
