@@ -105,6 +105,10 @@ def test_lists_of_values_are_arguments_of_ufuncs():
 
 DISTANCES = {
     "cdist": lambda x: distance.cdist(x, x[2:]),
+    "cdist by powers": lambda x: distance.cdist(x, x[2:] + 0.1, "minkowski", p=3, w=[1.0, 2.0, 0.5]),
+    "pdist with weights": lambda x: (
+        distance.pdist(x, w=[1.0, 2.0, 0.5]) + distance.pdist(x, "cityblock", w=[3.0, 1.0, 2.0])
+    ),
     "cdist by squares": lambda x: distance.cdist(x, WEIGHTS[:, :3], metric="sqeuclidean"),
     "cdist by columns": lambda x: distance.cdist(x, x, "cityblock") + distance.cdist(x, x, "chebyshev"),
     "pdist": lambda x: distance.pdist(x),
@@ -122,6 +126,7 @@ def test_distances_are_scipys(name):
 def test_distances_that_are_not_there_are_refused():
     for function, message in (
         (lambda x: distance.cdist(x, x, "cosine"), "distances by 'cosine' are not supported"),
+        (lambda x: distance.cdist(x, x, p=2), "euclidean distances with p= are not supported; give w"),
         (lambda x: distance.squareform(x[0]), "9 distances are not those of all pairs"),
         (
             lambda x: distance.squareform(x[0, :6], force="tovector"),

@@ -44,28 +44,33 @@ def _block_diag(*arrs: Any) -> Any:
     return np.block(rows)
 
 
-_METRICS: dict[str, Callable[[Any], Any]] = {  # of differences of coordinates
-    "euclidean": lambda apart: np.sqrt(np.sum(apart * apart, axis=-1)),
-    "sqeuclidean": lambda apart: np.sum(apart * apart, axis=-1),
-    "cityblock": lambda apart: np.sum(np.abs(apart), axis=-1),
+_METRICS: dict[str, Callable[..., Any]] = {  # of differences of coordinates, and what each counts for
+    "euclidean": lambda apart, w=1.0: np.sqrt(np.sum(w * (apart * apart), axis=-1)),
+    "sqeuclidean": lambda apart, w=1.0: np.sum(w * (apart * apart), axis=-1),
+    "cityblock": lambda apart, w=1.0: np.sum(w * np.abs(apart), axis=-1),
+    "minkowski": lambda apart, p=2, w=1.0: np.sum(w * np.abs(apart) ** p, axis=-1) ** (1 / p),
     "chebyshev": lambda apart: np.max(np.abs(apart), axis=-1),
 }
 
 
-def _metric(name: Any) -> Callable[[Any], Any]:
-    if name not in _METRICS:
-        raise UnsupportedError(f"distances by {name!r} are not supported", f"choose {', '.join(_METRICS)}")
-    return _METRICS[name]
+def _distances(apart: Any, metric: Any, given: dict[str, Any]) -> Any:
+    if metric not in _METRICS:
+        raise UnsupportedError(f"distances by {metric!r} are not supported", f"choose {', '.join(_METRICS)}")
+    known = [*inspect.signature(_METRICS[metric]).parameters][1:]
+    if others := given.keys() - set(known):
+        remedy = f"give {' or '.join(known)}" if known else "leave it out"
+        raise UnsupportedError(f"{metric} distances with {', '.join(sorted(others))}= are not supported", remedy)
+    return _METRICS[metric](apart, **{name: value for name, value in given.items() if value is not None})
 
 
-def _cdist(XA: Any, XB: Any, metric: Any = "euclidean") -> Any:
+def _cdist(XA: Any, XB: Any, metric: Any = "euclidean", **given: Any) -> Any:
     first, second = all_symbolic(XA, XB)
-    return _metric(metric)(first[:, None] - second[None])
+    return _distances(first[:, None] - second[None], metric, given)
 
 
-def _pdist(X: Any, metric: Any = "euclidean") -> Any:
+def _pdist(X: Any, metric: Any = "euclidean", **given: Any) -> Any:
     first, second = np.triu_indices(len(X), 1)
-    return _metric(metric)(X[first] - X[second])
+    return _distances(X[first] - X[second], metric, given)
 
 
 def _squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
