@@ -85,8 +85,8 @@ def _once(
 def rewrite(roots: list[Expression], facts: Facts, options: Options) -> list[Expression]:
     """Run the families in turn until none of them lowers the cost, at most `ROUNDS` times."""
     passes = [p for family in PASSES if family not in options.without for p in PASSES[family]]
-    if options.strict:
-        passes.remove(merge_opposite_values)  # x - y and y - x are 0 where x is y, never -0
+    if options.strict:  # x - y and y - x are 0 where x is y, never -0
+        passes = [p for p in passes if p is not merge_opposite_values]
     seen: dict[Pass, list[Expression]] = {}  # what each pass has seen last, and could not improve
     best = facts.cost(roots)
     for _ in range(ROUNDS):
