@@ -80,9 +80,9 @@ def decompose(traced: Traced, options: Options, adds: bool = True, lanes: int = 
 
 
 def _rewrites(options: Options) -> tuple[Callable[[Traced], Traced], ...]:
-    """Of the graph, before it is cut. All but the first add up in other orders than the author's."""
+    """Of the graph, before it is cut. Where the author's order of additions counts, there are none that change it."""
     if options.strict:
-        return REWRITES[:1]
+        return (with_values_by_element,)
     return REWRITES if options.without else (*REWRITES, with_equal_lanes_once)
 
 

@@ -19,7 +19,7 @@ from .. import rounding
 from ..graph import Graph, Node, Traced
 from ..graph.references import elements_and_lanes, has_lanes, is_regular, lane_ids, lanes, reachable
 from ..integers.gathers import histogram
-from ..integers.hashing import number_residue, residue, residue_of_operation, residue_of_pair
+from ..integers.hashing import number_residue, residue, residue_of_operation
 from ..integers.ids import Ids
 from ..ops import OPS
 
@@ -133,9 +133,6 @@ class _Hashes:
 
 def _applied(op: str, args: Sequence[Value]) -> Value:
     residues, are_exact = [a.residue for a in args], [a.is_exact for a in args]
-    if rounding.is_pair(op, residues, are_exact):
-        found = residue_of_pair(residues[0], residues[1] if op == "add" else -residues[1])
-    else:
-        found = residue_of_operation(op, residues, opaque=OPAQUE)
+    found = residue_of_operation(op, residues, opaque=OPAQUE, is_pair=rounding.is_pair(op, residues, are_exact))
     reads = functools.reduce(operator.or_, [a.reads for a in args])
     return Value(found, reads, rounding.is_exact(op, are_exact, [r in POWERS_OF_TWO for r in residues]))

@@ -42,13 +42,17 @@ def number_residue(value: float) -> int:
     return numerator * pow(denominator, PRIME - 2, PRIME) % PRIME
 
 
-def residue_of_operation(op: str, args: list[int], value: object = None, opaque: Collection[str] = ()) -> int:
+def residue_of_operation(
+    op: str, args: list[int], value: object = None, opaque: Collection[str] = (), is_pair: bool = False
+) -> int:
     """The algebraic hash of a result from those of its operands.
 
     Of rational functions that are equal it is equal, however they are written, also where they differ by rounding, at
     infinities and NaN, and where one divides by 0: callers compare what is read. What has no meaning in the field, or
-    is ``opaque``, is a leaf named by its operands.
+    is ``opaque``, is a leaf named by its operands; so is a sum that stays as it is, ``is_pair`` (see `rounding`).
     """
+    if is_pair and op not in opaque:
+        return _residue_of_pair(args[0], args[1] if op == "add" else -args[1])
     is_opaque = op not in OPS or OPS[op].field is None or op in opaque or (op == "divide" and args[1] == 0)
     if op == "subtract" and is_opaque and args[0] > args[1]:
         return PRIME - residue(op, value, args[::-1])  # x - y is exactly -(y - x)
@@ -58,7 +62,7 @@ def residue_of_operation(op: str, args: list[int], value: object = None, opaque:
     return OPS[op].field(*args) % PRIME  # type: ignore[misc]
 
 
-def residue_of_pair(x: int, y: int) -> int:
+def _residue_of_pair(x: int, y: int) -> int:
     """A hash for x + y that no other sum has: that of (-x) + (-y) is the opposite one."""
     ways = [sorted((sign * x % PRIME, sign * y % PRIME)) for sign in (1, -1)]
     found = residue("pair", *min(ways))

@@ -42,12 +42,15 @@ PASSES: dict[str, tuple[Pass, ...]] = {
 
 
 def simplify(kernels: Kernels) -> Kernels:
-    return replace(kernels, kernels=tuple(_simplified(k, kernels.options) for k in kernels.kernels))
+    options = kernels.options
+    if options.strict:
+        options = replace(options, without=options.without | set(FAMILIES))
+    return replace(kernels, kernels=tuple(_simplified(k, options) for k in kernels.kernels))
 
 
 def _simplified(kernel: Kernel, options: Options) -> Kernel:
     kernel = read_fixed_leaves_once(kernel)
-    if "constants" in options.without or options.strict:
+    if "constants" in options.without:
         return _without_unused_leaves(_rewritten(kernel, options)[0])
     kernel = read_equal_constants_once(kernel, opposite=False)
     found, cost = _rewritten(kernel, options)
@@ -63,8 +66,7 @@ def _rewritten(kernel: Kernel, options: Options) -> tuple[Kernel, tuple[int, int
     loops = tuple((i, leaf.loop) for i, leaf in enumerate(kernel.leaves) if leaf.loop is not None)
     varying = ((i, leaf.constants) for i, leaf in enumerate(kernel.leaves) if leaf.constants is not None)
     nonnegative = frozenset(i for i, values in varying if (values >= 0).all())
-    without = options.without | set(FAMILIES) if options.strict else options.without
-    switches = Options(without=without, assume=options.assume, strict=options.strict)
+    switches = Options(without=options.without, assume=options.assume, strict=options.strict)
     found, cost = _once(written(kernel.roots), loops, nonnegative, switches)
     template = Template()
     return replace(kernel, template=template, roots=tuple(read(template, found))), cost

@@ -27,8 +27,8 @@ class Chains:
         self.done: dict[int, Expression] = {}
 
     def is_open(self, e: Expression) -> bool:
-        """Nothing but the expression above uses it."""
-        return self.uses[id(e)] == 1
+        """Nothing but the expression above uses it, and it is no pair, which stays as it is."""
+        return self.uses[id(e)] == 1 and not self.facts[e].is_pair
 
     def now(self, e: Expression) -> Expression:
         return self.done[id(e)]

@@ -82,7 +82,7 @@ def _flattened(top: Expression, chains: Chains) -> _Chain:
     stack = [(1, top)]
     while stack:
         sign, e = stack.pop()
-        if e is top or (_is_link(e) and chains.is_open(e) and not chain.facts.is_pair(e)):
+        if e is top or (_is_link(e) and chains.is_open(e)):
             chain.old.append(e)
             if e.op != "negative":
                 stack.append((-sign if e.op == "subtract" else sign, e.args[1]))

@@ -21,13 +21,14 @@ ADDITIONS = frozenset({"add", "subtract"})
 
 class Fact(NamedTuple):
     """value : the algebraic hash;  reads : the leaves read, as bits;  loop : in which loop the expression varies
-    is_exact : whether it has not been rounded, see `rounding`
+    is_exact : whether it has not been rounded;  is_pair : whether it is a sum that stays as it is, see `rounding`
     """
 
     value: int
     reads: int
     loop: int | None
     is_exact: bool
+    is_pair: bool
 
 
 class Facts:
@@ -46,8 +47,8 @@ class Facts:
         nonnegative: Collection[int] = (),
     ):
         self.template, self.assume = template, frozenset(assume)
-        self.is_finite, self.is_exact = "finite" in assume, "exact" in assume
-        self.is_in_range = "in range" in assume
+        self.is_finite, self.is_in_range = "finite" in assume, "in range" in assume
+        self.ignores_rounding = "exact" in assume
         self.opaque = opaque_operations(without)
         self.loops, self.nonnegative = loops or {}, nonnegative
         self._facts: dict[int, Fact] = {}
@@ -69,7 +70,9 @@ class Facts:
 
     def _learn(self, e: Expression) -> None:
         args = [self._facts[id(a)] for a in e.args]
-        is_pair = self._is_pair(e, args)
+        is_pair = not self.ignores_rounding and rounding.is_pair(
+            e.op, [a.value for a in args], [a.is_exact for a in args]
+        )
         signs = {} if is_pair else self._signs_of_terms(e)
         is_apart = self._is_apart(e, signs)
         opaque = self.opaque | ADDITIONS if is_apart else self.opaque
@@ -80,20 +83,13 @@ class Facts:
             for a in args:
                 loop = a.loop if loop is None else loop
         reads = reads_of(e, [a.reads for a in args])
-        self._facts[id(e)] = Fact(value, reads, loop, self._is_exact(e, args))
+        self._facts[id(e)] = Fact(value, reads, loop, self._is_exact(e, args), is_pair)
 
     def _is_exact(self, e: Expression, args: list[Fact]) -> bool:
         if not e.args:
             return True
         powers = [(k := number(a)) is not None and is_power_of_two(k) for a in e.args]
         return rounding.is_exact(e.op, [a.is_exact for a in args], powers)
-
-    def is_pair(self, e: Expression) -> bool:
-        """Whether an expression is a sum that stays as it is, see `rounding`."""
-        return self._is_pair(e, [self._facts[id(a)] for a in e.args])
-
-    def _is_pair(self, e: Expression, args: list[Fact]) -> bool:
-        return not self.is_exact and rounding.is_pair(e.op, [a.value for a in args], [a.is_exact for a in args])
 
     def _is_apart(self, e: Expression, signs: Signs) -> bool:
         """Whether a sum equals no other expression, although their hashes may be equal: a term and its opposite are NaN
@@ -158,7 +154,7 @@ class Facts:
         Unless all values are finite, they read the same leaves, too: NaN in gives NaN out. Zeros are equal only if they
         take no division, root or the like: 0 / 0 is NaN.
         """
-        value, reads, loop, _ = self[e]
+        value, reads, loop = self[e][:3]
         if self.is_finite:
             return value, 0, loop
         if value == 0 and not self._is_polynomial(e):

@@ -27,7 +27,8 @@ def _reduced(top: Expression, chains: Chains) -> Expression | None:
     product = flatten_product(top, chains)
     if len(product.old) < 2 and top.op == "negative":
         return None
-    if not cancel(product) and not chains.facts.is_in_range:
+    has_inner = any(e.op == "divide" and e is not top for e in product.old)
+    if not cancel(product) and has_inner and not chains.facts.is_in_range:
         product = flatten_product(top, chains, opens_quotients=False)
     return chains.if_cheaper(product.build(), product.old, product.stops)
 

@@ -74,7 +74,7 @@ def _terms(top: Expression, links: set[int], chains: Chains) -> _Terms:
     stack = [(Fraction(1), top)]
     while stack:
         c, e = stack.pop()
-        if e is not top and not (id(e) in links and chains.is_open(e) and not chains.facts.is_pair(e)):
+        if e is not top and not (id(e) in links and chains.is_open(e)):
             _add_term(c, e, chains, found)
             continue
         found.old.append(e)
@@ -107,20 +107,20 @@ def _add_term(c: Fraction, e: Expression, chains: Chains, found: _Terms) -> None
 def _sum(terms: list[tuple[Fraction, Expression]], facts: Facts) -> Expression | None:
     """The sum of multiples, like terms collected."""
     total, has_zero = Fraction(0), False
-    multiples: dict[tuple, tuple[Fraction, Expression, int]] = {}
-    added: dict[tuple, set[bool]] = {}  # whether to, or from what the others of a key make, or both
+    multiples: dict[
+        tuple, tuple[Fraction, Fraction, Expression, int]
+    ] = {}  # the second without signs: the sum of sizes
     for c, e in terms:
         if e.op == "constant" and (number(e) or e.value == 0):
             total += c * Fraction(float(e.value))  # type: ignore[arg-type]
             has_zero |= not number(e) and math.copysign(1, e.value) * c > 0  # type: ignore[arg-type]
             continue
         key, sign = facts.key(e)
-        known, first, first_sign = multiples.get(key, (Fraction(0), e, sign))
-        multiples[key] = known + c * sign * first_sign, first, first_sign
-        added.setdefault(key, set()).add(c * sign > 0)
-    kept = [(c, e) for c, e, _ in multiples.values() if c]
+        known, size, first, first_sign = multiples.get(key, (Fraction(0), Fraction(0), e, sign))
+        multiples[key] = known + c * sign * first_sign, size + abs(c), first, first_sign
+    kept = [(c, e) for c, _, e, _ in multiples.values() if c]
     if not facts.is_finite:  # x - x, which is not 0 where x is NaN or infinite
-        cancelled = (multiples[key][1] for key, signs in added.items() if len(signs) > 1)
+        cancelled = (e for c, size, e, _ in multiples.values() if abs(c) < size)
         kept += [(Fraction(1), facts.make("subtract", e, e)) for e in cancelled]
     if has_zero and not total and all(facts.has_minus_zero(e) for _, e in kept):
         kept.append((Fraction(1), facts.constant(0)))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from ..integers.hashing import number_residue, residue, residue_of_operation, residue_of_pair
+from ..integers.hashing import number_residue, residue, residue_of_operation
 from ..ops import PRIME
 from ..template import Expression
 
@@ -37,9 +37,7 @@ def hash_of(e: Expression, args: list[int], opaque: Collection[str] = (), is_pai
         return residue("leaf", e.value)
     if e.op == "constant":
         return _hash_of_constant(float(e.value), "constant" in opaque)  # type: ignore[arg-type]
-    if is_pair and e.op not in opaque:
-        return residue_of_pair(args[0], args[1] if e.op == "add" else -args[1])
-    return residue_of_operation(e.op, args, e.value, opaque)
+    return residue_of_operation(e.op, args, e.value, opaque, is_pair)
 
 
 def _hash_of_constant(value: float, is_opaque: bool) -> int:

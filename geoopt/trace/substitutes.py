@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import itertools
 import random
 import sys
 import threading
@@ -55,8 +54,7 @@ _INTERNAL = ("numpy.", f"{_PACKAGE}.")  # callers that mean the originals, but f
 _TRACED = tuple(f"{_PACKAGE}.{part}" for part in ("operators", "apps", "meshes"))  # ... what is written as users write
 
 _lock = threading.Lock()
-_open: set[int] = set()  # the `substituted` that are, in all threads, by numbers of their own
-_numbers = itertools.count()
+_open: set[object] = set()  # one for each `substituted` that is, in all threads
 _undo: list[Callable[[], None]] = []  # each was written down before what it takes back
 _names: dict[str, dict[str, Any]] = {}  # by module, what it has imported, and under which names
 
@@ -68,25 +66,25 @@ def substituted(function: Callable) -> Iterator[None]:
     Interrupts wait while names are set, but for what is `allowed` within.
     function : that is traced; its module may have imported others since it was looked at
     """
-    number, depth = next(_numbers), getattr(TRACING, "depth", 0)
+    own, depth = object(), getattr(TRACING, "depth", 0)
     with held():
         try:
-            _enter(number, function)
+            _enter(own, function)
             if not depth:  # a function that is traced inside of another has its arrays, too
                 unset.begin()
             TRACING.depth = depth + 1
             yield
         finally:
             TRACING.depth = depth
-            _leave(number)
+            _leave(own)
 
 
-def _enter(number: int, function: Callable) -> None:
+def _enter(own: object, function: Callable) -> None:
     with _lock:
         is_first = not _open
         if is_first:
             _take_back()  # what an exception at the worst moment has left
-        _open.add(number)
+        _open.add(own)
         if is_first:
             answer_classes()
             for home, originals, substitutes in _homes(loaded()):
@@ -119,9 +117,9 @@ def _put(names: dict[str, Any], name: str, substitute: Any) -> None:
     names[name] = substitute
 
 
-def _leave(number: int) -> None:
+def _leave(own: object) -> None:
     with _lock:
-        _open.discard(number)
+        _open.discard(own)
         if not _open:
             _take_back()
 
