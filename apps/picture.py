@@ -61,8 +61,8 @@ def start(size: tuple[int, int] = (1024, 768)) -> Any:
 
 
 def shoot(ps: Any, path: Path, **settings: Any) -> None:
-    """Write what polyscope shows as a PNG file. Raises PictureError where it is not written, or not completely."""
-    path.unlink(missing_ok=True)  # or what is there already could pass for the new one
+    """Write what polyscope shows as a PNG file, of which there is none yet. Raises PictureError where it is not written,
+    or not completely."""
     ps.screenshot(str(path), transparent_bg=False, **settings)
     if not path.is_file() or not path.read_bytes().endswith(PNG_END):
         path.unlink(missing_ok=True)

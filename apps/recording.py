@@ -42,8 +42,8 @@ class Recording:
             raise ArgumentError(f"{folder} exists and is not empty; give another name or --force")
         self.folder = folder
         self.frames: list[Frame] = []
+        self._pictures: list[Path] = []
         self._new = folder / UNFINISHED
-        self._is_alone = False  # whether what an earlier recording left is gone
 
     def add(self, frame: Frame, draw: Callable[[Path], None] | None = None) -> None:
         """Keep a frame, and its picture, which `draw` writes to a path."""
@@ -52,9 +52,11 @@ class Recording:
             shutil.rmtree(self._new, ignore_errors=True)
         drawing = Stopwatch()
         if draw is not None:
-            (self._new / "frames").mkdir(parents=True, exist_ok=True)
+            picture = self._new / "frames" / f"{len(self.frames):04d}.png"
+            picture.parent.mkdir(parents=True, exist_ok=True)
             with drawing.part("drawing"):
-                draw(self._new / "frames" / _name(len(self.frames)))
+                draw(picture)
+            self._pictures.append(picture)
         drawn = {part: frame.seconds.get(part, 0.0) + s for part, s in drawing.seconds.items()}
         self.frames.append(replace(frame, seconds=frame.seconds | drawn))
 
@@ -64,13 +66,16 @@ class Recording:
         Where that fails, an earlier recording stays as it is, and the new one in the folder "unfinished".
         """
         self._new.mkdir(exist_ok=True)
-        found = [self._write_table()]
-        if pictures := self._drawn():
-            found += [self._new / "frames"]
-            found += [self._write_film(pictures)] if importlib.util.find_spec("imageio") else []
+        table = self._write_table()
+        film = self._write_film() if self._pictures and importlib.util.find_spec("imageio") else None
         self._clear()
-        written = [self._moved(path) for path in found]
-        self._new.rmdir()
+        self._pictures = [self._moved(path) for path in self._pictures]
+        written = [self._moved(table)]
+        if self._pictures:
+            written.append(self.folder / "frames")
+        if film:
+            written.append(self._moved(film))
+        shutil.rmtree(self._new)
         return written
 
     def medians(self) -> dict[str, float]:
@@ -78,31 +83,19 @@ class Recording:
         parts = dict.fromkeys(part for frame in self.frames for part in frame.seconds)
         return {part: float(np.median([f.seconds.get(part, 0.0) for f in self.frames])) for part in parts}
 
-    def _drawn(self) -> list[Path]:
-        """The pictures of all frames, of which some have been moved already."""
-        ways = ([at / "frames" / _name(i) for at in (self._new, self.folder)] for i in range(len(self.frames)))
-        found = (next((p for p in way if p.is_file()), None) for way in ways)
-        return [path for path in found if path] if self._is_alone or (self._new / "frames").is_dir() else []
-
     def _clear(self) -> None:
-        """Remove what an earlier recording left; other files stay."""
-        if not self._is_alone:
-            pictures = [p for p in (self.folder / "frames").glob("*.png") if p.stem.isdigit() and len(p.stem) >= 4]
-            for old in (*pictures, *(self.folder / name for name in (TABLE, *FILMS))):
-                old.unlink(missing_ok=True)
-        self._is_alone = True
+        """Remove what an earlier recording left; other files stay, and so do pictures that have been moved already."""
+        pictures = {p for p in (self.folder / "frames").glob("*.png") if p.stem.isdigit() and len(p.stem) >= 4}
+        for old in (*pictures.difference(self._pictures), *(self.folder / name for name in (TABLE, *FILMS))):
+            old.unlink(missing_ok=True)
 
     def _moved(self, path: Path) -> Path:
-        """A file, or the files of a folder, that are where they belong now."""
+        """Where a file is, once it has been moved to its place."""
+        if not path.is_relative_to(self._new):
+            return path
         place = self.folder / path.relative_to(self._new)
-        if path.is_dir():
-            place.mkdir(exist_ok=True)
-            for inner in path.iterdir():
-                inner.replace(place / inner.name)
-            path.rmdir()
-        elif path.is_file():
-            path.replace(place)
-        return place
+        place.parent.mkdir(exist_ok=True)
+        return path.replace(place)
 
     def _write_table(self) -> Path:
         rows = [
@@ -121,17 +114,12 @@ class Recording:
             writer.writerows(rows)
         return path
 
-    def _write_film(self, pictures: list[Path]) -> Path:
+    def _write_film(self) -> Path:
         imageio: Any = importlib.import_module("imageio.v2")  # its writers have no type in common
         has_encoder = importlib.util.find_spec("imageio_ffmpeg") is not None
         path = self._new / FILMS[0 if has_encoder else 1]
         settings = {"fps": round(1 / FRAME), "macro_block_size": 2} if has_encoder else {"duration": 1000 * FRAME}
         with imageio.get_writer(path, **settings) as film:
-            for picture in pictures:
+            for picture in self._pictures:
                 film.append_data(imageio.imread(picture)[..., :3])
         return path
-
-
-def _name(number: int) -> str:
-    """Of a frame's picture."""
-    return f"{number:04d}.png"

@@ -182,7 +182,12 @@ def contents(folder):
 def test_an_earlier_recording_stays_until_the_new_one_is_there(tmp_path, monkeypatch):
     from geoopt.apps.recording import UNFINISHED, Recording
 
-    monkeypatch.setattr(Recording, "_write_film", lambda self, pictures: pictures[0])  # there may be no encoder
+    def film(self):
+        path = self.folder / UNFINISHED / "film.mp4"
+        path.write_bytes(b"a film")
+        return path
+
+    monkeypatch.setattr(Recording, "_write_film", film)  # there may be no encoder
     folder = tmp_path / "run"
     first = drawn(folder).finish()
     assert {p.name for p in first} >= {"timings.csv", "frames"} and all(p.exists() for p in first)

@@ -75,14 +75,16 @@ def _made(function: Callable, kinds: tuple[Type, ...]) -> Callable[[int], Any]:
 
     start, processor = time.perf_counter(), object_code.host()
     name = object_code.name(processor, identity(function), repr(kinds))
-    symbol, folder = f"f{name}", cache.loops()
-    stored = cache.load(folder, name)
-    if stored is None:
+    symbol = f"f{name}"
+
+    def make() -> bytes:
         from .translator import translated
 
         text, result = translated(function, kinds, symbol)
-        stored = f"{result}\n".encode() + object_code.optimised(text, processor, vectorise=True)
-        cache.store(folder, name, stored)
+        return f"{result}\n".encode() + object_code.optimised(text, processor, vectorise=True)
+
+    stored, was_there = cache.obtained(cache.loops(), name, make)
+    if not was_there:
         _COMPILED.append(time.perf_counter() - start)
     result, code = stored.split(b"\n", 1)
     (address,) = _engine().add(code, [symbol])

@@ -13,7 +13,7 @@ import stat
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import platformdirs
@@ -66,6 +66,16 @@ def store(folder: Path, key: str, content: bytes) -> None:
         if _is_trusted(folder):
             _write(folder, key, _digest(key, content) + content)
             _shrink(folder, len(content))
+
+
+def obtained(folder: Path, key: str, make: Callable[[], bytes]) -> tuple[bytes, bool]:
+    """What is under a key, or is made, and is there from then on; and whether it was there."""
+    found = load(folder, key)
+    if found is not None:
+        return found, True
+    content = make()
+    store(folder, key, content)
+    return content, False
 
 
 def key(*parts: str) -> str:

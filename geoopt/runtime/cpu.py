@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from pathlib import Path
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -68,7 +67,8 @@ class CpuMachine(HostMachine):
         name = object_code.name(processor, text)
         code = cache.load(cache.programs(), name)
         self.was_cached = code is not None
-        future = None if code else started(lambda: _compiled(cache.programs(), name, text, processor))
+        make = lambda: object_code.compiled(name, text, processor)  # noqa: E731
+        future = None if code else started(lambda: cache.obtained(cache.programs(), name, make)[0])
         super().__init__(schedule.plan, dtype)  # packs the tables
         code = code or future.result()  # type: ignore[union-attr]
         self.code_bytes = len(code)
@@ -100,20 +100,12 @@ def _most_helpers() -> int:
     return number_of_cores() - 1
 
 
-def _compiled(folder: Path, name: str, text: str, processor: object_code.Processor) -> bytes:
-    """Object code, which is in the cache from then on."""
-    code = object_code.compiled(name, text, processor)
-    cache.store(folder, name, code)
-    return code
-
-
 @functools.cache
 def _sharing() -> tuple[object, list[int]]:
     """The engine, and the functions, with which threads share tasks."""
     text = crew()
     name = object_code.name(host(), text)
-    folder = cache.loops()
-    code = cache.load(folder, name) or _compiled(folder, name, text, host())
+    code, _ = cache.obtained(cache.loops(), name, lambda: object_code.compiled(name, text, host()))
     engine = object_code.Engine()
     return engine, engine.add(code, ["run", "lead", "help"]).tolist()
 

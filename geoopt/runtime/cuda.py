@@ -31,11 +31,7 @@ ON_GPU = (2, 10, 13)  # DLPack's numbers of CUDA, ROCm, and memory that CUDA man
 def _compiled(text: str, architecture: str, contracts: bool) -> bytes:
     """Machine code of a GPU, compiled or from the cache. CuPy would make zeros of denormal floats."""
     key = cache.key(text, architecture, nvrtc.version(), str(contracts))
-    code = cache.load(cache.programs(), key)
-    if code is None:
-        code = nvrtc.compiled(text, architecture, contracts).code
-        cache.store(cache.programs(), key, code)
-    return code
+    return cache.obtained(cache.programs(), key, lambda: nvrtc.compiled(text, architecture, contracts).code)[0]
 
 
 def _functions(cupy: Any, code: bytes, names: list[str]) -> dict[str, Any]:

@@ -142,17 +142,16 @@ def _compiled(text: str) -> tuple[bytes, bool]:
     """A shared library, and whether it was in the cache."""
     compiler = _compiler()
     key = cache.key(text, _version(compiler), *FLAGS)
-    found = cache.load(cache.programs(), key)
-    if found:
-        return found, True
+    return cache.obtained(cache.programs(), key, lambda: _made(compiler, text))
+
+
+def _made(compiler: str, text: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "kernels.so"
         run = subprocess.run([compiler, *FLAGS, "-", "-o", library], input=text, capture_output=True, text=True)
         if run.returncode:
             raise InternalError("assemble", f"the text for CUDA does not compile:\n{run.stderr}")
-        code = library.read_bytes()
-    cache.store(cache.programs(), key, code)
-    return code, False
+        return library.read_bytes()
 
 
 def _loaded(code: bytes) -> ctypes.CDLL:
