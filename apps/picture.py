@@ -61,7 +61,7 @@ def start(size: tuple[int, int] = (1024, 768)) -> Any:
 
 
 def shoot(ps: Any, path: Path, **settings: Any) -> None:
-    """Write what polyscope shows as a PNG file, of which there is none yet. Raises PictureError where it is not written,
+    """Write what polyscope shows as a PNG file, where there is none yet. Raises PictureError where it is not written,
     or not completely."""
     ps.screenshot(str(path), transparent_bg=False, **settings)
     if not path.is_file() or not path.read_bytes().endswith(PNG_END):
