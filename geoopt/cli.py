@@ -35,6 +35,7 @@ app.add_typer(operator, name="operator", help="Compute an operator of a mesh and
 
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing output.")]
 SAMPLE = Path("sample")  # the word for the script that comes with an app
+SOLVER = "auto, multifrontal (geoopt's own), pardiso, cholespy, superlu or cg; on a GPU cudss, too."
 DEVICES = "cpu, cuda or cuda-on-host."
 MeshFile = Annotated[Path | None, typer.Argument(help="Mesh file; without it a bumpy surface is generated.")]
 
@@ -97,7 +98,7 @@ class Run:
     out: Annotated[Path, typer.Option(help="The folder for pictures, film and timings.csv.")] = Path("frames")
     record: Annotated[bool, typer.Option("--record", help="Record what the window shows.")] = False
     script: Annotated[Path | None, typer.Option(help="Handles and their paths (JSON), or the word sample.")] = None
-    solver: Annotated[str, typer.Option(help="auto, pardiso, cholespy, superlu or cg; on a GPU cudss, too.")] = "auto"
+    solver: Annotated[str, typer.Option(help=SOLVER)] = "auto"
     threads: Annotated[int, typer.Option(min=0, help="Of the compiled program; 0 for all cores.")] = 0
     device: Annotated[str, typer.Option(help=DEVICES)] = "cpu"
     force: Force = False

@@ -115,7 +115,9 @@ def test_the_choice_on_the_gpu_is_explained(monkeypatch):
     for job in solvers.GPU_PREFERENCES:
         assert choose(job, device="cuda")[1]
     assert choose("solves", "cg", "cuda")[0].name == "conjugate gradients"
-    with pytest.raises(ArgumentError, match="'cudss' is for device 'cuda', not 'cpu'; choose from auto, pardiso"):
+    with pytest.raises(
+        ArgumentError, match="'cudss' is for device 'cuda', not 'cpu'; choose from auto, multifrontal, pardiso"
+    ):
         choose("solves", "cudss")
     with pytest.raises(ArgumentError, match=r"'eigen' is unknown; choose from auto, .*, cudss"):
         choose("solves", "eigen", "cuda")
@@ -124,7 +126,7 @@ def test_the_choice_on_the_gpu_is_explained(monkeypatch):
         choose("solves", "cudss", "cuda")
     found = {job: choose(job, device="cuda") for job in solvers.GPU_PREFERENCES}
     assert found["factors"][0].name == "conjugate gradients"
-    assert found["solves"][0].name == "SciPy SuperLU on the CPU" and "copied" in found["solves"][1]
+    assert found["solves"][0].name == "geoopt on the CPU" and "copied" in found["solves"][1]
     assert not GPU_SOLVERS["cudss"].is_installed
 
 
@@ -132,9 +134,9 @@ def test_the_choice_is_explained(monkeypatch):
     for job in solvers.PREFERENCES:
         solver, why = choose(job)
         assert isinstance(solver, solvers.Solver) and why
-    with pytest.raises(ArgumentError, match="'eigen' is unknown; choose from auto, pardiso"):
+    with pytest.raises(ArgumentError, match="'eigen' is unknown; choose from auto, multifrontal, pardiso"):
         choose("solves", "eigen")
     monkeypatch.setattr(solvers.importlib.util, "find_spec", lambda name: None)
-    assert [choose(job)[0].name for job in solvers.PREFERENCES] == ["SciPy SuperLU"] * 2
+    assert [choose(job)[0].name for job in solvers.PREFERENCES] == ["geoopt"] * 2
     with pytest.raises(ArgumentError, match=r"needs pypardiso: pip install 'geoopt-compiler\[mkl\]'"):
         choose("factors", "pardiso")

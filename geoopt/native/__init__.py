@@ -12,7 +12,7 @@ import threading
 import time
 from array import array
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from . import cache
 from .identity import identity
 from .instructions import fetch as fetch
 from .instructions import trailing_zeros as trailing_zeros
-from .values import BOOL, INT, WORD, Array, Arrays, Type
+from .values import BOOL, INT, TASK, WORD, Array, Arrays, Type
 
 if TYPE_CHECKING:
     from .object_code import Engine
@@ -46,13 +46,24 @@ def seconds_of_compiling() -> float:
     return sum(_COMPILED)
 
 
+class Kernel(NamedTuple):
+    """A function that a crew calls for tasks.
+
+    buffers : the words of all arguments but the task's;  kept : what these refer to
+    """
+
+    address: int
+    buffers: np.ndarray
+    kept: Any
+
+
 class Compiled:
     """A function, ``python``, and the versions of it that have been compiled, by the types of their arguments."""
 
     def __init__(self, function: Callable):
         functools.update_wrapper(self, function)
         self.python = function
-        self.versions: dict[tuple[Type, ...], Callable[[int], Any]] = {}
+        self.versions: dict[tuple[Type, ...], Any] = {}
 
     def __call__(self, *arguments: Any) -> Any:
         kinds, block, kept = [], array("q"), []
@@ -62,14 +73,22 @@ class Compiled:
         version = self.versions.get(types) or self._version(types)
         return version(block.buffer_info()[0])
 
-    def _version(self, kinds: tuple[Type, ...]) -> Callable[[int], Any]:
+    def kernel(self, *arguments: Any) -> Kernel:
+        """The function with all arguments given but the last one, which is an array of int64: the words of a task."""
+        kinds, block, kept = [], array("q"), []
+        for argument in arguments:
+            kinds.append(_list_parts(argument, block, kept))
+        version = self._version((*kinds, TASK))
+        return Kernel(ctypes.cast(version, ctypes.c_void_p).value or 0, np.array(block, np.int64), (arguments, kept))
+
+    def _version(self, kinds: tuple[Type, ...]) -> Any:
         with _LOCK:
             if kinds not in self.versions:
                 self.versions[kinds] = _made(self.python, kinds)
             return self.versions[kinds]
 
 
-def _made(function: Callable, kinds: tuple[Type, ...]) -> Callable[[int], Any]:
+def _made(function: Callable, kinds: tuple[Type, ...]) -> Any:
     """A version of a function, compiled or from the cache."""
     from . import object_code
 

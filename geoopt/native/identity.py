@@ -45,5 +45,5 @@ def _parts(function: FunctionType, seen: set[CodeType]) -> Iterator[str]:
             if isinstance(called, FunctionType):
                 yield name
                 yield from _parts(called, seen)
-            elif isinstance(value, bool | int | np.generic):
+            elif isinstance(value, bool | int | float | np.generic):
                 yield f"{name} = {value!r}"

@@ -1,8 +1,8 @@
 """Plain Python functions with loops over arrays, in LLVM IR.
 
 What there is: assignments to names and to entries of arrays, ``for`` over ranges and arrays, ``while``, ``if``,
-``break``, ``continue``, ``return``; arithmetic and comparisons of integers and words (see `values`); floats, which are
-moved and compared; entries, rows, slices and shapes of arrays, tuples of arrays of one type; ``len``, ``min``, ``max``,
+``break``, ``continue``, ``return``; arithmetic and comparisons of integers and words (see `values`); floats, in
+double precision; entries, rows, slices and shapes of arrays, tuples of arrays of one type; ``len``, ``min``, ``max``,
 ``abs``, ``np.int64``, ``np.uint64``; constants of the module, as they are when the function is compiled; and calls of
 other such functions, which are inlined. A name has one type. Places in arrays are not checked, and never count from the
 end. What there is not is a `SyntaxError` that names file and line.
@@ -22,30 +22,38 @@ from typing import Any
 import numpy as np
 
 from .instructions import fetch, trailing_zeros
-from .values import BOOL, INT, Array, Code, Type, Value, constant, part_types
+from .tile_code import WRITERS
+from .values import BOOL, INT, TASK, Array, Code, Type, Value, constant, part_types
 
 _SIGNS = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%", ast.BitAnd: "&", ast.BitOr: "|",
-    ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=",
-    ast.Gt: ">", ast.GtE: ">=",
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.BitAnd: "&",
+    ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<",
+    ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
-_DECLARATIONS = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\ndeclare i64 @llvm.cttz.i64(i64, i1)"
+_DECLARATIONS = """declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
+declare i64 @llvm.cttz.i64(i64, i1)
+declare double @llvm.sqrt.f64(double)
+declare float @llvm.sqrt.f32(float)"""
 
 Result = Value | list[Value] | None  # a list for a tuple
 
 
 def translated(function: Callable, kinds: tuple[Type, ...], symbol: str) -> tuple[str, Type | None]:
-    """The text of ``i64 symbol(ptr)``, which is given where the parts of all arguments are listed, and what it returns.
+    """The text of ``i64 symbol(ptr, ptr)``, which is given where the parts of all arguments are listed and where the
+    words of a task are, and what it returns.
 
     kinds : of the arguments
     """
-    code, ends = Code(), list(itertools.accumulate((len(part_types(k)) for k in kinds), initial=0))
-    arguments = [code.listed(kind, "%arguments", str(first)) for kind, first in zip(kinds, ends, strict=False)]
+    code, listed = Code(), kinds[:-1] if kinds[-1:] == (TASK,) else kinds
+    ends = itertools.accumulate((len(part_types(k)) for k in listed), initial=0)
+    arguments = [code.listed(kind, "%arguments", str(first)) for kind, first in zip(listed, ends, strict=False)]
+    if len(listed) < len(kinds):
+        arguments.append(Value(Array(np.dtype(np.int64), 1, True), ("%task", "0")))
     result = _Function(code, function).inlined(arguments)
     if isinstance(result, list) or (result and not isinstance(result.type, str)):
         raise TypeError(f"{function.__name__}: what is called from Python returns a number or nothing")
     returned = code.as_int(result).text if result and result.type == BOOL else result.text if result else "0"
-    head = [f"define i64 @{symbol}(ptr %arguments) {{", *code.variables]
+    head = [f"define i64 @{symbol}(ptr %arguments, ptr %task) {{", *code.variables]
     text = "\n".join([_DECLARATIONS, *head, *code.lines, f"  ret i64 {returned}", "}"])
     return text, result.type if result else None
 
@@ -352,4 +360,5 @@ _FUNCTIONS: dict[Any, Callable[[Code, list[Value]], Value | None]] = {
     np.uint64: lambda code, arguments: code.as_word(*arguments),
     fetch: _fetched,
     trailing_zeros: _zeros,
+    **WRITERS,
 }

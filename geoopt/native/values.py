@@ -7,6 +7,7 @@ what ``np.uint64`` makes, are *words*: numbers modulo 2^64. The two do not mix.
 from __future__ import annotations
 
 import operator
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -14,13 +15,16 @@ from typing import NamedTuple
 import numpy as np
 
 INT, WORD, FLOAT, BOOL = "int", "word", "float", "bool"
+TASK = "task"  # the type of a function's last argument where what is given are a task's words
 _REGISTERS = {INT: "i64", WORD: "i64", FLOAT: "double", BOOL: "i1"}
+_OF_FLOATS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 _COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 # by Python's sign: what it does to constants, and LLVM's instructions for integers and for words
 _OPERATIONS: dict[str, tuple[Callable, str, str]] = {
     "+": (operator.add, "add nsw", "add"),
     "-": (operator.sub, "sub nsw", "sub"),
     "*": (operator.mul, "mul nsw", "mul"),
+    "/": (operator.truediv, "", ""),
     "//": (operator.floordiv, "", "udiv"),
     "%": (operator.mod, "", "urem"),
     "&": (operator.and_, "and", "and"),
@@ -81,6 +85,8 @@ def constant(value: object) -> Value:
         return Value(WORD, (str(value),), value)
     if isinstance(value, int | np.integer):
         return Value(INT, (str(value),), value)
+    if isinstance(value, float):
+        return Value(FLOAT, (f"0x{struct.pack('>d', value).hex()}",), value)
     raise TypeError(f"{value!r} is no constant that loops may use")
 
 
@@ -275,17 +281,23 @@ class Code:
         return [self.as_int(v) for v in values]
 
     def binary(self, sign: str, one: Value, other: Value) -> Value:
-        fold, of_ints, of_words = _OPERATIONS[sign]
         if one.constant is not None and other.constant is not None:
-            return constant(fold(one.constant, other.constant))
+            return constant(_OPERATIONS[sign][0](one.constant, other.constant))
+        if FLOAT in (one.type, other.type) or sign == "/":
+            return self._of_floats(sign, one, other)
+        _, of_ints, of_words = _OPERATIONS[sign]
         if one.type == other.type == BOOL and sign in "&|^":
             return Value(BOOL, (self.let(f"{of_ints} i1 {one.text}, {other.text}"),))
         one, other = self.alike([one, other])
         if one.type == INT and sign in ("//", "%"):
             return self._divided(sign, one, other)
-        if one.type == FLOAT:
-            raise TypeError("floats are moved and compared only")
         return Value(one.type, (self.let(f"{of_ints if one.type == INT else of_words} i64 {one.text}, {other.text}"),))
+
+    def _of_floats(self, sign: str, one: Value, other: Value) -> Value:
+        if sign not in _OF_FLOATS:
+            raise TypeError(f"floats have no {sign}")
+        one, other = self.as_type(one, FLOAT), self.as_type(other, FLOAT)
+        return Value(FLOAT, (self.let(f"{_OF_FLOATS[sign]} double {one.text}, {other.text}"),))
 
     def _divided(self, sign: str, one: Value, other: Value) -> Value:
         """Rounded down, as Python does it."""

@@ -85,9 +85,7 @@ class CpuMachine(HostMachine):
 
     def _launch(self, buffers: np.ndarray) -> None:
         own = buffers[self._buffers]
-        with _MAKING:
-            ours = _crew()
-        ours.run(self._work, address(own))
+        shared_crew().run(self._work, address(own))
 
 
 def describe() -> str:
@@ -108,6 +106,12 @@ def _sharing() -> tuple[object, list[int]]:
     code, _ = cache.obtained(cache.loops(), name, lambda: object_code.compiled(name, text, host()))
     engine = object_code.Engine()
     return engine, engine.add(code, ["run", "lead", "help"]).tolist()
+
+
+def shared_crew() -> Crew:
+    """The threads of this process, which share the tasks of any call."""
+    with _MAKING:
+        return _crew()
 
 
 @functools.cache

@@ -22,6 +22,7 @@ from . import cudss
 from .direct import Cholespy, OnHost, Pardiso, SuperLU
 from .gradients import ConjugateGradients
 from .gradients import diagonal_blocks as diagonal_blocks
+from .multifrontal import Multifrontal
 from .solver import Solver as Solver
 
 
@@ -48,6 +49,7 @@ class Kind:
 
 
 SOLVERS = {
+    "multifrontal": Kind(Multifrontal),
     "pardiso": Kind(Pardiso, "pypardiso", "mkl"),
     "cholespy": Kind(Cholespy, "cholespy", "cholespy"),
     "superlu": Kind(SuperLU),
@@ -60,17 +62,8 @@ GPU_SOLVERS = {
     "cg": SOLVERS["cg"],
 }
 # what is preferred, and why, for a job that factors at every step and for one that factors once and solves often
-PREFERENCES = {
-    "factors": {
-        "pardiso": "it factors new values without a new analysis",
-        "superlu": "it is built in; the extra mkl installs what is faster",
-    },
-    "solves": {
-        "cholespy": "it solves fastest",
-        "pardiso": "it is installed; the extra cholespy installs what solves faster",
-        "superlu": "it is built in; the extra cholespy installs what solves faster",
-    },
-}
+OWN = {"multifrontal": "it is built in, and factors new values and solves fastest"}
+PREFERENCES = {"factors": OWN, "solves": OWN}
 GPU_PREFERENCES = {
     "factors": {
         "cudss": "it factors new values on the GPU without a new analysis",
@@ -79,8 +72,7 @@ GPU_PREFERENCES = {
     "solves": {
         "cholespy": "it solves on the GPU",
         "cudss": "it solves on the GPU",
-        "pardiso": "systems are copied from the GPU; the extra cholespy installs what solves there",
-        "superlu": "systems are copied from the GPU; the extra cholespy installs what solves there",
+        "multifrontal": "systems are copied from the GPU; the extra cholespy installs what solves there",
     },
 }
 

@@ -1,0 +1,198 @@
+"""The multifrontal Cholesky factorisation, in machine code: each function is work on one front, or some of them.
+
+Liu, The multifrontal method for sparse matrix solution: theory and practice, 1992. See `fronts` for the tables. The
+factor has the inverses of its tiles on the diagonal, so that solving multiplies only.
+"""
+
+from __future__ import annotations
+
+from ..native import compiled
+from ..native.tiles import MOST, add_scattered, eliminate, invert, subtracted_product
+from .fronts import (
+    BELOW,
+    CHILDREN,
+    CHILDREN_END,
+    ENTRIES,
+    ENTRIES_END,
+    FIRST,
+    LANES,
+    PANEL,
+    ROWS,
+    SHARED,
+    UPDATE,
+    WIDTH,
+    padded,
+)
+from .tasks import BLOCK
+
+TILE = LANES * LANES
+IN_CACHE = 32768  # numbers of strips that are used again and again, in the second cache
+
+
+def add_columns(D, d, width, U, u, below, R, r, shift, begin, end) -> None:
+    """Add columns of a child's update to a part of its parent. R : from r on, the rows and columns there, less shift"""
+    first = begin // LANES
+    last = min((first + 1) * LANES, below)
+    for j in range(begin, min(end, last)):  # of the strip that has the diagonal, rows before it mean nothing
+        column = d + LANES * (R[r + j] - shift)
+        for i in range(j, last):
+            row = R[r + i] - shift
+            D[column + row // LANES * LANES * width + row % LANES] += U[
+                u + first * LANES * below + LANES * j + i % LANES
+            ]
+    for s in range(first + 1, below // LANES):
+        add_scattered(D, d, width, U, u + s * LANES * below, R, r, shift, s, begin, min(end, (s + 1) * LANES))
+
+
+def assemble(table, children, R, sources, targets, values, L, U, front, begin, end) -> None:
+    """Some columns of the panel of a front: the entries of the matrix, and what its children add."""
+    panel, width = table[front, PANEL], table[front, WIDTH]
+    step = LANES * width
+    for s in range((padded(width) + padded(table[front, BELOW])) // LANES):
+        for at in range(panel + s * step + LANES * begin, panel + s * step + LANES * end):
+            L[at] = 0.0
+    for entry in range(table[front, ENTRIES], table[front, ENTRIES_END]):
+        at = targets[entry]
+        if end - begin == width or begin <= (at - panel) % step // LANES < end:
+            L[at] = values[sources[entry]]
+    for c in range(table[front, CHILDREN], table[front, CHILDREN_END]):
+        child = children[c]
+        below, rows = padded(table[child, BELOW]), table[child, ROWS]
+        first = place_of(R, rows, 0, table[child, SHARED], begin)
+        last = place_of(R, rows, first, table[child, SHARED], end)
+        add_columns(L, panel, width, U, table[child, UPDATE], below, R, rows, 0, first, last)
+
+
+def place_of(R, rows, begin, end, row) -> int:
+    """How many of a child's rows are before a row of its parent; of those from begin to end, others are."""
+    low, high = begin, end
+    while low < high:
+        middle = (low + high) // 2
+        if R[rows + middle] < row:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def factor_pivots(table, diagonal, values, L, status, most, front, begin, end) -> None:
+    """Some tiles of the pivots, whose columns before them are eliminated.
+
+    status : of fronts, 1 + the first column whose pivot is not positive, or is lost in rounding: more than ``most[0]``
+        times smaller than the entry on the diagonal that it comes from
+    """
+    panel, width, first = table[front, PANEL], table[front, WIDTH], table[front, FIRST]
+    step = LANES * width
+    for s in range(begin, end):
+        strip = panel + s * step
+        for t in range(begin, s):
+            eliminate(L, strip, 0, panel + t * step, t * LANES, LANES, 1)
+        count = min(width - s * LANES, LANES)
+        good = invert(L, strip, s * LANES, count)
+        corner = strip + TILE * s
+        for j in range(min(good, count)):
+            inverse, entry = L[corner + j * (LANES + 1)], values[diagonal[first + s * LANES + j]]
+            if good > j and not inverse * inverse * entry < most[0]:  # the inverse of the pivot's root
+                good = j
+        if good < count and status[front] == 0:
+            status[front] = s * LANES + good + 1
+
+
+def factor_rows(L, panel, width, first, last, begin, end) -> None:
+    """Some strips below some tiles of pivots, which are factored, and whose columns before them are eliminated."""
+    step = LANES * width
+    for s in range(begin, end, MOST):
+        for t in range(first, last):
+            depth = t * LANES
+            eliminate(L, panel + s * step, step, panel + t * step, depth, width - depth, min(end - s, MOST))
+
+
+def update(L, rows, width, U, u, below, begin, end) -> None:
+    """Some strips of what a front adds to its parent: − L Lᵀ of its rows below, up to the diagonal."""
+    step, wide = LANES * width, LANES * below
+    group = max(IN_CACHE // step // MOST * MOST, MOST)
+    first = begin
+    while first < end:
+        after = min(first + group, end)
+        for t in range(after):
+            s = max(first, t)
+            factor = rows + t * step
+            while s < after:
+                count = min(after - s, MOST)
+                subtracted_product(U, u + s * wide + TILE * t, wide, L, rows + s * step, step, factor, width, count)
+                s += count
+        first = after
+
+
+def pass_on(table, children, R, U, front, begin, end) -> None:
+    """What children add to some columns of the update of a front."""
+    below, shift = padded(table[front, BELOW]), padded(table[front, WIDTH])
+    for c in range(table[front, CHILDREN], table[front, CHILDREN_END]):
+        child = children[c]
+        u, of_child, rows = table[child, UPDATE], padded(table[child, BELOW]), table[child, ROWS]
+        first = place_of(R, rows, table[child, SHARED], table[child, BELOW], shift + begin)
+        last = place_of(R, rows, first, table[child, BELOW], shift + end)
+        add_columns(U, table[front, UPDATE], below, U, u, of_child, R, rows, shift, first, last)
+
+
+# -- kernels, in the order in which `tasks.of_factor` numbers them ---------------------------------------------------
+
+
+@compiled
+def factor_fronts(table, children, R, sources, targets, diagonal, values, L, U, status, most, task) -> None:
+    """All of some consecutive fronts."""
+    for front in range(task[1], task[2]):
+        panel, width, below = table[front, PANEL], table[front, WIDTH], padded(table[front, BELOW])
+        assemble(table, children, R, sources, targets, values, L, U, front, 0, width)
+        tiles = padded(width) // LANES
+        factor_pivots(table, diagonal, values, L, status, most, front, 0, tiles)
+        if below:
+            factor_rows(L, panel, width, 0, tiles, tiles, tiles + below // LANES)
+            rows = panel + tiles * LANES * width
+            update(L, rows, width, U, table[front, UPDATE], below, 0, below // LANES)
+            pass_on(table, children, R, U, front, 0, below)
+
+
+@compiled
+def assemble_columns(table, children, R, sources, targets, diagonal, values, L, U, status, most, task) -> None:
+    assemble(table, children, R, sources, targets, values, L, U, task[1], task[2], task[3])
+
+
+@compiled
+def factor_block(table, children, R, sources, targets, diagonal, values, L, U, status, most, task) -> None:
+    front, begin = task[1], task[2]
+    factor_pivots(
+        table,
+        diagonal,
+        values,
+        L,
+        status,
+        most,
+        front,
+        begin,
+        min(begin + BLOCK, padded(table[front, WIDTH]) // LANES),
+    )
+
+
+@compiled
+def factor_some_rows(table, children, R, sources, targets, diagonal, values, L, U, status, most, task) -> None:
+    front, first = task[1], task[2]
+    width = table[front, WIDTH]
+    last = min(first + BLOCK, padded(width) // LANES)
+    factor_rows(L, table[front, PANEL], width, first, last, task[3], task[4])
+
+
+@compiled
+def update_rows(table, children, R, sources, targets, diagonal, values, L, U, status, most, task) -> None:
+    front = task[1]
+    width = table[front, WIDTH]
+    rows, below = table[front, PANEL] + padded(width) * width, padded(table[front, BELOW])
+    update(L, rows, width, U, table[front, UPDATE], below, task[2], task[3])
+
+
+@compiled
+def pass_columns_on(table, children, R, sources, targets, diagonal, values, L, U, status, most, task) -> None:
+    pass_on(table, children, R, U, task[1], task[2], task[3])
+
+
+KERNELS = (factor_fronts, assemble_columns, factor_block, factor_some_rows, update_rows, pass_columns_on)
