@@ -20,6 +20,7 @@ if _TYPE_CHECKING:  # for editors and type checkers; a test holds it and the tab
     from .errors import MeshError as MeshError
     from .errors import MeshWarning as MeshWarning
     from .errors import ShapeError as ShapeError
+    from .errors import SolverError as SolverError
     from .errors import TracingError as TracingError
     from .errors import UnsupportedError as UnsupportedError
     from .minimization import Minimum as Minimum
@@ -30,6 +31,7 @@ if _TYPE_CHECKING:  # for editors and type checkers; a test holds it and the tab
     from .pipeline import compile as compile
     from .pipeline import devices as devices
     from .program import Program as Program
+    from .solvers.solve import solve as solve
     from .symbolic import Symbolic as Symbolic
     from .symbolic.scalar import Scalar as Scalar
     from .trace import block as block
@@ -40,13 +42,14 @@ _NAMES = {
     "derivatives": ("gradient", "hessian", "hessian_product", "jacobian", "value_and_gradient"),
     "errors": (
         "ArgumentError", "BranchError", "DeviceError", "GeooptError", "MeshError", "MeshWarning", "ShapeError",
-        "TracingError", "UnsupportedError",
+        "SolverError", "TracingError", "UnsupportedError",
     ),
     "minimization": ("Minimum", "newton"),
     "numeric": ("Numeric", "select"),
     "options": ("Options",),
     "pipeline": ("compile", "devices"),
     "program": ("Program",),
+    "solvers.solve": ("solve",),
     "symbolic": ("Symbolic",),
     "symbolic.scalar": ("Scalar",),
     "trace": ("block", "fixed"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from ..errors import SolverError
 from ..integers.cores import number_of_cores
@@ -36,6 +37,7 @@ class Multifrontal(Solver):
 
     def __init__(self, threads: int | None = None, dtype: Any = np.float64):
         self.threads, self.dtype = threads or number_of_cores(), np.dtype(dtype)
+        self.numbers: np.ndarray | None = None  # of rows, in messages
         self._most = np.array([1 / (LOST * np.finfo(self.dtype).eps)])
 
     def analyse(self, A: Any) -> None:
@@ -64,7 +66,7 @@ class Multifrontal(Solver):
         if len(bad):
             place = f.table[bad, FIRST] + self._status[bad] - 1
             row = int(f.order[place.min()])
-            raise SolverError(f"{self.name}: {_why(A, row)}")
+            raise SolverError(f"{self.name}: {_why(A, row, self.numbers)}")
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         f, (plane, local) = self._fronts, self._planes
@@ -82,8 +84,9 @@ class Multifrontal(Solver):
     def _run(self, tasks: Tasks, functions: tuple[Compiled, ...], arguments: tuple) -> None:
         kernels = [function.kernel(*arguments) for function in functions]
         table = np.array([[k.address, 0] for k in kernels], np.int64)
-        work = Work(table, tasks.words, tasks.shares, self.threads - 1)
-        shared_crew().run(work, address(kernels[0].buffers))  # all kernels have the same arguments
+        crew = shared_crew()
+        work = Work(table, tasks.words, tasks.shares, min(self.threads - 1, crew.size))
+        crew.run(work, address(kernels[0].buffers))  # all kernels have the same arguments
 
 
 def _fronts_of(A: Any) -> Any:
@@ -94,13 +97,15 @@ def _fronts_of(A: Any) -> Any:
     return supernodes(starts, neighbours, ordering(starts, neighbours))
 
 
-def _why(A: Any, row: int) -> str:
+def _why(A: Any, row: int, numbers: np.ndarray | None) -> str:
     """What is wrong with a matrix whose factorisation ends in a row."""
+    name = (lambda i: i) if numbers is None else (lambda i: numbers[i])
     bad = np.flatnonzero(~np.isfinite(A.data))
     if len(bad):
-        return f"row {np.searchsorted(A.indptr, bad[0], 'right') - 1} of the matrix has an entry {A.data[bad[0]]}"
+        return f"row {name(np.searchsorted(A.indptr, bad[0], 'right') - 1)} has an entry {A.data[bad[0]]}"
     if A.diagonal()[row] <= 0:
-        return f"the matrix is not positive definite: row {row} has {A.diagonal()[row]:g} on the diagonal"
-    number, component = sp.csgraph.connected_components(A, directed=False)
-    which = f", one of the {np.count_nonzero(component == component[row])} of its component" if number > 1 else ""
-    return f"the matrix is singular or not positive definite: the pivot of row {row}{which}, vanishes or is negative"
+        return f"the matrix is not positive definite: row {name(row)} has {A.diagonal()[row]:g} on the diagonal"
+    number, component = connected_components(A, directed=False)
+    size = np.count_nonzero(component == component[row])
+    which = f" (in a component of {size} of {A.shape[0]} rows)" if number > 1 else ""
+    return f"the matrix is singular, or not positive definite: nothing is left of the pivot of row {name(row)}{which}"
