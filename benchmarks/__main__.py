@@ -154,6 +154,21 @@ def compare(
 
 
 @app.command()
+def solve(
+    mesh: Annotated[str | None, typer.Argument(help="A mesh file; by default, systems of generated meshes.")] = None,
+    vertices: Annotated[int, typer.Option(min=100, help="Of surfaces; cloths and tetrahedra have fewer.")] = 100_000,
+    solvers: Annotated[str | None, typer.Option(help="With commas; default: the direct ones that are there.")] = None,
+    rounds: Rounds = 7,
+) -> None:
+    """Solvers of sparse systems in turns: analysis, factors of new values, solutions."""
+    from . import solve as solving
+
+    for name, A in solving.systems(mesh, vertices):
+        shown = solving.table(name, A, solving.measure(A, solving.solvers(solvers), rounds))
+        Console(width=max(Console().width, solving.WIDTH)).print(shown)
+
+
+@app.command()
 def report(
     results: Annotated[Path, typer.Option(help="The folder of the results.")] = RESULTS,
     out: Annotated[Path, typer.Option(help="The report; plots go to a folder beside it.")] = RESULTS.parent

@@ -19,6 +19,7 @@ import numpy as np
 from . import cache
 from .identity import identity
 from .instructions import fetch as fetch
+from .instructions import read_through as read_through
 from .instructions import trailing_zeros as trailing_zeros
 from .values import BOOL, INT, TASK, WORD, Array, Arrays, Type
 

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from .instructions import fetch, trailing_zeros
-from .tile_code import WRITERS
+from .instructions import fetch, read_through, trailing_zeros
+from .tile_code import WRITERS, Tiles
 from .values import BOOL, INT, TASK, Array, Code, Type, Value, constant, part_types
 
 _SIGNS = {
@@ -30,6 +30,7 @@ _SIGNS = {
     ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<",
     ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
+LINE = 64  # bytes of memory that come together
 _DECLARATIONS = """declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 declare i64 @llvm.cttz.i64(i64, i1)
 declare double @llvm.sqrt.f64(double)
@@ -347,6 +348,17 @@ def _fetched(code: Code, arguments: list[Value]) -> None:
     code.do(f"call void @llvm.prefetch.p0(ptr {place.text}, i32 0, i32 3, i32 1)")  # to read, to keep, data
 
 
+def _read(code: Code, arguments: list[Value]) -> None:
+    """One number of each line of memory."""
+    array, begin, end = arguments
+    tiles = Tiles(code, array)
+    line = LINE // tiles.size
+    count = tiles.whole("sdiv", tiles.whole("add", tiles.whole("sub", end.text, begin.text), line - 1), line)
+    with tiles.summing(count, []) as (turn, _, _):
+        place = tiles.at(array, tiles.whole("add", begin.text, tiles.whole("mul", turn, line)))
+        code.let(f"load volatile {tiles.scalar}, ptr {place}, align {tiles.size}")
+
+
 def _zeros(code: Code, arguments: list[Value]) -> Value:
     return Value(INT, (code.let(f"call i64 @llvm.cttz.i64(i64 {arguments[0].text}, i1 true)"),))
 
@@ -359,6 +371,7 @@ _FUNCTIONS: dict[Any, Callable[[Code, list[Value]], Value | None]] = {
     np.int64: lambda code, arguments: code.to_int(*arguments),
     np.uint64: lambda code, arguments: code.as_word(*arguments),
     fetch: _fetched,
+    read_through: _read,
     trailing_zeros: _zeros,
     **WRITERS,
 }

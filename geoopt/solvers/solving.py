@@ -6,7 +6,7 @@ from them on the way up, the solution there on the way down. Each side has a pla
 
 from __future__ import annotations
 
-from ..native import compiled
+from ..native import compiled, read_through
 from ..native.tiles import MOST, MOST_COLUMNS, NEGATIVE, POSITIVE, SUBTRACT, apply, apply_transposed
 from .fronts import (
     BELOW,
@@ -25,6 +25,7 @@ from .fronts import (
 )
 
 TILE = LANES * LANES
+IN_CACHE = 65536  # numbers that the second cache holds
 BLOCK = MOST_COLUMNS // LANES  # tiles
 
 
@@ -92,9 +93,18 @@ def subtract_above(table, L, X, plane, V, local, side, front, begin, end, sides)
     width, x, v = table[front, WIDTH], table[front, PLACE] + side * plane, table[front, LOCAL] + side * local
     step, strips = LANES * width, padded(table[front, BELOW]) // LANES
     rows = table[front, PANEL] + padded(width) * width
-    for t in range(begin, end, BLOCK):
-        count, at = min(width - t * LANES, (end - t) * LANES, MOST_COLUMNS), x + t * LANES
-        apply_transposed(X, at, plane, L, rows + TILE * t, step, V, v, local, strips, SUBTRACT, count, sides)
+    group = max(IN_CACHE // step, 1)
+    is_whole = end - begin == padded(width) // LANES  # else other threads read the rest
+    first = 0
+    while first < strips:
+        number, begin_here = min(strips - first, group), rows + first * step
+        if is_whole and strips > group:
+            read_through(L, begin_here, begin_here + number * step)
+        for t in range(begin, end, BLOCK):
+            count, at = min(width - t * LANES, (end - t) * LANES, MOST_COLUMNS), x + t * LANES
+            below = begin_here + TILE * t
+            apply_transposed(X, at, plane, L, below, step, V, v + first * LANES, local, number, SUBTRACT, count, sides)
+        first += group
 
 
 def solve_pivots_back(table, L, X, plane, side, front, sides) -> None:
@@ -167,9 +177,17 @@ def children_up(table, children, R, order, L, b, x, k, X, plane, V, local, task)
 
 @compiled
 def fronts_down(table, children, R, order, L, b, x, k, X, plane, V, local, task) -> None:
-    for front in range(task[2] - 1, task[1] - 1, -1):
-        for side in range(0, k, MOST):
-            down(table, R, order, L, x, k, X, plane, V, local, side, front, min(k - side, MOST))
+    after = task[2]
+    while after > task[1]:
+        first = after - 1
+        end = table[first, PANEL] + (padded(table[first, WIDTH]) + padded(table[first, BELOW])) * table[first, WIDTH]
+        while first > task[1] and end - table[first - 1, PANEL] <= IN_CACHE:
+            first -= 1
+        read_through(L, table[first, PANEL], min(end, table[first, PANEL] + IN_CACHE))
+        for front in range(after - 1, first - 1, -1):
+            for side in range(0, k, MOST):
+                down(table, R, order, L, x, k, X, plane, V, local, side, front, min(k - side, MOST))
+        after = first
 
 
 @compiled

@@ -1,0 +1,138 @@
+"""How long sparse, symmetric, positive definite systems take: solvers side by side, in turns, on systems of meshes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from rich.table import Table
+from scipy.spatial import Delaunay
+
+from geoopt import meshes
+from geoopt.errors import ArgumentError, SolverError
+from geoopt.operators import cloth, cloth_system, cotan_laplacian
+from geoopt.solvers import SOLVERS, Solver
+
+SIDES = (1, 3, 16)  # right-hand sides
+SHIFT = 1e-3  # of the mean entry on the diagonal, added to Laplacians
+TOLERANCE = 1e-9  # of a residual, of |A| |x| + |b|
+Matrix = Any
+
+
+@dataclass
+class Times:
+    """Milliseconds. analyse : once;  factor : of each round;  solve : likewise, by the number of right-hand sides"""
+
+    analyse: float = 0.0
+    factor: list[float] = field(default_factory=list)
+    solve: dict[int, list[float]] = field(default_factory=lambda: {k: [] for k in SIDES})
+
+
+def _laplacian(L: Any) -> Matrix:
+    """Positive definite, of either sign."""
+    sign = np.sign(L.diagonal().sum())
+    A = sp.csr_array(sign * L + sp.diags_array(np.full(L.shape[0], SHIFT * abs(L.diagonal().mean()))))
+    A.sort_indices()
+    return A
+
+
+def _surface(V: np.ndarray, F: np.ndarray) -> Matrix:
+    return _laplacian(cotan_laplacian(V, F)[0])
+
+
+def _delaunay(n: int) -> Matrix:
+    P = np.random.default_rng(0).random((n, 2))
+    return _surface(np.column_stack([P, 0.1 * np.sin(5 * P[:, 0])]), Delaunay(P).simplices.astype(np.int32))
+
+
+def _cloth(n: int) -> Matrix:
+    V, F = meshes.cloth(n)
+    x = V + 0.001 * np.random.default_rng(0).normal(size=V.shape)
+    return cloth_system(x, 0 * V, 0.01, cloth(V, F))[0]
+
+
+def _tetrahedra(n: int) -> Matrix:
+    """The Laplacian of the graph of edges."""
+    V, T = meshes.tetrahedral_ball(n)
+    rows, columns = np.repeat(T, 4, axis=1).ravel(), np.tile(T, 4).ravel()
+    W: Any = sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=(len(V), len(V))).tocsr()
+    return _laplacian(sp.diags_array(W.sum(axis=1)) - W)
+
+
+WIDTH = 100  # of a table
+GENERATED: dict[str, Callable[[int], Matrix]] = {
+    "torus": lambda n: _surface(*meshes.torus(n)),
+    "Delaunay": _delaunay,
+    "cloth": lambda n: _cloth(n // 5),
+    "tetrahedra": lambda n: _tetrahedra(n // 2),
+}
+
+
+def systems(mesh: str | None, vertices: int) -> Iterator[tuple[str, Matrix]]:
+    """Each with its name; of a mesh file, its Laplacian alone."""
+    if mesh is None:
+        for name, make in GENERATED.items():
+            yield name, make(vertices)
+        return
+    V, F = meshes.load(mesh)
+    meshes.check(V, F)
+    if F.shape[1] != 3:
+        raise ArgumentError(f"{mesh} has tetrahedra; give a surface")
+    yield mesh, _surface(V, F)
+
+
+def solvers(names: str | None) -> dict[str, Solver]:
+    """Those that are named, or all direct ones that are installed."""
+    wanted = [n for n in SOLVERS if n != "cg" and SOLVERS[n].is_installed] if names is None else names.split(",")
+    for name in wanted:
+        if name not in SOLVERS or not SOLVERS[name].is_installed:
+            raise ArgumentError(f"solver {name!r} is unknown or not installed; choose from {', '.join(SOLVERS)}")
+    return {name: SOLVERS[name].make() for name in wanted}
+
+
+def measure(A: Matrix, chosen: dict[str, Solver], rounds: int) -> dict[str, Times]:
+    """Raises SolverError where a solution is none."""
+    rng, found = np.random.default_rng(0), {name: Times() for name in chosen}
+    sides = {k: rng.normal(size=(A.shape[0], k)) for k in SIDES}
+    for name, solver in chosen.items():
+        found[name].analyse = _milliseconds(lambda solver=solver: solver.analyse(A))
+        solver.factor(A)  # machine code, and new pages
+    for _ in range(rounds):
+        for name, solver in chosen.items():
+            found[name].factor.append(_milliseconds(lambda solver=solver: solver.factor(A)))
+            for k, b in sides.items():
+                x: list[np.ndarray] = []
+                solve = lambda solver=solver, b=b, x=x: x.append(solver.solve(b))  # noqa: E731
+                found[name].solve[k].append(min(_milliseconds(solve) for _ in range(3)))
+                residual = np.abs(A @ x[-1] - b).max() / (abs(A) @ np.abs(x[-1]) + np.abs(b)).max()
+                if not residual < TOLERANCE:
+                    raise SolverError(f"{name}: a residual of {residual:.1e}")
+    return found
+
+
+def _milliseconds(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return 1e3 * (time.perf_counter() - start)
+
+
+def table(name: str, A: Matrix, found: dict[str, Times]) -> Table:
+    """Medians, and how many times as long as the first solver each takes."""
+    shown = Table(title=f"{name}: {A.shape[0]:,} unknowns, {A.nnz:,} entries; milliseconds", title_justify="left")
+    for title in ("solver", "analyse", "factor", *(f"solve {k}" for k in SIDES)):
+        shown.add_column(title, no_wrap=True, justify="left" if title == "solver" else "right")
+    first = next(iter(found.values()))
+    for solver, times in found.items():
+        factor = _cell(times.factor, first.factor)
+        shown.add_row(solver, f"{times.analyse:,.0f}", factor, *(_cell(times.solve[k], first.solve[k]) for k in SIDES))
+    return shown
+
+
+def _cell(times: list[float], first: list[float]) -> str:
+    ratio = median(a / b for a, b in zip(times, first, strict=True))
+    return f"{median(times):,.1f}" if times is first else f"{median(times):,.1f} ({ratio:.2f} ×)"
