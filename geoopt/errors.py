@@ -105,8 +105,8 @@ class MissingAttributeError(UnsupportedError, AttributeError):
 
 
 SOLVE_OUTSIDE = (
-    "solve outside: compile a function that returns the matrix and the right-hand side, and give geoopt.solve what the "
-    "program returns"
+    "solve outside: compile a function that returns the matrix and the right-hand side, and give geoopt.solve, or "
+    "SciPy, what the program returns"
 )
 SCIPY = (
     "this function of SciPy does not take symbolic values",
