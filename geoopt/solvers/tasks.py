@@ -10,7 +10,7 @@ import numpy as np
 from .division import Division, Ranges
 from .fronts import BELOW, LANES, WIDTH, padded, panel_size
 
-LARGE = 32_768  # numbers in the panel of a front whose work is divided
+LARGE = 65_536  # numbers in the panel of a front whose work is divided
 COLUMNS = 32  # that one task assembles
 BLOCK = 4  # tiles of pivots that are factored one after the other, and subtracted from all rows then
 STRIPS = 6  # that one task works on
