@@ -67,6 +67,21 @@ def test_residuals_are_rounding_and_bits_do_not_depend_on_threads(monkeypatch, l
         assert all(np.array_equal(found[0], x) for x in found)
 
 
+@pytest.mark.parametrize("kind", ["star", "separate", "chain", "dense"])
+def test_trees_of_any_shape_are_divided(kind):
+    n = 300 if kind == "dense" else 30_000
+    A: Any = sp.diags_array(np.full(n, 2.0))
+    if kind == "star":  # thousands of leaves below one front
+        spokes = sp.coo_array((np.full(n - 1, 1e-3), (np.zeros(n - 1, int), np.arange(1, n))), shape=(n, n))
+        A = A + spokes + spokes.T
+    if kind == "chain":
+        A = A - 0.9 * (sp.eye_array(n, k=1) + sp.eye_array(n, k=-1))
+    if kind == "dense":
+        A = sp.csr_array(A.toarray() + 1 / n)
+    b = RNG.normal(size=n)
+    assert residual(A, geoopt.solve(A, b), b) < 1e-13
+
+
 def test_single_precision_is_single_precision():
     A, b = random_matrix(300, 0.01, 3), RNG.normal(size=300)
     solver = Multifrontal(dtype=np.float32)

@@ -26,8 +26,13 @@ def place_updates(table: np.ndarray, children: np.ndarray, division: Division) -
         fronts = np.arange(begin, end)
         stays = parents[begin:end] >= end
         found.append(_Interval(room, 0, 0, fronts[~stays]))
-        for root in fronts[stays & (sizes[begin:end] > 0)]:
-            found.append(_Interval(int(sizes[root]), 0, phase[int(parents[root])], root))
+        roots = fronts[stays & (sizes[begin:end] > 0)]
+        until = np.array([phase[parent] for parent in parents[roots].tolist()], np.int64)
+        for last in np.unique(until):  # side by side: there may be thousands
+            together = roots[until == last]
+            ends = np.cumsum(sizes[together])
+            table[together, UPDATE] = ends - sizes[together]
+            found.append(_Interval(int(ends[-1]), 0, int(last), together))
     for front, n in phase.items():
         found.append(_Interval(int(sizes[front]), n, phase.get(int(parents[front]), n), np.int64(front)))
     return _place(table, found)
