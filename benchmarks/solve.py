@@ -16,11 +16,12 @@ from scipy.spatial import Delaunay
 from geoopt import meshes
 from geoopt.errors import ArgumentError, SolverError
 from geoopt.operators import cloth, cloth_system, cotan_laplacian
-from geoopt.solvers import SOLVERS, Solver
+from geoopt.solvers import SOLVERS, Solver, choose
 
 SIDES = (1, 3, 16)  # right-hand sides
 SHIFT = 1e-3  # of the mean entry on the diagonal, added to Laplacians
 TOLERANCE = 1e-9  # of a residual, of |A| |x| + |b|
+WIDTH = 100  # of a table
 Matrix = Any
 
 
@@ -64,7 +65,6 @@ def _tetrahedra(n: int) -> Matrix:
     return _laplacian(sp.diags_array(W.sum(axis=1)) - W)
 
 
-WIDTH = 100  # of a table
 GENERATED: dict[str, Callable[[int], Matrix]] = {
     "torus": lambda n: _surface(*meshes.torus(n)),
     "Delaunay": _delaunay,
@@ -89,10 +89,7 @@ def systems(mesh: str | None, vertices: int) -> Iterator[tuple[str, Matrix]]:
 def solvers(names: str | None) -> dict[str, Solver]:
     """Those that are named, or all direct ones that are installed."""
     wanted = [n for n in SOLVERS if n != "cg" and SOLVERS[n].is_installed] if names is None else names.split(",")
-    for name in wanted:
-        if name not in SOLVERS or not SOLVERS[name].is_installed:
-            raise ArgumentError(f"solver {name!r} is unknown or not installed; choose from {', '.join(SOLVERS)}")
-    return {name: SOLVERS[name].make() for name in wanted}
+    return {name: choose("factors", name)[0] for name in wanted}
 
 
 def measure(A: Matrix, chosen: dict[str, Solver], rounds: int) -> dict[str, Times]:

@@ -18,7 +18,7 @@ from geoopt.meshes import tetrahedral_ball, torus
 from geoopt.native import Compiled, compiled, fetch, seconds_of_compiling, trailing_zeros
 from geoopt.operators import cotan_laplacian, dual_laplacian, edges, gradient, spring_energy
 from geoopt.schedule import _meet, _reach
-from geoopt.solvers.multifrontal import Multifrontal
+from geoopt.solvers import multifrontal
 
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
 SIGNED, UNSIGNED = (np.int8, np.int16, np.int32, np.int64), (np.uint8, np.uint16, np.uint32)
@@ -380,21 +380,20 @@ def examples():
     yield _reach, numbers[1], ends, np.arange(20), first, last, np.full(20, 99), np.full(20, -1)
 
 
-class CallByCall(Multifrontal):
-    """A solver whose tasks are calls, one after the other."""
-
-    def _run(self, tasks, functions, arguments):
-        for task in tasks.words:
-            functions[task[0]](*arguments, task)
-
-
 def solve(monkeypatch):
     """A system whose fronts are divided as those of large ones are."""
+
+    def run(job, *arguments):
+        """All tasks are calls, one after the other."""
+        for task in job.tasks.words:
+            job.kernels[task[0]](*arguments, task)
+
+    monkeypatch.setattr(multifrontal._Job, "run", run)
     for place, value in (("tasks.LARGE", 100), ("tasks.STRIPS", 1), ("division.LEAST", 2000)):
         monkeypatch.setattr(f"geoopt.solvers.{place}", value)
     A = sp.random_array((90, 90), density=0.03, format="csr", rng=np.random.default_rng(0))
     A = sp.csr_array(A + A.T + 5 * sp.eye_array(90))
-    solver = CallByCall()
+    solver = multifrontal.Multifrontal()
     solver.analyse(A)
     solver.factor(A)
     b = np.arange(360.0).reshape(90, 4)

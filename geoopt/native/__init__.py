@@ -47,15 +47,20 @@ def seconds_of_compiling() -> float:
     return sum(_COMPILED)
 
 
-class Kernel(NamedTuple):
-    """A function that a crew calls for tasks.
+class Listed(NamedTuple):
+    """Arguments as compiled functions read them. types : of each;  words : of all;  kept : what the words refer to"""
 
-    buffers : the words of all arguments but the task's;  kept : what these refer to
-    """
+    types: tuple[Type, ...]
+    words: array
+    kept: list[array]
 
-    address: int
-    buffers: np.ndarray
-    kept: Any
+
+def listed(*arguments: Any) -> Listed:
+    """Valid for as long as the arguments are, and this is kept."""
+    types, words, kept = [], array("q"), []
+    for argument in arguments:
+        types.append(_list_parts(argument, words, kept))
+    return Listed(tuple(types), words, kept)
 
 
 class Compiled:
@@ -67,20 +72,13 @@ class Compiled:
         self.versions: dict[tuple[Type, ...], Any] = {}
 
     def __call__(self, *arguments: Any) -> Any:
-        kinds, block, kept = [], array("q"), []
-        for argument in arguments:
-            kinds.append(_list_parts(argument, block, kept))
-        types = tuple(kinds)
-        version = self.versions.get(types) or self._version(types)
-        return version(block.buffer_info()[0])
+        given = listed(*arguments)
+        version = self.versions.get(given.types) or self._version(given.types)
+        return version(given.words.buffer_info()[0])
 
-    def kernel(self, *arguments: Any) -> Kernel:
-        """The function with all arguments given but the last one, which is an array of int64: the words of a task."""
-        kinds, block, kept = [], array("q"), []
-        for argument in arguments:
-            kinds.append(_list_parts(argument, block, kept))
-        version = self._version((*kinds, TASK))
-        return Kernel(ctypes.cast(version, ctypes.c_void_p).value or 0, np.array(block, np.int64), (arguments, kept))
+    def for_tasks(self, types: tuple[Type, ...]) -> int:
+        """The address of the version that crews call. types : of the arguments but the last, the words of a task"""
+        return ctypes.cast(self._version((*types, TASK)), ctypes.c_void_p).value or 0
 
     def _version(self, kinds: tuple[Type, ...]) -> Any:
         with _LOCK:

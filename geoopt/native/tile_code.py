@@ -28,7 +28,7 @@ class Tiles:
     def __init__(self, code: Code, array: Value):
         assert isinstance(array.type, Array)
         self.code, size = code, array.type.dtype.itemsize
-        self.scalar, self.suffix = ("float", "v8f32") if size == 4 else ("double", "v8f64")
+        self.scalar, self.suffix = ("float", "f32") if size == 4 else ("double", "f64")
         self.vector, self.size = f"<{LANES} x {self.scalar}>", size
 
     # -- memory -----------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def write_invert(code: Code, arguments: list[Value]) -> Value:
         pivot = t.lane(found[j], j)
         is_good = t.code.let(f"and i1 {is_good}, {t.code.let(f'fcmp ogt {t.scalar} {pivot}, {zero}')}")
         good = t.whole("add", good, t.code.let(f"zext i1 {is_good} to i64"))
-        root = t.code.let(f"call {t.scalar} @llvm.sqrt.{t.suffix[2:]}({t.scalar} {pivot})")
+        root = t.code.let(f"call {t.scalar} @llvm.sqrt.{t.suffix}({t.scalar} {pivot})")
         roots.append(t.splat(t.code.let(f"fdiv {t.scalar} {one}, {root}")))
         column = t.from_lane(t.times(found[j], roots[j]), j)
         factors.append(column)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 LANES = 8
+TILE = LANES * LANES  # numbers
 MOST_COLUMNS = 64  # of `apply_transposed`
 MOST = 3  # tiles, whose columns are in 24 of the 32 registers that vectors have at best
 
@@ -22,7 +23,7 @@ Numbers = np.ndarray
 
 def tile(A: Numbers, at: int) -> np.ndarray:
     """A view (8, 8) of a tile: rows, columns."""
-    return A[at : at + LANES * LANES].reshape(LANES, LANES).T
+    return A[at : at + TILE].reshape(LANES, LANES).T
 
 
 def columns(A: Numbers, at: int, depth: int) -> np.ndarray:

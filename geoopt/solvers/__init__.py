@@ -1,4 +1,4 @@
-"""Sparse, symmetric, positive definite systems, solved by what is installed: analyse once, factor, solve.
+"""Sparse, symmetric, positive definite systems, solved by geoopt or what is installed: analyse once, factor, solve.
 
     solver, why = choose("factors")  # the fastest here for systems whose values change at every step
     solver.analyse(A)                # the pattern of A

@@ -7,7 +7,7 @@ factor has the inverses of its tiles on the diagonal, so that solving multiplies
 from __future__ import annotations
 
 from ..native import compiled
-from ..native.tiles import MOST, add_scattered, eliminate, invert, subtracted_product
+from ..native.tiles import LANES, MOST, TILE, add_scattered, eliminate, invert, subtracted_product
 from .fronts import (
     BELOW,
     CHILDREN,
@@ -15,18 +15,17 @@ from .fronts import (
     ENTRIES,
     ENTRIES_END,
     FIRST,
-    LANES,
     PANEL,
     ROWS,
     SHARED,
     UPDATE,
     WIDTH,
+    lower_bound,
     padded,
 )
 from .tasks import BLOCK
 
-TILE = LANES * LANES
-IN_CACHE = 32768  # numbers of strips that are used again and again, in the second cache
+USED_AGAIN = 32768  # numbers of strips that stay in the second cache while they are used again and again
 
 
 def add_columns(D, d, width, U, u, below, R, r, shift, begin, end) -> None:
@@ -37,9 +36,8 @@ def add_columns(D, d, width, U, u, below, R, r, shift, begin, end) -> None:
         column = d + LANES * (R[r + j] - shift)
         for i in range(j, last):
             row = R[r + i] - shift
-            D[column + row // LANES * LANES * width + row % LANES] += U[
-                u + first * LANES * below + LANES * j + i % LANES
-            ]
+            target = column + row // LANES * LANES * width + row % LANES
+            D[target] += U[u + first * LANES * below + LANES * j + i % LANES]
     for s in range(first + 1, below // LANES):
         add_scattered(D, d, width, U, u + s * LANES * below, R, r, shift, s, begin, min(end, (s + 1) * LANES))
 
@@ -58,21 +56,10 @@ def assemble(table, children, R, sources, targets, values, L, U, front, begin, e
     for c in range(table[front, CHILDREN], table[front, CHILDREN_END]):
         child = children[c]
         below, rows = padded(table[child, BELOW]), table[child, ROWS]
-        first = place_of(R, rows, 0, table[child, SHARED], begin)
-        last = place_of(R, rows, first, table[child, SHARED], end)
-        add_columns(L, panel, width, U, table[child, UPDATE], below, R, rows, 0, first, last)
-
-
-def place_of(R, rows, begin, end, row) -> int:
-    """How many of a child's rows are before a row of its parent; of those from begin to end, others are."""
-    low, high = begin, end
-    while low < high:
-        middle = (low + high) // 2
-        if R[rows + middle] < row:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+        shared = rows + table[child, SHARED]
+        first = lower_bound(R, rows, shared, begin)
+        last = lower_bound(R, first, shared, end)
+        add_columns(L, panel, width, U, table[child, UPDATE], below, R, rows, 0, first - rows, last - rows)
 
 
 def factor_pivots(table, diagonal, values, L, status, most, front, begin, end) -> None:
@@ -110,7 +97,7 @@ def factor_rows(L, panel, width, first, last, begin, end) -> None:
 def update(L, rows, width, U, u, below, begin, end) -> None:
     """Some strips of what a front adds to its parent: − L Lᵀ of its rows below, up to the diagonal."""
     step, wide = LANES * width, LANES * below
-    group = max(IN_CACHE // step // MOST * MOST, MOST)
+    group = max(USED_AGAIN // step // MOST * MOST, MOST)
     first = begin
     while first < end:
         after = min(first + group, end)
@@ -130,9 +117,10 @@ def pass_on(table, children, R, U, front, begin, end) -> None:
     for c in range(table[front, CHILDREN], table[front, CHILDREN_END]):
         child = children[c]
         u, of_child, rows = table[child, UPDATE], padded(table[child, BELOW]), table[child, ROWS]
-        first = place_of(R, rows, table[child, SHARED], table[child, BELOW], shift + begin)
-        last = place_of(R, rows, first, table[child, BELOW], shift + end)
-        add_columns(U, table[front, UPDATE], below, U, u, of_child, R, rows, shift, first, last)
+        after = rows + table[child, BELOW]
+        first = lower_bound(R, rows + table[child, SHARED], after, shift + begin)
+        last = lower_bound(R, first, after, shift + end)
+        add_columns(U, table[front, UPDATE], below, U, u, of_child, R, rows, shift, first - rows, last - rows)
 
 
 # -- kernels, in the order in which `tasks.of_factor` numbers them ---------------------------------------------------
@@ -161,17 +149,8 @@ def assemble_columns(table, children, R, sources, targets, diagonal, values, L, 
 @compiled
 def factor_block(table, children, R, sources, targets, diagonal, values, L, U, status, most, task) -> None:
     front, begin = task[1], task[2]
-    factor_pivots(
-        table,
-        diagonal,
-        values,
-        L,
-        status,
-        most,
-        front,
-        begin,
-        min(begin + BLOCK, padded(table[front, WIDTH]) // LANES),
-    )
+    end = min(begin + BLOCK, padded(table[front, WIDTH]) // LANES)
+    factor_pivots(table, diagonal, values, L, status, most, front, begin, end)
 
 
 @compiled

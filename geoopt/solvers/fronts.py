@@ -14,11 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import SolverError
 from ..native import compiled
+from ..native.tiles import LANES
 from .supernodes import Supernodes
-
-LANES = 8
+from .tree import children_of, inverse
 
 # the fields of a front, in a table of int64
 (
@@ -38,7 +37,8 @@ class Fronts:
     children : fronts, listed by their parents
     rows : int32, of each front, its rows below as rows of its parent's front, strips filled up with the last one
     sources, targets : of each entry of the matrix that is read, where it is among the values, and in the factor
-    order : which unknown comes first, second, ...;  diagonal : of each of these, where its entry is among the values
+    order : which unknown comes first, second, ...
+    diagonal : of each of these, where its entry is among the values; -1 where there is none
     """
 
     table: np.ndarray
@@ -50,9 +50,15 @@ class Fronts:
     diagonal: np.ndarray
 
     @property
-    def factor_size(self) -> int:
+    def sizes(self) -> tuple[int, int, int]:
+        """Of the factor, and for each right-hand side of all pivots, and of all rows below."""
         last = self.table[-1]
-        return int(last[PANEL] + panel_size(last[WIDTH], last[BELOW]))
+        width, below = last[WIDTH], last[BELOW]
+        return (
+            int(last[PANEL] + panel_size(width, below)),
+            int(last[PLACE] + padded(width)),
+            int(last[LOCAL] + padded(below)),
+        )
 
 
 def padded(count):
@@ -65,9 +71,8 @@ def panel_size(width, below):
 
 def fronts(nodes: Supernodes, starts: np.ndarray, columns: np.ndarray) -> Fronts:
     """starts, columns : of the matrix, as in CSR"""
-    number = len(nodes.parent)
     widths, belows = np.diff(nodes.first), np.diff(nodes.starts)
-    table = np.zeros((number, FIELDS), np.int64)
+    table = np.zeros((len(nodes.parent), FIELDS), np.int64)
     table[:, WIDTH], table[:, BELOW], table[:, PARENT] = widths, belows, nodes.parent
     table[:, FIRST] = nodes.first[:-1]
     for field, sizes in (
@@ -77,28 +82,37 @@ def fronts(nodes: Supernodes, starts: np.ndarray, columns: np.ndarray) -> Fronts
         (LOCAL, padded(belows)),
     ):
         table[:, field] = np.cumsum(sizes) - sizes
-    by_parent = np.argsort(nodes.parent, kind="stable")
-    begins = np.searchsorted(nodes.parent[by_parent], np.arange(number + 1))
+    begins, children = children_of(nodes.parent)
     table[:, CHILDREN], table[:, CHILDREN_END] = begins[:-1], begins[1:]
     rows = np.zeros(padded(belows).sum(), np.int32)
     _relate(table, nodes.starts, nodes.rows, rows)
-    place = np.empty_like(nodes.order)
-    place[nodes.order] = np.arange(len(place))
+    place = inverse(nodes.order)
     room = (len(columns) + len(place)) // 2
     sources, targets = np.empty(room, np.int32), np.empty(room, np.int64)
     used = _list_entries(table, nodes.starts, nodes.rows, starts, columns, nodes.order, place, sources, targets)
-    return Fronts(
-        table, by_parent, rows, sources[:used], targets[:used], nodes.order, _diagonal(starts, columns, nodes.order)
-    )
+    diagonal = _diagonal(starts, columns)[nodes.order]
+    return Fronts(table, children, rows, sources[:used], targets[:used], nodes.order, diagonal)
 
 
-def _diagonal(starts: np.ndarray, columns: np.ndarray, order: np.ndarray) -> np.ndarray:
-    rows = np.repeat(np.arange(len(order)), np.diff(starts))
-    place = np.full(len(order), -1)
-    place[rows[rows == columns]] = np.flatnonzero(rows == columns)
-    if len(lacking := np.flatnonzero(place < 0)):
-        raise SolverError(f"row {lacking[0]} has no entry on the diagonal: the matrix is not positive definite")
-    return place[order]
+def _diagonal(starts: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Of each row, where its entry on the diagonal is among the values; -1 where there is none."""
+    rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    is_on_it = rows == columns
+    place = np.full(len(starts) - 1, -1)
+    place[rows[is_on_it]] = np.flatnonzero(is_on_it)
+    return place
+
+
+def lower_bound(numbers, begin, end, value) -> int:
+    """The first place from begin to end of a number that is not below a value, of ascending ones; else end."""
+    low, high = begin, end
+    while low < high:
+        middle = (low + high) // 2
+        if numbers[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @compiled
@@ -145,15 +159,7 @@ def _list_entries(table, starts, rows, row_starts, columns, order, place, source
                 if other >= first + column:
                     local = other - first
                     if local >= width:
-                        low = begin
-                        high = starts[front + 1]
-                        while high - low > 1:
-                            middle = (low + high) // 2
-                            if rows[middle] <= other:
-                                low = middle
-                            else:
-                                high = middle
-                        local = pivots + low - begin
+                        local = pivots + lower_bound(rows, begin, starts[front + 1], other) - begin
                     sources[at] = i
                     strip = local // LANES * LANES * width
                     targets[at] = table[front, PANEL] + strip + LANES * column + local % LANES

@@ -5,21 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from ..errors import SolverError
 from ..integers.cores import number_of_cores
-from ..native import Compiled, address
+from ..native import Compiled, listed
 from ..runtime.cpu import shared_crew
 from ..runtime.crew import Work
 from .division import divided
 from .factoring import KERNELS as FACTORING
-from .fronts import BELOW, FIRST, LOCAL, PLACE, WIDTH, fronts, padded
+from .fronts import FIRST, fronts
 from .ordering import ordering
 from .solver import Solver
 from .solving import KERNELS as SOLVING
-from .supernodes import supernodes
+from .supernodes import Supernodes, supernodes
 from .tasks import Tasks, of_factor, of_solution
 from .workspace import place_updates
 
@@ -42,18 +41,18 @@ class Multifrontal(Solver):
 
     def analyse(self, A: Any) -> None:
         starts, columns = A.indptr.astype(np.int64), A.indices.astype(np.int64)
-        self._fronts = f = fronts(_fronts_of(A), starts, columns)
-        self._room: tuple[np.ndarray, np.ndarray] | None = None
+        self._fronts = f = fronts(_supernodes(starts, columns), starts, columns)
+        if len(lacking := f.order[f.diagonal < 0]):
+            raise SolverError(f"{self.name}: row {lacking.min()} of the matrix has no entry on the diagonal")
         division = divided(f.table, f.children)
-        self._factor = np.empty(f.factor_size + BEYOND, self.dtype)
+        size, self._plane, self._local = f.sizes
+        self._factor = np.empty(size + BEYOND, self.dtype)
         self._factor[-BEYOND:] = 0
         self._updates = np.empty(place_updates(f.table, f.children, division) + BEYOND, self.dtype)
         self._status = np.zeros(len(f.table), np.int64)
-        self._factor_tasks, self._solution_tasks = of_factor(f.table, division), of_solution(f.table, division)
-        self._planes = (
-            int((f.table[-1, PLACE] + padded(f.table[-1, WIDTH])) if len(f.table) else 0),
-            int((f.table[-1, LOCAL] + padded(f.table[-1, BELOW])) if len(f.table) else 0),
-        )
+        self._room: tuple[np.ndarray, np.ndarray] | None = None
+        self._factoring = _Job(FACTORING, of_factor(f.table, division), self.threads)
+        self._solving = _Job(SOLVING, of_solution(f.table, division), self.threads)
 
     def factor(self, A: Any) -> None:
         f = self._fronts
@@ -61,7 +60,7 @@ class Multifrontal(Solver):
         self._status[:] = 0
         matrix = f.sources, f.targets, f.diagonal, values
         arrays = f.table, f.children, f.rows, *matrix, self._factor, self._updates, self._status, self._most
-        self._run(self._factor_tasks, FACTORING, arrays)
+        self._factoring.run(*arrays)
         bad = np.flatnonzero(self._status)
         if len(bad):
             place = f.table[bad, FIRST] + self._status[bad] - 1
@@ -69,7 +68,7 @@ class Multifrontal(Solver):
             raise SolverError(f"{self.name}: {_why(A, row, self.numbers)}")
 
     def solve(self, b: np.ndarray) -> np.ndarray:
-        f, (plane, local) = self._fronts, self._planes
+        f, plane, local = self._fronts, self._plane, self._local
         right = np.ascontiguousarray(b, self.dtype)
         x = np.empty(b.shape, self.dtype)
         k = b.size // len(b)
@@ -78,31 +77,45 @@ class Multifrontal(Solver):
         X, V = self._room
         flat = right.reshape(-1), x.reshape(-1)
         arrays = f.table, f.children, f.rows, f.order, self._factor, *flat, k, X, plane, V, local
-        self._run(self._solution_tasks, SOLVING, arrays)
+        self._solving.run(*arrays)
         return x
 
-    def _run(self, tasks: Tasks, functions: tuple[Compiled, ...], arguments: tuple) -> None:
-        kernels = [function.kernel(*arguments) for function in functions]
-        table = np.array([[k.address, 0] for k in kernels], np.int64)
-        crew = shared_crew()
-        work = Work(table, tasks.words, tasks.shares, min(self.threads - 1, crew.size))
-        crew.run(work, address(kernels[0].buffers))  # all kernels have the same arguments
+
+class _Job:
+    """Tasks for the threads of this process, whose kernels have the same arguments, of the same types in each run."""
+
+    def __init__(self, kernels: tuple[Compiled, ...], tasks: Tasks, threads: int):
+        self.kernels, self.tasks, self.threads = kernels, tasks, threads
+        self._work: Work | None = None
+
+    def run(self, *arguments: Any) -> None:
+        given, crew = listed(*arguments), shared_crew()
+        if self._work is None:
+            addresses = np.array([[kernel.for_tasks(given.types), 0] for kernel in self.kernels], np.int64)
+            helpers = min(self.threads - 1, crew.size)
+            self._work = Work(addresses, self.tasks.words, self.tasks.shares, helpers)
+        crew.run(self._work, given.words.buffer_info()[0])
 
 
-def _fronts_of(A: Any) -> Any:
-    graph = sp.csr_array((np.ones(A.nnz, np.int8), A.indices, A.indptr), shape=A.shape).tocoo()
-    off = graph.row != graph.col
-    starts = np.concatenate([[0], np.cumsum(np.bincount(graph.row[off], minlength=A.shape[0]))])
-    neighbours = graph.col[off].astype(np.int64)
-    return supernodes(starts, neighbours, ordering(starts, neighbours))
+def _supernodes(starts: np.ndarray, columns: np.ndarray) -> Supernodes:
+    """Of a matrix, as in CSR."""
+    rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    is_off = rows != columns
+    begins = np.concatenate([[0], np.cumsum(np.bincount(rows[is_off], minlength=len(starts) - 1))])
+    return supernodes(begins, columns[is_off], ordering(begins, columns[is_off]))
+
+
+def not_finite(A: Any) -> tuple[int, float] | None:
+    """The row of the first entry that is not finite, and the entry; None where all are."""
+    bad = np.flatnonzero(~np.isfinite(A.data))
+    return (int(np.searchsorted(A.indptr, bad[0], "right")) - 1, A.data[bad[0]]) if len(bad) else None
 
 
 def _why(A: Any, row: int, numbers: np.ndarray | None) -> str:
     """What is wrong with a matrix whose factorisation ends in a row."""
     name = (lambda i: i) if numbers is None else (lambda i: numbers[i])
-    bad = np.flatnonzero(~np.isfinite(A.data))
-    if len(bad):
-        return f"row {name(np.searchsorted(A.indptr, bad[0], 'right') - 1)} has an entry {A.data[bad[0]]}"
+    if bad := not_finite(A):
+        return f"row {name(bad[0])} of the matrix has an entry {bad[1]}"
     if A.diagonal()[row] <= 0:
         return f"the matrix is not positive definite: row {name(row)} has {A.diagonal()[row]:g} on the diagonal"
     number, component = connected_components(A, directed=False)

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import splu
 
 from ..errors import SOLVE_OUTSIDE, ArgumentError, SolverError, TracingError
 from ..integers.hashing import content
-from .multifrontal import LOST, Multifrontal
+from .multifrontal import LOST, Multifrontal, not_finite
 
 KEPT = 8  # patterns whose analysis and latest factor are kept
 ROUNDINGS = 16  # by which entries of both triangles that are the same sum may differ
@@ -192,10 +192,8 @@ def _pattern(A: Any) -> _Pattern:
 
 
 def _check(A: Any, numbers: np.ndarray) -> None:
-    bad = np.flatnonzero(~np.isfinite(A.data))
-    if len(bad):
-        row = numbers[np.searchsorted(A.indptr, bad[0], "right") - 1]
-        raise SolverError(f"row {row} of the matrix has an entry {A.data[bad[0]]}")
+    if bad := not_finite(A):
+        raise SolverError(f"row {numbers[bad[0]]} of the matrix has an entry {bad[1]}")
     empty = np.flatnonzero(np.diff(A.indptr) == 0)
     if len(empty):
         raise SolverError(f"the matrix is singular: row {numbers[empty[0]]} is empty")
@@ -209,8 +207,9 @@ def _lu(A: Any, numbers: np.ndarray, why: SolverError | None = None) -> Callable
     except RuntimeError as error:
         raise why or SolverError(f"the matrix is singular: {error}") from error
     largest = np.maximum(abs(columns).max(axis=0).toarray().ravel(), TINY)
-    lost = np.flatnonzero(np.abs(lu.U.diagonal()) < LOST * EPSILON * largest[np.argsort(lu.perm_c)])
+    order = np.argsort(lu.perm_c)
+    lost = np.flatnonzero(np.abs(lu.U.diagonal()) < LOST * EPSILON * largest[order])
     if len(lost):
-        column = numbers[np.argsort(lu.perm_c)[lost[0]]]
+        column = numbers[order[lost[0]]]
         raise why or SolverError(f"the matrix is singular, but for rounding: nothing determines unknown {column}")
     return lu.solve

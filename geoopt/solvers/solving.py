@@ -7,13 +7,12 @@ from them on the way up, the solution there on the way down. Each side has a pla
 from __future__ import annotations
 
 from ..native import compiled, read_through
-from ..native.tiles import MOST, MOST_COLUMNS, NEGATIVE, POSITIVE, SUBTRACT, apply, apply_transposed
+from ..native.tiles import LANES, MOST, MOST_COLUMNS, NEGATIVE, POSITIVE, SUBTRACT, TILE, apply, apply_transposed
 from .fronts import (
     BELOW,
     CHILDREN,
     CHILDREN_END,
     FIRST,
-    LANES,
     LOCAL,
     PANEL,
     PARENT,
@@ -22,11 +21,11 @@ from .fronts import (
     SHARED,
     WIDTH,
     padded,
+    panel_size,
 )
 
-TILE = LANES * LANES
-IN_CACHE = 65536  # numbers that the second cache holds
-BLOCK = MOST_COLUMNS // LANES  # tiles
+READ_AHEAD = 65536  # numbers of panels that are read through before they are used; the second cache holds them
+TOGETHER = MOST_COLUMNS // LANES  # tiles that are subtracted from at once
 
 
 def gather(table, children, R, order, b, k, X, plane, V, local, side, front, sides) -> None:
@@ -93,14 +92,14 @@ def subtract_above(table, L, X, plane, V, local, side, front, begin, end, sides)
     width, x, v = table[front, WIDTH], table[front, PLACE] + side * plane, table[front, LOCAL] + side * local
     step, strips = LANES * width, padded(table[front, BELOW]) // LANES
     rows = table[front, PANEL] + padded(width) * width
-    group = max(IN_CACHE // step, 1)
+    group = max(READ_AHEAD // step, 1)
     is_whole = end - begin == padded(width) // LANES  # else other threads read the rest
     first = 0
     while first < strips:
         number, begin_here = min(strips - first, group), rows + first * step
         if is_whole and strips > group:
             read_through(L, begin_here, begin_here + number * step)
-        for t in range(begin, end, BLOCK):
+        for t in range(begin, end, TOGETHER):
             count, at = min(width - t * LANES, (end - t) * LANES, MOST_COLUMNS), x + t * LANES
             below = begin_here + TILE * t
             apply_transposed(X, at, plane, L, below, step, V, v + first * LANES, local, number, SUBTRACT, count, sides)
@@ -110,8 +109,8 @@ def subtract_above(table, L, X, plane, V, local, side, front, begin, end, sides)
 def solve_pivots_back(table, L, X, plane, side, front, sides) -> None:
     panel, width, x = table[front, PANEL], table[front, WIDTH], table[front, PLACE] + side * plane
     step, tiles = LANES * width, padded(width) // LANES
-    for block in range((tiles - 1) // BLOCK * BLOCK, -1, -BLOCK):
-        after = min(block + BLOCK, tiles)
+    for block in range((tiles - 1) // TOGETHER * TOGETHER, -1, -TOGETHER):
+        after = min(block + TOGETHER, tiles)
         if after < tiles:
             at, rest, below = x + block * LANES, x + after * LANES, panel + after * step + TILE * block
             apply_transposed(X, at, plane, L, below, step, X, rest, plane, tiles - after, SUBTRACT, MOST_COLUMNS, sides)
@@ -180,10 +179,10 @@ def fronts_down(table, children, R, order, L, b, x, k, X, plane, V, local, task)
     after = task[2]
     while after > task[1]:
         first = after - 1
-        end = table[first, PANEL] + (padded(table[first, WIDTH]) + padded(table[first, BELOW])) * table[first, WIDTH]
-        while first > task[1] and end - table[first - 1, PANEL] <= IN_CACHE:
+        end = table[first, PANEL] + panel_size(table[first, WIDTH], table[first, BELOW])
+        while first > task[1] and end - table[first - 1, PANEL] <= READ_AHEAD:
             first -= 1
-        read_through(L, table[first, PANEL], min(end, table[first, PANEL] + IN_CACHE))
+        read_through(L, table[first, PANEL], min(end, table[first, PANEL] + READ_AHEAD))
         for front in range(after - 1, first - 1, -1):
             for side in range(0, k, MOST):
                 down(table, R, order, L, x, k, X, plane, V, local, side, front, min(k - side, MOST))

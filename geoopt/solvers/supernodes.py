@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..native import compiled
-from .tree import column_counts, elimination_tree, postorder
+from .tree import children_of, column_counts, elimination_tree, inverse, postorder
 
 # what a front costs, in nanoseconds: measured by `python -m benchmarks solve` on Zen 4
 PER_FRONT = 200.0
@@ -55,7 +55,7 @@ def supernodes(starts: np.ndarray, rows: np.ndarray, order: np.ndarray) -> Super
     parent = np.where(above < 0, -1, np.searchsorted(tops, last[above]))
     post = postorder(parent)
     parent, below = _renumbered(parent, post), below[tops[post]]
-    front = _inverse(post)[np.searchsorted(tops, last)]
+    front = inverse(post)[np.searchsorted(tops, last)]
     whole = np.argsort(front, kind="stable")  # an order in which fronts are
     order = order[whole]
     starts, rows = _permuted(starts, rows, whole)
@@ -63,15 +63,9 @@ def supernodes(starts: np.ndarray, rows: np.ndarray, order: np.ndarray) -> Super
     return Supernodes(order, first, parent, *_structure(starts, rows, first, parent, below))
 
 
-def _inverse(order: np.ndarray) -> np.ndarray:
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return place
-
-
 def _renumbered(parent: np.ndarray, order: np.ndarray) -> np.ndarray:
     """The parents of nodes in another order."""
-    return np.where(parent[order] < 0, -1, _inverse(order)[parent[order]])
+    return np.where(parent[order] < 0, -1, inverse(order)[parent[order]])
 
 
 def _permuted(starts: np.ndarray, rows: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -79,7 +73,7 @@ def _permuted(starts: np.ndarray, rows: np.ndarray, order: np.ndarray) -> tuple[
     counts = np.diff(starts)[order]
     begins = np.concatenate([[0], np.cumsum(counts)])
     found = np.empty(len(rows), np.int64)
-    _permute(starts, rows, order, _inverse(order), begins, found)
+    _permute(starts, rows, order, inverse(order), begins, found)
     return begins, found
 
 
@@ -138,19 +132,12 @@ def _structure(
     n = len(starts) - 1
     room = np.concatenate([[0], np.cumsum(below)])
     found, ends = np.empty(room[-1], np.int64), room[:-1].copy()
-    _collect(starts, rows, first, *_children(parent), np.full(n, -1), room, ends, found)
+    _collect(starts, rows, first, *children_of(parent), np.full(n, -1), room, ends, found)
     begins = np.concatenate([[0], np.cumsum(ends - room[:-1])])
     ascending = np.empty(begins[-1], np.int64)
     counts, fronts = np.zeros(n + 1, np.int64), np.empty(begins[-1], np.int64)
     _sort(room, ends, found, counts, fronts, begins[:-1].copy(), ascending)
     return begins, ascending
-
-
-def _children(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the children of each node begin in a list, and the list."""
-    order = np.argsort(parent, kind="stable")
-    begins = np.searchsorted(parent[order], np.arange(len(parent) + 1))
-    return begins, order
 
 
 @compiled

@@ -7,8 +7,9 @@ from itertools import zip_longest
 
 import numpy as np
 
+from ..native.tiles import LANES
 from .division import Division, Ranges
-from .fronts import BELOW, LANES, WIDTH, padded, panel_size
+from .fronts import BELOW, WIDTH, padded, panel_size
 
 LARGE = 65_536  # numbers in the panel of a front whose work is divided
 COLUMNS = 32  # that one task assembles
@@ -42,9 +43,6 @@ def of_factor(table: np.ndarray, division: Division) -> Tasks:
     def steps(front: int) -> Iterator[list[Task]]:
         width, below = int(table[front, WIDTH]), int(padded(table[front, BELOW]))
         tiles, strips = -(-width // LANES), (int(padded(width)) + below) // LANES
-        if not _is_large(table, front):
-            yield [(whole, front, front + 1)]
-            return
         yield [(assemble, front, *r) for r in _ranges(0, width, COLUMNS)]
         for tile in range(0, tiles, BLOCK):
             yield [(pivots, front, tile)]
@@ -52,7 +50,7 @@ def of_factor(table: np.ndarray, division: Division) -> Tasks:
         yield [(update, front, *r) for r in reversed(_ranges(0, below // LANES, STRIPS))]  # the longest first
         yield [(pass_on, front, *r) for r in _ranges(0, below, COLUMNS)]
 
-    return Tasks([_of_parts(whole, division.parts), *_by_level(division.levels, steps)])
+    return Tasks([_of_parts(whole, division.parts), *_by_level(table, division.levels, whole, steps)])
 
 
 def of_solution(table: np.ndarray, division: Division) -> Tasks:
@@ -61,24 +59,18 @@ def of_solution(table: np.ndarray, division: Division) -> Tasks:
     up, pivots, rows, pass_on, down, take, above, back = range(8)
 
     def ascend(front: int) -> Iterator[list[Task]]:
-        if not _is_large(table, front):
-            yield [(up, front, front + 1)]
-            return
         yield [(pivots, front)]
         yield [(rows, front, *r) for r in _ranges(0, int(padded(table[front, BELOW])) // LANES, STRIPS)]
         yield [(pass_on, front)]
 
     def descend(front: int) -> Iterator[list[Task]]:
-        if not _is_large(table, front):
-            yield [(down, front, front + 1)]
-            return
         yield [(take, front)]
         yield [(above, front, *r) for r in _ranges(0, int(padded(table[front, WIDTH])) // LANES, BLOCK)]
         yield [(back, front)]
 
     levels = division.levels
-    upwards = [_of_parts(up, division.parts), *_by_level(levels, ascend)]
-    return Tasks([*upwards, *_by_level(levels[::-1], descend), _of_parts(down, division.parts)])
+    upwards = [_of_parts(up, division.parts), *_by_level(table, levels, up, ascend)]
+    return Tasks([*upwards, *_by_level(table, levels[::-1], down, descend), _of_parts(down, division.parts)])
 
 
 def _is_large(table: np.ndarray, front: int) -> bool:
@@ -89,10 +81,16 @@ def _of_parts(kernel: int, parts: Ranges) -> list[Task]:
     return [(kernel, begin, end) for begin, end in parts]
 
 
-def _by_level(levels: list[list[int]], steps: Callable[[int], Iterator[list[Task]]]) -> Iterator[list[Task]]:
-    """The first steps of all fronts of a level, then the second ones, and so on."""
+def _by_level(
+    table: np.ndarray, levels: list[list[int]], whole: int, steps: Callable[[int], Iterator[list[Task]]]
+) -> Iterator[list[Task]]:
+    """The first steps of all fronts of a level, then the second ones, and so on; small fronts are one step.
+
+    whole : the kernel of whole fronts
+    """
     for level in levels:
-        for together in zip_longest(*map(steps, level), fillvalue=()):
+        of_fronts = (steps(f) if _is_large(table, f) else [[(whole, f, f + 1)]] for f in level)
+        for together in zip_longest(*of_fronts, fillvalue=()):
             yield [task for step in together for task in step]
 
 

@@ -121,3 +121,16 @@ def _count(starts, rows, parent, first, last, leaf, ancestor, counts) -> None:
     for node in range(n):
         if parent[node] != -1:
             counts[parent[node]] += counts[node]
+
+
+def children_of(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where the children of each node begin in a list, and the end; and the list."""
+    order = np.argsort(parent, kind="stable")
+    return np.searchsorted(parent[order], np.arange(len(parent) + 1)), order
+
+
+def inverse(order: np.ndarray) -> np.ndarray:
+    """The place of each number in an order of them all."""
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return place
