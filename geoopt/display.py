@@ -42,8 +42,17 @@ def program_text(report: dict[str, Any]) -> str:
     console.print(f"prepared in {sum(seconds.values()):.2f} s ({stages}), peak memory {size(report['peak_bytes'])}")
     if report["once_seconds"] >= NOTABLE:
         console.print(f"of that {report['once_seconds']:.2f} s {FIRST_TIME}")
+    for solve in report["solves"]:
+        console.print(_solve_text(solve))
     console.print(kernel_table(report))
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
+
+
+def _solve_text(solve: dict[str, Any]) -> str:
+    columns = solve["right_hand_sides"]
+    once = ", factored while preparing" if solve["is_constant"] else ""
+    what = f"{solve['unknowns']:,} unknowns, {solve['entries']:,} entries"
+    return f"solves {what}{f', {columns} columns' if columns > 1 else ''}: factor {size(solve['factor_bytes'])}{once}"
 
 
 def kernel_table(report: dict[str, Any]) -> Table:

@@ -105,8 +105,8 @@ class MissingAttributeError(UnsupportedError, AttributeError):
 
 
 SOLVE_OUTSIDE = (
-    "solve outside: compile a function that returns the matrix and the right-hand side, and give geoopt.solve, or "
-    "SciPy, what the program returns"
+    "systems are solved by geoopt.solve and SciPy's spsolve, factorized, splu and cg; do all else outside: compile a "
+    "function that returns the matrix, and give SciPy what the program returns"
 )
 SCIPY = (
     "this function of SciPy does not take symbolic values",

@@ -11,6 +11,7 @@ import numpy as np
 from .cut import Cut
 from .errors import InternalError
 from .graph import Graph, Node, Traced
+from .graph.phased import Phases
 from .graph.tape import NAMES, NONE, Tape
 from .graph.values import applied, applied_on_tape, gathered, truth
 from .grid import Grid
@@ -26,6 +27,8 @@ def evaluate(ir: object, inputs: list[np.ndarray]) -> list[np.ndarray]:
     """The program's outputs, one array per output, from any representation. inputs : one array per variable."""
     if isinstance(ir, Traced):
         return _traced(ir, inputs)
+    if isinstance(ir, Phases):
+        return _phases(ir, inputs)
     if isinstance(ir, Cut):
         return _cut(ir, inputs)
     if isinstance(ir, Groups):
@@ -62,6 +65,17 @@ def _traced(traced: Traced, inputs: list[np.ndarray]) -> list[np.ndarray]:
             operands = [truth(traced.graph, o, memory[o.to_array()]) for o in node.operands]
             memory[node.first : node.end] = np.ravel(applied(node, operands))
     return _outputs(traced, memory)
+
+
+def _phases(whole: Phases, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    arrays = {**whole.known, **{i: np.asarray(x, float) for i, x in enumerate(inputs)}}
+    for phase in whole.phases:
+        if phase.program is not None:
+            found = _traced(whole.programs[phase.program], [arrays[a] for a in phase.reads])
+            arrays.update(zip(phase.writes, found, strict=True))
+        for solve in phase.solves:
+            arrays[solve.solution] = solve.system.solved(arrays[solve.values], arrays[solve.right])
+    return [arrays[a] for a in whole.outputs]
 
 
 def _tape(first: int, tape: Tape, memory: np.ndarray) -> None:

@@ -5,7 +5,8 @@ stage          takes -> gives           what it does
 =============  =======================  ==========================================================
 `trace`        function -> Traced       runs the code once on symbolic arrays
 `lift`         Traced -> Traced         scalar-style code becomes long nodes too
-`decompose`    Traced -> Cut            which nodes are stored, which recomputed in their readers
+`phases`       Traced -> Phases         what is computed before and after linear systems are solved; of each ...
+`decompose`    Traced -> Cut            ... which nodes are stored, which recomputed in their readers
 `group`        Cut -> Groups            splits members by structure and level; finds blocks
 `harvest`      Groups -> Kernels        one template per group, one column per distinct leaf
 `simplify`     Kernels -> Kernels       the paper's algebra; equal values become locals
@@ -31,8 +32,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,11 +45,14 @@ from .codegen.llvm_vectors import Vectors
 from .compress import compress
 from .decompose import decompose
 from .errors import ArgumentError, DeviceError
+from .graph import Traced
+from .graph.phased import Phases
 from .group import group
 from .harvest import harvest
 from .lift import lift
 from .native import seconds_of_compiling
 from .options import Options
+from .phases import phases
 from .place import place
 from .program import Preparation, Program
 from .rows import rows
@@ -65,7 +69,8 @@ from .steps import steps
 from .trace import trace
 from .warps import warps
 
-FRONT = ("trace", "lift", "decompose", "group", "harvest", "simplify", "share", "place")
+WHOLE = ("trace", "lift", "phases")  # stages of the whole program; all others are of each of its phases
+FRONT = (*WHOLE, "decompose", "group", "harvest", "simplify", "share", "place")
 FOR_GPUS = ("align", "warps", "spread")
 
 
@@ -174,9 +179,18 @@ def compile(
     how = _How.of(device, dtype, options)
     how.target.describe()
     clock, compiled_before = _Clock(watch), seconds_of_compiling()
-    record, signature, (nodes, scalars) = _planned(function, arguments, keywords, how, clock)
-    machine = clock.run("assemble", lambda: how.target.machine(record, how.options, how.dtype))
-    preparation = Preparation(nodes, scalars, clock.seconds, peak_bytes(), seconds_of_compiling() - compiled_before)
+    programs, phases, signature, (nodes, scalars) = _divided(function, arguments, keywords, how, clock)
+    machines = [
+        clock.run("assemble", lambda record=record: how.target.machine(record, how.options, how.dtype))
+        for record in _planned(programs, how, clock)
+    ]
+    machine = machines[0]
+    if phases.solves:
+        from .solvers.phased import PhasedMachine  # which most programs do not need
+
+        machine = clock.run("solvers", lambda: PhasedMachine(phases, machines, how.dtype))
+    once = seconds_of_compiling() - compiled_before
+    preparation = Preparation(nodes, scalars, clock.seconds, peak_bytes(), once)
     return Program(signature, how.options, how.dtype, machine, preparation)
 
 
@@ -189,19 +203,24 @@ def planned(
     watch: Watch | None = None,
     **keywords: Any,
 ) -> Any:
-    """What `compile` assembles: a `Schedule`, or a `Grid` for a GPU, which need not be there. Nothing is printed, and
-    nothing compiled to machine code.
+    """What `compile` assembles: a `Schedule`, or a `Grid` for a GPU, which need not be there; of a program that solves
+    linear systems, a list with that of each distinct phase. Nothing is printed, and nothing compiled to machine code.
 
     Takes, and refuses, what `compile` does.
     """
-    return _planned(function, arguments, keywords, _How.of(device, dtype, options), _Clock(watch))[0]
+    how, clock = _How.of(device, dtype, options), _Clock(watch)
+    records = list(_planned(_divided(function, arguments, keywords, how, clock)[0], how, clock))
+    return records[0] if len(records) == 1 else records
 
 
-def _planned(
+def _divided(
     function: Callable, arguments: tuple, keywords: dict, how: _How, clock: _Clock
-) -> tuple[Any, Signature, tuple[int, int]]:
-    """What the last stage before `assemble` gives, the signature, and how many nodes and scalars were traced."""
-    record: Any  # of one stage at a time: what a stage drops does not stay in memory
+) -> tuple[list[Traced], Phases, Signature, tuple[int, int]]:
+    """The distinct programs of a function's phases, how they follow each other, and the signature.
+
+    Last, how many nodes and scalars were traced.
+    """
+    record: Any
     record, signature = clock.run("trace", lambda: trace(function, arguments, keywords))
     if arguments and not signature.arguments:
         inside = sorted(
@@ -210,10 +229,24 @@ def _planned(
         why = IN_CONTAINERS.format(" or ".join(inside)) if inside else ARE_FLOATS
         raise ArgumentError(f"no argument of {signature.function} is a variable: {why}")
     traced = len(record.graph.nodes), record.graph.size
-    for stage in how.target.stages[1:-1]:
-        does = work(stage, how.target, how.options, how.dtype)
-        record = clock.run(stage, lambda does=does, record=record: does(record))
-    return record, signature, traced
+    for stage in WHOLE[1:]:
+        record = _staged(stage, record, how, clock)
+    return list(record.programs), replace(record, programs=()), signature, traced
+
+
+def _planned(programs: list[Traced], how: _How, clock: _Clock) -> Iterator[Any]:
+    """What the last stage before `assemble` gives of each program; these are taken from the list, so that what a stage
+    drops does not stay in memory."""
+    while programs:
+        record: Any = programs.pop(0)
+        for stage in how.target.stages[len(WHOLE) : -1]:
+            record = _staged(stage, record, how, clock)
+        yield record
+
+
+def _staged(stage: str, record: Any, how: _How, clock: _Clock) -> Any:
+    does = work(stage, how.target, how.options, how.dtype)
+    return clock.run(stage, lambda: does(record))
 
 
 def chosen(device: str) -> Device:
@@ -241,6 +274,7 @@ def work(stage: str, device: Device, options: Options, dtype: np.dtype) -> Calla
     """What a stage between trace and assemble does to the record before it."""
     return {
         "lift": lift,
+        "phases": phases,
         "decompose": lambda ir: decompose(ir, options, device.adds, device.expanded_lanes(options, dtype)),
         "group": group,
         "harvest": harvest,
@@ -277,7 +311,7 @@ class _Clock:
         record = result[0] if stage == "trace" else result
         if hasattr(record, "check"):
             record.check()
-        self.seconds[stage] = time.perf_counter() - start
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start
         if self.watch:
             self.watch(stage, record)
         return result

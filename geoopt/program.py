@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 from .arrays import Array
 from .errors import ArgumentError
 from .options import Options
+from .plan import Plan
+from .plan.planned import PlannedKernel
 from .runtime.machine import Machine
 from .signature import Argument, Signature
 from .template import operations
@@ -51,7 +54,12 @@ class Program:
     ):
         self.signature, self.options, self.dtype = signature, options, dtype
         self.machine, self.preparation = machine, preparation
-        self.plan = machine.plan
+        self.plans = machine.plans
+
+    @property
+    def plan(self) -> Plan:
+        """Of a program that solves systems, that of its last phase."""
+        return self.plans[-1]
 
     def __copy__(self) -> Program:
         copy = object.__new__(type(self))
@@ -69,12 +77,12 @@ class Program:
         self.machine.run(inputs, outputs)
         if out is not None and not self.signature.has_numbers:
             return out
-        shapes = zip(outputs, self.plan.output_shapes, strict=True)
+        shapes = zip(outputs, self.machine.output_shapes, strict=True)
         arrays = [a if a.shape == shape else a.reshape(shape) for a, shape in shapes]
         return self.signature.rebuild(arrays, self.machine.matrix)
 
     def _fresh(self, inputs: list[Array]) -> list[Array]:
-        return [self.machine.output(number, inputs) for number in range(len(self.plan.output_shapes))]
+        return [self.machine.output(number, inputs) for number in range(len(self.machine.output_shapes))]
 
     def _inputs(self, values: tuple, named: dict[str, Any]) -> list[Array]:
         arguments = self.signature.arguments
@@ -119,7 +127,7 @@ class Program:
         for i, array in enumerate(arrays):
             if any(np.may_share_memory(array, other) for other in arrays[:i]):
                 raise ArgumentError("out= uses the same memory twice; give an earlier result as it was")
-        for array, shape in zip(arrays, self.plan.output_shapes, strict=True):
+        for array, shape in zip(arrays, self.machine.output_shapes, strict=True):
             fits = isinstance(array, np.ndarray) and array.shape == shape and array.dtype == self.dtype
             if not fits or not array.flags.c_contiguous or not array.flags.writeable:
                 raise ArgumentError(
@@ -132,8 +140,9 @@ class Program:
     # -- looking --------------------------------------------------------------------------------------
 
     def report(self) -> dict[str, Any]:
-        """Counts of the whole program and of each kernel, as plain data."""
-        kernels = [self._kernel_report(i) for i in range(len(self.plan.kernels))]
+        """Counts of the whole program, of each kernel and of each linear system that is solved, as plain data."""
+        size = self.dtype.itemsize
+        kernels = [self._kernel_report(plan, kernel) for plan in self.plans for kernel in plan.kernels]
         return {
             "function": self.signature.function,
             "dtype": str(self.dtype),
@@ -142,24 +151,24 @@ class Program:
             "without": sorted(self.options.without) + ([] if self.options.blocks else ["blocks"]),
             "nodes": self.preparation.nodes,
             "scalars": self.preparation.scalars,
-            "levels": len(self.plan.levels) - 1,
-            "input_bytes": sum(self.plan.variable_sizes) * self.dtype.itemsize,
-            "output_bytes": sum(self.plan.output_sizes) * self.dtype.itemsize,
-            "workspace_bytes": self.plan.workspace_size * self.dtype.itemsize,
-            "column_bytes": sum(t.nbytes for t in self.plan.typed_tables(self.dtype)),
+            "levels": sum(len(plan.levels) - 1 for plan in self.plans),
+            "input_bytes": sum(math.prod(a.shape) for a in self.signature.arguments) * size,
+            "output_bytes": sum(map(math.prod, self.machine.output_shapes)) * size,
+            "workspace_bytes": sum(plan.workspace_size for plan in self.plans) * size,
+            "column_bytes": sum(t.nbytes for plan in self.plans for t in plan.typed_tables(self.dtype)),
             "code_bytes": self.machine.code_bytes,
             "seconds": dict(self.preparation.seconds),
             "once_seconds": self.preparation.once_seconds,
             "peak_bytes": self.preparation.peak_bytes,
             "kernels": kernels,
+            "solves": list(self.machine.solves),
         }
 
-    def _kernel_report(self, number: int) -> dict[str, Any]:
-        kernel = self.plan.kernels[number]
+    def _kernel_report(self, plan: Plan, kernel: PlannedKernel) -> dict[str, Any]:
         size = self.dtype.itemsize
         accesses = kernel.accesses()
         columns = kernel.tables()
-        columns |= {a.buffer for a in accesses if a.buffer > self.plan.workspace}
+        columns |= {a.buffer for a in accesses if a.buffer > plan.workspace}
         values = lambda access: kernel.size if access.loop is None else kernel.loops[access.loop].terms  # noqa: E731
         return {
             "level": kernel.level,
@@ -169,7 +178,7 @@ class Program:
             "operations": operations(list(kernel.roots)),
             "read_bytes": sum(map(values, kernel.reads)) * size,
             "written_bytes": sum(values(a) for places in kernel.writes for a in places) * size,
-            "column_bytes": sum(self.plan.table(c).nbytes for c in columns),
+            "column_bytes": sum(plan.table(c).nbytes for c in columns),
         }
 
     def source(self, kind: str = "") -> str:
@@ -177,7 +186,7 @@ class Program:
 
         Without a kind, what the device compiles: "llvm" or "cuda".
         """
-        sources = {**self.machine.sources, "expression": lambda: str(self.plan)}
+        sources = {**self.machine.sources, "expression": lambda: "\n\n".join(map(str, self.plans))}
         if kind and kind not in sources:
             raise ArgumentError(f"source({kind!r}): choose from {', '.join(map(repr, sources))} on this device")
         return sources[kind or next(iter(sources))]()

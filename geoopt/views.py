@@ -34,16 +34,23 @@ def view(
     stage : of `pipeline.STAGES` that the device has: up to "group" graphs and their parts, from "harvest" to "share"
         kernels with their leaf tables, from "place" on kernels with their addresses, at "assemble" the device's code
     device : as `compile` takes it
+    Of a function that solves linear systems, the stages after "phases" give one result for each different program.
     """
     stages = chosen(device).stages
     if stage not in stages:
         raise ArgumentError(f"view(stage={stage!r}, device={device!r}): choose from {', '.join(stages)}")
     if stage == "assemble":
         return compile(function, *arguments, device=device, options=options, **keywords).source()
-    found: dict[str, Any] = {}
-    planned(function, *arguments, device=device, options=options, watch=found.__setitem__, **keywords)
-    record = found[stage]
-    return leaf_tables(record) if isinstance(record, Kernels) else str(record)
+    found: list[str] = []
+
+    def watch(done: str, record: Any) -> None:
+        if done == stage:
+            found.append(leaf_tables(record) if isinstance(record, Kernels) else str(record))
+
+    planned(function, *arguments, device=device, options=options, watch=watch, **keywords)
+    if len(found) == 1:
+        return found[0]
+    return "\n\n".join(f"program {number}\n{text}" for number, text in enumerate(found))
 
 
 def leaf_tables(kernels: Kernels) -> str:

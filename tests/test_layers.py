@@ -21,7 +21,8 @@ LAYERS = (
     ("__init__", "cli"),
     ("coverage", "inputs"),
     ("minimization", "views"),
-    ("pipeline", "solvers"),
+    ("pipeline",),
+    ("solvers",),
     ("derivatives", "output", "program", "timing"),
     (*STAGES[:-1], "runtime", "evaluate", "display"),
     # what devices run, and what traced code computes with

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import geoopt
-from geoopt.errors import ArgumentError, SolverError, TracingError
+from geoopt.errors import ArgumentError, SolverError
 from geoopt.meshes import tetrahedral_ball, torus
 from geoopt.operators import cotan_laplacian
 from geoopt.solvers import ordering as orders
@@ -155,14 +155,14 @@ def test_a_pattern_is_analysed_once_and_values_are_factored_once(monkeypatch):
     for name in ("analyse", "factor", "solve"):
         method = getattr(Multifrontal, name)
         monkeypatch.setattr(Multifrontal, name, lambda *a, m=method, n=name: (calls.append(n), m(*a))[1])
-    monkeypatch.setattr(solve_module, "_patterns", type(solve_module._patterns)())
+    monkeypatch.setattr(solve_module, "_latest", type(solve_module._latest)())
     A, b = random_matrix(20, 0.2, 9), np.ones(20)
     for matrix in (A, A.copy(), 2 * A, A.tocsc()):
         geoopt.solve(matrix, b)
     assert calls == ["analyse", "factor", "solve", "solve", "factor", "solve", "factor", "solve"]
     for n in range(1, 12):
         geoopt.solve(sp.eye_array(n), np.ones(n))
-    assert len(solve_module._patterns) == solve_module.KEPT
+    assert len(solve_module._latest) == solve_module.KEPT
 
 
 def test_threads_may_solve_at_once():
@@ -233,8 +233,3 @@ def test_nothing_remains_of_a_failure():
         solver.factor(-A)
     solver.factor(A)
     assert residual(A, solver.solve(b), b) < 1e-14
-
-
-def test_code_that_is_compiled_is_told():
-    with pytest.raises(TracingError, match="takes numbers, not values of a program"):
-        geoopt.compile(lambda V: geoopt.solve(cotan_laplacian(V, torus(100)[1])[0], np.ones(100)), torus(100)[0])

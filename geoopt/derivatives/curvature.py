@@ -59,6 +59,9 @@ class _Second:
         self.function, self.graph = function, function.graph
         self.result = function.traced.outputs[0]
         active = dependent(self.graph, {n.index for n in function.arguments})
+        if any(n.op == "solution" and n.index in active for n in reachable(function.traced)):
+            what = "the second derivatives, or the Jacobian, of the solution of a linear system are dense"
+            raise UnsupportedError(what, "use geoopt.hessian_product, or geoopt.gradient; they need no matrix")
         self.sums = [n for n in reachable(function.traced) if n.op == "segment_sum" and n.index in active]
         self.levels = Levels((*function.arguments, *self.sums))
         self.entries = sum(n.size for n in function.arguments)

@@ -154,6 +154,8 @@ class _Reverse:
             self._give(view, adjoint)
         elif node.op == "join":
             self._give(node.operands[0], self._whole(node, waiting))
+        elif node.op == "solution":
+            self._through_system(node, self._whole(node, waiting).chosen())
         elif not waiting.lanes and (choice := choice_of(self.graph, node, self.readers)):
             self._to_chosen(*choice, total(waiting.whole))
         elif not waiting.lanes:
@@ -168,6 +170,16 @@ class _Reverse:
         for view, part in zip(operands, parts, strict=True):
             if part is not None:
                 self._give(view, Adjoint(self._as_array(part.value, view.shape), part.where))
+
+    def _through_system(self, node: Node, slope: Symbolic) -> None:
+        """With z of Aᵀ z = slope, b gets z, and the entry ij of A gets -z_i x_j; the factor of A serves again."""
+        system, (values, right) = node.system, node.operands
+        assert system is not None
+        z = self._symbolic(self.graph.solution(system.transpose, values, slope.ids).ids)
+        self._give(right, Adjoint(z))
+        rows, cols = system.places
+        products = z[rows] * self._symbolic(node.ids)[cols]
+        self._give(values, Adjoint(-(products if products.ndim == 1 else np.sum(products, axis=1))))  # type: ignore[arg-type]
 
     def _to_chosen(self, numbers: list[Ids], chosen: Symbolic, adjoint: Adjoint) -> None:
         """All numbers at once, so that one node tells what reaches each of them."""

@@ -1,9 +1,10 @@
 """The expression graph: long nodes, each a run of scalars made by one operation.
 
-Besides the rows of `ops.OPS` and `block_ops.BLOCK_OPS` five operations exist only here: ``variable`` (an argument of
+Besides the rows of `ops.OPS` and `block_ops.BLOCK_OPS` six operations exist only here: ``variable`` (an argument of
 the program), ``constant`` (numbers known while tracing), ``segment_sum`` (sums of consecutive
-operands), ``join`` (its operand, which comes from several nodes) and, until `lift` has run, ``scalars`` (a tape of
-numbers made one by one).
+operands), ``join`` (its operand, which comes from several nodes), until `lift` has run ``scalars`` (a tape of
+numbers made one by one), and until `phases` has run ``solution`` (of a linear system, whose operands are the values of
+the matrix and the right-hand side).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ..integers.ids import Ids, id_dtype
 from ..integers.owners import owner_counts, owners
 from ..integers.segments import Segments
 from ..ops import OPS
+from .system import System
 from .tape import Tape
 
 _NOTHING = np.zeros(0, np.int32)
@@ -45,6 +47,7 @@ class Node:
     segments: Segments = field(default_factory=lambda: Segments(_NOTHING, _NOTHING))  # of a segment sum's operand
     name: str = ""  # of a variable
     tape: Tape | None = None  # of scalars made one by one
+    system: System | None = None  # of a solution
     size: int = field(init=False)
     end: int = field(init=False)  # the id after the last
     lanes: int = field(init=False)  # scalars per mesh element: the product of the trailing axes
@@ -164,8 +167,18 @@ class Graph:
         key = ("segment_sum", summands.key, segments.key)
         return self._append(key, "segment_sum", (summands,), (len(segments),), segments=segments)
 
+    def solution(self, system: System, values: Ids, right: Ids) -> Node:
+        """The solution of a linear system. values : (nnz,) of the matrix; right : (n,) or (n, k)"""
+        key = ("solution", system.key, values.key, right.key)
+        return self._append(key, "solution", (values, right), right.shape, system=system)
+
     def join(self, view: Ids) -> Node:
         return self._append(("join", view.key), "join", (view,), view.shape)
+
+    @property
+    def keys(self) -> Iterable[tuple]:
+        """What tells the nodes that are no variables, in order."""
+        return self._known
 
     def node_of(self, scalar: int) -> Node:
         """The node that an id belongs to (empty nodes own none); numbers on the tape become one when asked for."""
@@ -259,7 +272,7 @@ class Graph:
                 if operand.size and operand.highest >= node.first:
                     raise InternalError("trace", f"node {node.index} ({node.op}) reads a later scalar")
                 wanted = node.shape[:1] if node.op in BLOCK_OPS else node.shape
-                if node.op != "segment_sum" and operand.shape != wanted:
+                if node.op not in ("segment_sum", "solution") and operand.shape != wanted:
                     raise InternalError("trace", f"node {node.index} ({node.op}) has an operand of another shape")
 
     def __str__(self) -> str:
@@ -285,6 +298,12 @@ class Traced:
 
     def check(self) -> None:
         self.graph.check()
+
+    @property
+    def key(self) -> tuple:
+        """Equal keys mean the same program, but for the names of its variables."""
+        places = tuple((v.index, v.shape) for v in self.variables)
+        return places, tuple(self.graph.keys), tuple(view.key for view in self.outputs)
 
     def __str__(self) -> str:
         graph = self.graph

@@ -50,6 +50,8 @@ class Rebuild:
             self.keep(node, self.graph.segment_sum(operands[0], node.segments))
         elif node.op == "join":
             self.keep(node, self.graph.join(operands[0]))
+        elif node.system is not None:
+            self.keep(node, self.graph.solution(node.system, *operands))
         elif node.op in BLOCK_OPS:
             self.keep(node, self.graph.apply_block(node.op, operands))
         else:

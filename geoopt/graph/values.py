@@ -23,6 +23,8 @@ def applied(node: Node, operands: list[np.ndarray]) -> np.ndarray:
         return np.bincount(node.segments.of_entries, operands[0], node.size)
     if node.op == "join":
         return operands[0]
+    if node.op == "solution":
+        return node.system.solved(*operands)  # type: ignore[union-attr]
     if node.op in BLOCK_OPS:
         return BLOCK_OPS[node.op](np.stack(operands, axis=1))
     with np.errstate(all="ignore"):

@@ -46,10 +46,13 @@ def _functions(cupy: Any, code: bytes, names: list[str]) -> dict[str, Any]:
 class CudaMachine:
     """A grid's kernels on the GPU that is current when the program is compiled."""
 
+    solves = ()
+
     def __init__(self, grid: Grid, options: Options, dtype: np.dtype):
         self._cupy = cupy = _cupy()
         text = TARGETS["cuda"](grid, dtype)
         self.dtype, self.plan = dtype, grid.plan
+        self.plans, self.output_shapes = (grid.plan,), grid.plan.output_shapes
         self._device = cupy.cuda.Device()
         code = _compiled(text, f"sm_{self._device.compute_capability}", not options.strict)
         self.code_bytes = len(code)
@@ -90,8 +93,10 @@ class CudaMachine:
         return self._cupy.get_array_module(array).ascontiguousarray(array, self.dtype)
 
     def output(self, number: int, inputs: list[Array]) -> Array:
+        return self.memory(self.plan.output_sizes[number], inputs)
+
+    def memory(self, size: int, inputs: list[Array]) -> Array:
         """CuPy's, if any input is; else NumPy's in page-locked memory."""
-        size = self.plan.output_sizes[number]
         return self._empty(size) if any(map(self._is_mine, inputs)) else _page_locked(size, self.dtype)
 
     def _is_mine(self, array: Array) -> bool:

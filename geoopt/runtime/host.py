@@ -27,14 +27,16 @@ PADDING = 16 * AHEAD  # bytes after the columns, for kernels look ahead in them
 class HostMachine:
     """What all machines that compute in the host's memory share; each adds how it launches its kernels."""
 
+    solves = ()
+
     def __init__(self, plan: Plan, dtype: np.dtype):
         self.dtype = dtype
         self._outputs = [Pool(n, dtype) for n in plan.output_sizes]
         self._workspace = Pool(plan.workspace_size, dtype)
-        # by size: what arguments of another type or order are copied to
-        self._converted = {n: Pool(n, dtype) for n in plan.variable_sizes}
+        self._pools: dict[int, Pool] = {}  # by size: of all other memory
         # the plan that is kept has the tables that kernels read: they are in memory once
         self.plan = replace(plan, tables=tuple(_packed(plan.typed_tables(dtype))))
+        self.plans, self.output_shapes = (self.plan,), plan.output_shapes
         self._table_addresses = [t.ctypes.data for t in self.plan.tables]
 
     def array(self, argument: Argument, value: Any) -> np.ndarray:
@@ -43,9 +45,13 @@ class HostMachine:
     def flat(self, array: np.ndarray) -> np.ndarray:
         if array.dtype == self.dtype and array.flags.c_contiguous and _is_readable_past(array):
             return array.reshape(-1)
-        copy = self._converted[array.size].take()
+        copy = self.memory(array.size, [])
         np.copyto(copy.reshape(array.shape), array, casting="unsafe")
         return copy
+
+    def memory(self, size: int, inputs: list[np.ndarray]) -> np.ndarray:
+        pool = self._pools.get(size) or self._pools.setdefault(size, Pool(size, self.dtype))
+        return pool.take()
 
     def output(self, number: int, inputs: list[np.ndarray]) -> np.ndarray:
         return self._outputs[number].take()

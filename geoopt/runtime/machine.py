@@ -13,15 +13,19 @@ from ..signature import Argument
 class Machine(Protocol):
     """Code and memory of one program on one device.
 
-    plan : what it runs; on the CPU, its tables are those that kernels read
+    plans : what it runs, a plan for each different phase; on the CPU, their tables are those that kernels read
+    output_shapes : of the whole program
     sources : the generated code by kind, first what the device compiles
     traits : counts that say how it runs, such as lanes and threads
+    solves : counts of each linear system that is solved
     """
 
-    plan: Plan
+    plans: tuple[Plan, ...]
+    output_shapes: tuple[tuple[int, ...], ...]
     sources: dict[str, Callable[[], str]]
     traits: dict[str, int]
     code_bytes: int
+    solves: tuple[dict[str, Any], ...]
 
     def array(self, argument: Argument, value: Any) -> Array:
         """A variable's value as an array, without a copy where it is one; of a sparse matrix, its values."""
@@ -29,6 +33,10 @@ class Machine(Protocol):
 
     def flat(self, array: Array) -> Array:
         """The entries as kernels read them, (n,), without a copy where they are like that."""
+        ...
+
+    def memory(self, size: int, inputs: list[Array]) -> Array:
+        """Memory for so many numbers, (n,), that no result and no running call uses; of the inputs' kind."""
         ...
 
     def output(self, number: int, inputs: list[Array]) -> Array:

@@ -54,6 +54,10 @@ class Multifrontal(Solver):
         self._factoring = _Job(FACTORING, of_factor(f.table, division), self.threads)
         self._solving = _Job(SOLVING, of_solution(f.table, division), self.threads)
 
+    @property
+    def factor_bytes(self) -> int:
+        return self._factor.nbytes
+
     def factor(self, A: Any) -> None:
         f = self._fronts
         values = np.ascontiguousarray(A.data, self.dtype)

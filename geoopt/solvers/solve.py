@@ -1,26 +1,24 @@
-"""`solve`: linear systems on floats, whose analysis and factors are kept for the next one."""
+"""`solve`: linear systems. On floats analyses and factors are kept for the next one; of a program they are a part."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
-from ..errors import SOLVE_OUTSIDE, ArgumentError, SolverError, TracingError
+from ..errors import ArgumentError, SolverError
 from ..integers.hashing import content
-from .multifrontal import LOST, Multifrontal, not_finite
+from ..sparse.solution import constrained, is_of_symbols, solution
+from ..symbolic import Symbolic
+from .linear import LinearSolver
 
 KEPT = 8  # patterns whose analysis and latest factor are kept
-ROUNDINGS = 16  # by which entries of both triangles that are the same sum may differ
-EPSILON, TINY = np.finfo(np.float64).eps, np.finfo(np.float64).tiny
 
 
-def solve(A: Any, b: Any, *, fixed: Any = None, values: Any = 0.0) -> np.ndarray:
+def solve(A: Any, b: Any, *, fixed: Any = None, values: Any = 0.0) -> Any:
     """The solution x of A x = b, where some unknowns may be given.
 
     The pattern of A is analysed when it is first seen, and its values are factored when they differ from those of the
@@ -40,26 +38,56 @@ def solve(A: Any, b: Any, *, fixed: Any = None, values: Any = 0.0) -> np.ndarray
     >>> solve(A, np.zeros(5), fixed=[0, 4], values=[0.0, 1.0])
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
+    if is_of_symbols(A, b) or isinstance(fixed, Symbolic) or isinstance(values, Symbolic):
+        return _traced(A, b, fixed, values)
     matrix, right = _system(A, b)
-    n = len(right)
+    if not right.size:
+        return right.copy()
     if fixed is None:
-        return _solved(matrix, right, np.arange(n))
-    held = _held(fixed, n)
-    x = np.empty_like(right)
-    x[held] = _values(values, right[held].shape)
-    is_free = np.ones(n, bool)
-    is_free[held] = False
-    free = np.flatnonzero(is_free)
-    rows = matrix[free]
-    of_held = rows[:, np.flatnonzero(~is_free)] @ x[~is_free]
-    x[free] = _solved(_canonical(rows[:, free]), right[free] - of_held, free)
+        return _solver(matrix).solved(matrix, right)
+    held = _held(fixed, len(right))
+    given = _values(values, right[held].shape)
+    is_held = np.zeros(len(right), bool)
+    is_held[held] = True
+    x = np.zeros_like(right)
+    x[held] = given
+    if not is_held.all():
+        matrix, right = _held_apart(matrix, right - matrix @ x, is_held)
+        x += _solver(matrix).solved(matrix, right)
     return x
+
+
+def _traced(A: Any, b: Any, fixed: Any, values: Any) -> Any:
+    """The solution in a program, whose values are known when it is called."""
+    if fixed is None:
+        return solution(A, b)
+    return constrained(A, b, fixed if isinstance(fixed, Symbolic) else _held(fixed, np.shape(b)[0]), values)
+
+
+def _held_apart(A: Any, b: np.ndarray, is_held: np.ndarray) -> tuple[Any, np.ndarray]:
+    """The system in which rows and columns of given unknowns are those of the identity, or of its negative where the
+    others' diagonal is negative: what is given may differ from call to call, the pattern is the same."""
+    rows = np.repeat(np.arange(len(b)), np.diff(A.indptr))
+    is_free = ~is_held
+    bad = np.flatnonzero(~np.isfinite(A.data) & is_free[rows])
+    if len(bad):
+        raise SolverError(f"row {rows[bad[0]]} of the matrix has an entry {A.data[bad[0]]}")
+    is_diagonal = rows == A.indices
+    own = np.sign(A.data[is_diagonal & is_free[rows]])
+    data = np.where(is_held[rows] | is_held[A.indices], 0.0, A.data)
+    if np.count_nonzero(is_diagonal) == len(b):
+        data[is_diagonal & is_held[rows]] = -1.0 if len(own) and own.max() < 0 else 1.0
+        return sp.csr_array((data, A.indices, A.indptr), shape=A.shape), np.where(_by_row(is_held, b), 0.0, b)
+    ones = sp.diags_array(is_held.astype(float)) + sp.csr_array((data, A.indices, A.indptr), shape=A.shape)
+    return _canonical(ones), np.where(_by_row(is_held, b), 0.0, b)
+
+
+def _by_row(mask: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return mask if b.ndim == 1 else mask[:, None]
 
 
 def _system(A: Any, b: Any) -> tuple[Any, np.ndarray]:
     """What the arguments must be."""
-    if type(A).__module__.startswith("geoopt.") or type(b).__module__.startswith("geoopt."):
-        raise TracingError("geoopt.solve takes numbers, not values of a program", SOLVE_OUTSIDE)
     if not sp.issparse(A):
         raise ArgumentError(f"A must be a matrix of scipy.sparse, not {type(A).__name__}; scipy.sparse.csr_array(A)")
     n = A.shape[0]
@@ -69,10 +97,6 @@ def _system(A: Any, b: Any) -> tuple[Any, np.ndarray]:
     if right.ndim not in (1, 2) or len(right) != n:
         raise ArgumentError(f"b must be ({n},) or ({n}, k) for A {A.shape}, not {right.shape}")
     return _canonical(A), right
-
-
-def _solved(A: Any, b: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    return _pattern(A).solved(A, b, numbers) if b.size else b.copy()
 
 
 def _numbers(given: Any, name: str) -> np.ndarray:
@@ -122,94 +146,35 @@ def _canonical(A: Any) -> Any:
     return found
 
 
-class _Pattern:
-    """What is known of a pattern, and the factor of the values seen last."""
+class _Latest:
+    """The solver of a pattern, and which values it has factored."""
 
     def __init__(self, A: Any):
         self._lock = threading.Lock()
-        numbered = sp.csr_array((np.arange(A.nnz), A.indices, A.indptr), shape=A.shape)
-        opposite = sp.csr_array(numbered.T)
-        opposite.sort_indices()
-        alike = np.array_equal(opposite.indptr, A.indptr) and np.array_equal(opposite.indices, A.indices)
-        self._opposite = opposite.data if alike else None  # of each entry, that of the other triangle
-        self._cholesky: Multifrontal | None = None
-        self._latest: int | None = None
-        self._solve: Callable[[np.ndarray], np.ndarray] | None = None
+        self._solver = LinearSolver(A.indptr, A.indices)
+        self._values: int | None = None
 
-    def solved(self, A: Any, b: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        """numbers : of the rows of A, in messages"""
+    def solved(self, A: Any, b: np.ndarray) -> np.ndarray:
         with self._lock:
             key = content(A.data)
-            if key != self._latest or self._solve is None:
-                self._latest = self._solve = None
-                self._solve = self._factored(A, numbers)
-                self._latest = key
-            return self._solve(b)
-
-    def _factored(self, A: Any, numbers: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        _check(A, numbers)
-        diagonal = A.diagonal()
-        if not self._is_symmetric(A, diagonal) or not (np.all(diagonal > 0) or np.all(diagonal < 0)):
-            return _lu(A, numbers)
-        sign = np.sign(diagonal[0])
-        if self._cholesky is None:
-            self._cholesky = Multifrontal()
-            self._cholesky.analyse(A)
-        solver = self._cholesky
-        solver.numbers = numbers
-        try:
-            solver.factor(sp.csr_array((sign * A.data, A.indices, A.indptr), shape=A.shape))
-        except SolverError as error:
-            return _lu(A, numbers, error)
-        return lambda b: sign * solver.solve(b)
-
-    def _is_symmetric(self, A: Any, diagonal: np.ndarray) -> bool:
-        """But for the rounding of sums whose terms come in another order."""
-        if self._opposite is None:
-            return False
-        difference = np.abs(A.data - A.data[self._opposite])
-        if not difference.any():
-            return True
-        root = np.sqrt(np.abs(diagonal))
-        scale = np.repeat(root, np.diff(A.indptr)) * root[A.indices]
-        return bool(np.all(difference <= ROUNDINGS * EPSILON * scale))
+            if key != self._values:
+                self._values = None
+                self._solver.factor(A.data)
+                self._values = key
+            return self._solver.solve(b)
 
 
-_patterns: OrderedDict[tuple[int, ...], _Pattern] = OrderedDict()
+_latest: OrderedDict[tuple[int, ...], _Latest] = OrderedDict()
 _LOCK = threading.Lock()
 
 
-def _pattern(A: Any) -> _Pattern:
+def _solver(A: Any) -> _Latest:
     key = A.shape[0], content(A.indptr), content(A.indices)
     with _LOCK:
-        found = _patterns.get(key)
+        found = _latest.get(key)
         if found is None:
-            found = _patterns[key] = _Pattern(A)
-        _patterns.move_to_end(key)
-        while len(_patterns) > KEPT:
-            _patterns.popitem(last=False)
+            found = _latest[key] = _Latest(A)
+        _latest.move_to_end(key)
+        while len(_latest) > KEPT:
+            _latest.popitem(last=False)
     return found
-
-
-def _check(A: Any, numbers: np.ndarray) -> None:
-    if bad := not_finite(A):
-        raise SolverError(f"row {numbers[bad[0]]} of the matrix has an entry {bad[1]}")
-    empty = np.flatnonzero(np.diff(A.indptr) == 0)
-    if len(empty):
-        raise SolverError(f"the matrix is singular: row {numbers[empty[0]]} is empty")
-
-
-def _lu(A: Any, numbers: np.ndarray, why: SolverError | None = None) -> Callable[[np.ndarray], np.ndarray]:
-    """why : what Cholesky's decomposition has said, of a matrix that may be singular"""
-    columns = sp.csc_array(A)
-    try:
-        lu = splu(columns)
-    except RuntimeError as error:
-        raise why or SolverError(f"the matrix is singular: {error}") from error
-    largest = np.maximum(abs(columns).max(axis=0).toarray().ravel(), TINY)
-    order = np.argsort(lu.perm_c)
-    lost = np.flatnonzero(np.abs(lu.U.diagonal()) < LOST * EPSILON * largest[order])
-    if len(lost):
-        column = numbers[order[lost[0]]]
-        raise why or SolverError(f"the matrix is singular, but for rounding: nothing determines unknown {column}")
-    return lu.solve

@@ -1,4 +1,4 @@
-"""SciPy's functions on dense symbolic arrays, of modules that have been loaded: nobody else loads them."""
+"""SciPy's functions on symbolic arrays, of modules that have been loaded: nobody else loads them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import ShapeError, UnsupportedError
 from ..symbolic import filters
 from ..symbolic.dispatch import all_symbolic, require_default
+from .solving_functions import ANSWERS as OF_SOLVERS
 
 
 def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -> Any:
@@ -115,6 +116,7 @@ ANSWERS: dict[str, dict[str, Callable]] = {
         "solve": _of_numpy("solve", "b"),
         "svd": _of_numpy("svd", "full_matrices", "compute_uv"),
     },
+    **OF_SOLVERS,
 }
 
 

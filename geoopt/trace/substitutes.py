@@ -31,6 +31,7 @@ from ..symbolic.fillable import Fillable, fillable, resolved
 from .interrupts import held
 from .python_functions import of_python
 from .scipy_functions import loaded, of_scipy
+from .solving_functions import OF_KNOWN
 
 _CREATING = ("zeros", "ones", "eye", "identity", "zeros_like", "ones_like", "tile", "repeat")
 _EMPTY = ("empty", "empty_like")
@@ -148,7 +149,8 @@ def table(of: tuple[str, ...]) -> list[tuple[ModuleType, str, Any, Any]]:
         original = getattr(np, name)
         found.append((np, name, original, _Joining(original, is_columns=name == "c_")))
     for home, name, original, ours in of_scipy(of):
-        found.append((home, name, original, _Substitute(original, _answering(ours, original))))
+        substitute = ours if ours in OF_KNOWN else _answering(ours, original)
+        found.append((home, name, original, _Substitute(original, substitute)))
     return [*found, *((home, name, f, _OfPython(f, ours)) for home, name, f, ours in of_python())]
 
 

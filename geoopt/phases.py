@@ -1,0 +1,166 @@
+"""Stage `phases`: what is computed before, between and after the solution of linear systems.
+
+Takes: `Traced` without tapes, some of whose nodes may be solutions of systems.
+Gives: `Phases`, programs without such nodes, each with the systems that are solved after it.
+Ensures: phases that do the same, as the steps of a loop do, are the same program; what a later phase needs of an
+earlier one is stored where reading it is less than reading what it is computed from, and sums are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .graph import Node, Traced
+from .graph.phased import Phase, Phases, Solve
+from .graph.rebuild import Rebuild
+from .graph.references import reachable
+from .graph.values import Values
+from .integers.ids import Ids
+
+WORTH_STORING = 2  # times as many numbers as a value has, from which on it is stored rather than computed again
+
+
+def phases(traced: Traced) -> Phases:
+    live = reachable(traced)
+    if not any(node.op == "solution" for node in live):
+        return Phases.single(traced)
+    return _Division(traced, live).divided()
+
+
+class _Division:
+    """Each node in the phase after the solutions that it depends on."""
+
+    def __init__(self, traced: Traced, live: list[Node]):
+        self.traced, self.graph, self.live = traced, traced.graph, live
+        self.shapes: list[tuple[int, ...]] = []  # of arrays
+        self._arrays: dict[tuple, int] = {}  # by the key of a view
+        for node in traced.variables:
+            self._array(node.ids)
+        self.phase: dict[int, int] = {}  # by node
+        self.varies: set[int] = set()  # nodes that depend on variables
+        self.behind: dict[int, frozenset[int]] = {}  # by node, the nodes of variables that its phase computes it from
+        self._outside: dict[int, frozenset[int]] = {}  # likewise a later phase
+        for node in live:
+            self._place(node)
+
+    # -- which phase, and what is stored ------------------------------------------------------------------
+
+    def _place(self, node: Node) -> None:
+        below = self.graph.below(node)
+        earlier = max((self.phase[n.index] for n in below), default=0)
+        self.phase[node.index] = phase = earlier + (node.op == "solution")
+        if node.op == "variable" or any(n.index in self.varies for n in below):
+            self.varies.add(node.index)
+        if node.op in ("variable", "solution"):
+            self.behind[node.index] = frozenset([node.index])
+            return
+        parts = [self.behind[n.index] if self.phase[n.index] == phase else self._seen_later(n) for n in below]
+        self.behind[node.index] = frozenset().union(*parts)
+
+    def _seen_later(self, node: Node) -> frozenset[int]:
+        """What a later phase reads for a node: the node where it is stored, else what that is computed from."""
+        if node.index not in self._outside:
+            if self._is_source(node):
+                self._outside[node.index] = frozenset([node.index])
+            else:
+                parts = [self._seen_later(n) for n in self.graph.below(node)]
+                self._outside[node.index] = frozenset().union(*parts)
+        return self._outside[node.index]
+
+    def _is_source(self, node: Node) -> bool:
+        """Whether later phases have it as a variable."""
+        if node.op in ("variable", "solution"):
+            return True
+        if node.op == "constant" or node.gives_bool or node.index not in self.varies:
+            return False
+        size = sum(self.graph.nodes[i].size for i in self.behind[node.index])
+        return node.op == "segment_sum" or size > WORTH_STORING * node.size
+
+    # -- arrays -------------------------------------------------------------------------------------------
+
+    def divided(self) -> Phases:
+        count = 1 + max(self.phase.values())
+        wanted: list[dict[int, Ids]] = [{} for _ in range(count)]  # by phase, the arrays that it computes
+        solves: list[list[Solve]] = [[] for _ in range(count)]  # by phase, what is solved after it
+        known: dict[int, np.ndarray] = {}
+        values = Values(self.graph)
+        for node in (n for n in self.live if n.op == "solution"):
+            for view in node.operands:
+                if any(n.index in self.varies for n in self.graph.nodes_of(view)):
+                    self._want(view, wanted)
+                elif self._array(view) not in known:
+                    known[self._array(view)] = values.of(view)
+            matrix, right, solution = map(self._array, (*node.operands, node.ids))
+            assert node.system is not None
+            solves[self.phase[node.index] - 1].append(Solve(node.system, matrix, right, solution))
+        outputs = tuple(self._want(view, wanted) for view in self.traced.outputs)
+        # from the last on, so that what is stored for later phases is known
+        parts = [self._computed(phase, wanted) for phase in reversed(range(count))][::-1]
+        programs: dict[tuple, Traced] = {}  # of parts that do the same, one
+        for traced, _ in parts:
+            if traced.outputs:
+                programs.setdefault(traced.key, traced)
+        programs = programs or {parts[0][0].key: parts[0][0]}  # whose machine has memory for the solutions
+        numbers = {key: number for number, key in enumerate(programs)}
+        found = [
+            Phase(numbers[traced.key] if computed else None, reads, tuple(computed), tuple(solved))
+            for (traced, reads), computed, solved in zip(parts, wanted, solves, strict=True)
+        ]
+        return Phases(tuple(programs.values()), tuple(found), tuple(self.shapes), outputs, known)
+
+    def _array(self, view: Ids) -> int:
+        """The number of the array that holds a view."""
+        if view.key not in self._arrays:
+            self._arrays[view.key] = len(self.shapes)
+            self.shapes.append(view.shape)
+        return self._arrays[view.key]
+
+    def _want(self, view: Ids, wanted: list[dict[int, Ids]]) -> int:
+        """Have an array computed, unless it is an argument or a solution as it is; gives its number."""
+        array, nodes = self._array(view), self.graph.nodes_of(view)
+        is_there = len(nodes) == 1 and nodes[0].op in ("variable", "solution") and view.key == nodes[0].ids.key
+        if not is_there:
+            wanted[max((self.phase[n.index] for n in nodes), default=0)][array] = view
+        return array
+
+    def _computed(self, phase: int, wanted: list[dict[int, Ids]]) -> tuple[Traced, tuple[int, ...]]:
+        """The program of a phase, and the arrays that its variables are."""
+        views = list(wanted[phase].values())
+        inside, sources = self._needed(phase, views)
+        for node in sources:  # of earlier phases
+            self._want(node.ids, wanted)
+        part = _Part(self.traced).part(inside, sources, views)
+        return part, tuple(self._array(n.ids) for n in sources)
+
+    def _needed(self, phase: int, views: list[Ids]) -> tuple[set[int], list[Node]]:
+        """The nodes that are computed in a phase, and those that are its variables, in order."""
+        inside: set[int] = set()
+        sources: dict[int, Node] = {}
+        pending = [node for view in views for node in self.graph.nodes_of(view)]
+        while pending:
+            node = pending.pop()
+            if node.index in inside or node.index in sources:
+                continue
+            is_earlier = self.phase[node.index] < phase or node.op in ("variable", "solution")
+            if is_earlier and self._is_source(node):
+                sources[node.index] = node
+            else:
+                inside.add(node.index)
+                pending += self.graph.below(node)
+        return inside, [sources[i] for i in sorted(sources)]
+
+
+class _Part(Rebuild):
+    """Some nodes in a graph of their own."""
+
+    def part(self, inside: set[int], sources: list[Node], outputs: list[Ids]) -> Traced:
+        names = {n.index: n.name or f"{n.op.replace('_', ' ')} {n.index}" for n in sources}
+        for node in self.old.nodes:
+            if node.index in names:
+                self.keep(node, self.graph.variable(names[node.index], node.shape))
+            elif node.index in inside:
+                self.copy(node)
+        moved = tuple(self.moved(view) for view in outputs)
+        self.graph.blocks += [tuple(self.moved(view) for view in b) for b in self.old.blocks if self._has(b)]
+        self.graph.finish()
+        return Traced(self.graph, tuple(self.nodes[n.index] for n in sources), moved)

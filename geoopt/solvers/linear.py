@@ -1,0 +1,165 @@
+"""`LinearSolver`: systems of one pattern whatever the matrix is, symmetric and positive definite or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
+
+from ..errors import SolverError
+from ..native import compiled
+from .multifrontal import LOST, Multifrontal, not_finite
+
+EPSILON, TINY = np.finfo(np.float64).eps, np.finfo(np.float64).tiny
+ROUNDINGS = 16  # by which entries of both triangles that are the same sum may differ, relative to the diagonal
+LIMIT = np.array([(ROUNDINGS * EPSILON) ** 2])
+
+Solve = Callable[[np.ndarray, bool], np.ndarray]  # of a right-hand side, and whether the matrix is transposed
+
+
+class LinearSolver:
+    """A symmetric matrix that is positive or negative definite is factored by Cholesky's decomposition on all cores
+    (`Multifrontal`), any other by SciPy's SuperLU, whose order of the columns is kept for the next values.
+
+    indptr, indices : the pattern, (n, n), sorted and without duplicates
+    numbers : (n,) what messages call the rows and unknowns; None where that is 0, 1, 2, ...
+    """
+
+    def __init__(self, indptr: np.ndarray, indices: np.ndarray, numbers: np.ndarray | None = None):
+        self.indptr, self.indices, self.numbers = indptr, indices, numbers
+        n = len(indptr) - 1
+        numbered = sp.csr_array((np.arange(len(indices)), indices, indptr), shape=(n, n))
+        opposite = sp.csr_array(numbered.T)
+        opposite.sort_indices()
+        self._opposite = opposite.data  # of each entry, that of the other triangle
+        self._diagonal = np.flatnonzero(np.repeat(np.arange(n), np.diff(indptr)) == indices)
+        self._may_be_definite = len(self._diagonal) == n and all(
+            np.array_equal(a, b) for a, b in ((opposite.indptr, indptr), (opposite.indices, indices))
+        )
+        self._cholesky: Multifrontal | None = None
+        self._columns: np.ndarray | None = None  # the order that SuperLU has found
+        self._solve: Solve | None = None
+
+    def analyse(self) -> None:
+        """Prepare what depends on the pattern alone, of a matrix that may be symmetric and definite."""
+        if self._may_be_definite and self._cholesky is None:
+            self._cholesky = Multifrontal()
+            self._cholesky.analyse(self._matrix(np.ones(len(self.indices))))
+
+    def factor(self, values: np.ndarray) -> None:
+        """Prepare to solve with some values (nnz,).
+
+        Raises SolverError, with the row, where these are not finite or the matrix is singular; it has no factor then.
+        """
+        self._solve = None
+        A = self._matrix(np.ascontiguousarray(values, np.float64))
+        sign = 0
+        if self._may_be_definite:
+            sign = _sign(self.indptr, self.indices, self._opposite, self._diagonal, A.data, LIMIT)
+        self._solve = self._by_cholesky(A, sign) if sign else self._by_lu(A)
+
+    def solve(self, b: np.ndarray, is_transposed: bool = False) -> np.ndarray:
+        """x of A x = b, or of Aᵀ x = b, for the values that were factored last. b : (n,) or (n, k)"""
+        assert self._solve is not None
+        return self._solve(b, is_transposed)
+
+    @property
+    def factor_bytes(self) -> int:
+        """Of the factor, where Cholesky's decomposition is used; else 0."""
+        return 0 if self._cholesky is None else self._cholesky.factor_bytes
+
+    def _matrix(self, values: np.ndarray) -> Any:
+        n = len(self.indptr) - 1
+        return sp.csr_array((values, self.indices, self.indptr), shape=(n, n))
+
+    def name(self, row: int) -> int:
+        """What messages call a row."""
+        return int(row if self.numbers is None else self.numbers[row])
+
+    def _check(self, A: Any) -> None:
+        if bad := not_finite(A):
+            raise SolverError(f"row {self.name(bad[0])} of the matrix has an entry {bad[1]}")
+        empty = np.flatnonzero(np.diff(A.indptr) == 0)
+        if len(empty):
+            raise SolverError(f"the matrix is singular: row {self.name(int(empty[0]))} is empty")
+
+    def _by_cholesky(self, A: Any, sign: int) -> Solve:
+        """sign : see `_sign`"""
+        self.analyse()
+        solver = self._cholesky
+        assert solver is not None
+        solver.numbers = self.numbers
+        try:
+            solver.factor(A if sign > 0 else self._matrix(-A.data))
+        except SolverError as error:
+            return self._by_lu(A, error)
+        return lambda b, _: solver.solve(b) if sign > 0 else -solver.solve(b)
+
+    def _by_lu(self, A: Any, why: SolverError | None = None) -> Solve:
+        """why : what Cholesky's decomposition has said, of a matrix that may be singular"""
+        self._check(A)
+        columns = sp.csc_array(A)
+        order = self._columns
+        try:
+            lu = splu(columns) if order is None else splu(columns[:, order], permc_spec="NATURAL")
+        except RuntimeError as error:
+            unknown = self.name(_undetermined(columns))
+            raise why or SolverError(f"the matrix is singular: nothing determines unknown {unknown}") from error
+        if order is None:
+            order, of_lu = np.argsort(lu.perm_c), np.arange(len(lu.perm_c))
+            self._columns = order
+        else:
+            of_lu = order
+        used = of_lu[np.argsort(lu.perm_c)]  # the column of A in each column of the factor
+        largest = np.maximum(abs(columns).max(axis=0).toarray().ravel(), TINY)
+        lost = np.flatnonzero(np.abs(lu.U.diagonal()) < LOST * EPSILON * largest[used])
+        if len(lost):
+            unknown = self.name(int(used[lost[0]]))
+            raise why or SolverError(f"the matrix is singular, but for rounding: nothing determines unknown {unknown}")
+        return lambda b, is_transposed: _solved(lu, b, of_lu, is_transposed)
+
+
+def _solved(lu: Any, b: np.ndarray, columns: np.ndarray, is_transposed: bool) -> np.ndarray:
+    """columns : of A in the order in which they were factored: A[:, columns] = P L U Q"""
+    if is_transposed:
+        return lu.solve(np.ascontiguousarray(b[columns]), "T")
+    x = np.empty(b.shape)
+    x[columns] = lu.solve(b)
+    return x
+
+
+def _undetermined(A: Any) -> int:
+    """The unknown that moves most along a vector that a singular matrix takes to nothing."""
+    shift = 2.0**-40 * (abs(A.data).max(initial=0.0) or 1.0)
+    try:
+        lu = splu(sp.csc_array(A + shift * sp.eye_array(A.shape[0])))
+    except RuntimeError:
+        return int(np.argmin(abs(A).sum(axis=0)))
+    x = np.random.default_rng(0).normal(size=A.shape[0])
+    for _ in range(3):  # inverse iteration
+        x = lu.solve(x)
+        x /= np.abs(x).max()
+    return int(np.argmax(np.abs(x)))
+
+
+@compiled
+def _sign(starts, columns, opposite, diagonal, values, limit) -> int:
+    """1 for a matrix that may be positive definite: it is symmetric, but for the rounding of sums whose terms come in
+    another order, with a positive diagonal. -1 where its negative is like that, 0 for all others and those with
+    entries that are not finite."""
+    sign = 1
+    if values[diagonal[0]] < 0.0:
+        sign = -1
+    for row in range(len(diagonal)):
+        own = values[diagonal[row]] * sign
+        is_good = own > 0.0
+        for at in range(starts[row], starts[row + 1]):
+            apart = values[at] - values[opposite[at]]
+            of_column = values[diagonal[columns[at]]] * sign
+            is_good = is_good and apart * apart <= limit[0] * own * of_column
+        if not is_good:
+            return 0
+    return sign

@@ -1,0 +1,135 @@
+"""`PhasedMachine`: programs that solve linear systems, on machines that compute what is between them."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Array
+from ..errors import SolverError
+from ..graph.phased import Phases, Solve
+from ..numeric import on_host
+from ..runtime.machine import Machine
+from ..signature import Argument
+from .linear import LinearSolver
+
+
+class PhasedMachine:
+    """A `Machine` that runs others one after the other and solves systems in between, on the host.
+
+    Systems are solved in double precision. Those with one matrix share its factor; a matrix that does not depend on
+    the variables is factored when this is made. Threads that call at once take turns.
+    """
+
+    def __init__(self, phases: Phases, machines: list[Machine], dtype: np.dtype):
+        self.phases, self.machines, self.dtype = phases, machines, dtype
+        self.plans = tuple(plan for machine in machines for plan in machine.plans)
+        self.output_shapes = tuple(phases.shapes[a] for a in phases.outputs)
+        self.traits = machines[-1].traits
+        self.code_bytes = sum(machine.code_bytes for machine in machines)
+        self.sources = {kind: self._joined(kind) for kind in machines[-1].sources}
+        self.solvers = _solvers(phases)
+        self._places = {array: i for i, array in reversed([*enumerate(phases.outputs)])}
+        self._last = max(i for i, phase in enumerate(phases.phases) if phase.solves)
+        self._turn = threading.Lock()
+
+    def _joined(self, kind: str) -> Callable[[], str]:
+        return lambda: "\n\n".join(machine.sources[kind]() for machine in self.machines)
+
+    @property
+    def solves(self) -> tuple[dict[str, Any], ...]:
+        return tuple(self._counts(solve) for solve in self.phases.solves)
+
+    def _counts(self, solve: Solve) -> dict[str, Any]:
+        pattern, shape = solve.system.pattern, self.phases.shapes[solve.right]
+        return {
+            "unknowns": pattern.shape[0],
+            "entries": pattern.nnz,
+            "right_hand_sides": math.prod(shape[1:]),
+            "is_constant": solve.values in self.phases.known,
+            "factor_bytes": self.solvers[_key(solve)].factor_bytes,
+        }
+
+    # -- memory ---------------------------------------------------------------------------------------
+
+    def array(self, argument: Argument, value: Any) -> Array:
+        return self.machines[0].array(argument, value)
+
+    def flat(self, array: Array) -> Array:
+        return self.machines[0].flat(array)
+
+    def memory(self, size: int, inputs: list[Array]) -> Array:
+        return self.machines[0].memory(size, inputs)
+
+    def output(self, number: int, inputs: list[Array]) -> Array:
+        return self.memory(math.prod(self.output_shapes[number]), inputs)
+
+    def matrix(self, pattern: Any, values: Array) -> Any:
+        return self.machines[0].matrix(pattern, values)
+
+    # -- running --------------------------------------------------------------------------------------
+
+    def run(self, inputs: list[Array], outputs: list[Array]) -> None:
+        """What is computed before the last system is solved reaches the outputs at the end only: it may be singular."""
+        arrays: dict[int, Array] = {**self.phases.known, **dict(enumerate(inputs))}
+        with self._turn:
+            factored: set[tuple] = set()
+            for number, phase in enumerate(self.phases.phases):
+                for array in phase.writes:
+                    is_direct = number > self._last and array in self._places
+                    arrays[array] = outputs[self._places[array]] if is_direct else self._new(array, inputs)
+                if phase.program is not None:
+                    read, written = ([arrays[a] for a in places] for places in (phase.reads, phase.writes))
+                    self.machines[phase.program].run(read, written)
+                for solve in phase.solves:
+                    self._solve(solve, arrays, inputs, factored)
+        for array, output in zip(self.phases.outputs, outputs, strict=True):
+            if arrays[array] is not output:
+                output[:] = arrays[array]
+
+    def _new(self, array: int, inputs: list[Array]) -> Array:
+        return self.memory(math.prod(self.phases.shapes[array]), inputs)
+
+    def _solve(self, solve: Solve, arrays: dict[int, Array], inputs: list[Array], factored: set[tuple]) -> None:
+        key = _key(solve)
+        solver = self.solvers[key]
+        if key not in factored and solve.values not in self.phases.known:
+            solver.factor(on_host(arrays[solve.values]))
+            factored.add(key)
+        right = on_host(arrays[solve.right]).reshape(self.phases.shapes[solve.right])
+        _check(right, solver)
+        x = solver.solve(right, solve.system.is_transposed)
+        target = arrays[solve.solution] = self._new(solve.solution, inputs)
+        target[:] = np.asarray(x.reshape(-1), self.dtype, like=target)
+
+
+def _key(solve: Solve) -> tuple:
+    """Equal for systems that share a factor."""
+    return solve.system.matrix_key, solve.values
+
+
+def _solvers(phases: Phases) -> dict[tuple, LinearSolver]:
+    """One for each matrix, analysed and, where its values are known, factored."""
+    found: dict[tuple, LinearSolver] = {}
+    for solve in phases.solves:
+        key = _key(solve)
+        if key not in found:
+            system = solve.system
+            solver = found[key] = LinearSolver(system.pattern.indptr, system.pattern.indices, system.numbers)
+            if solve.values in phases.known:
+                solver.factor(phases.known[solve.values])
+            else:
+                solver.analyse()
+    return found
+
+
+def _check(right: np.ndarray, solver: LinearSolver) -> None:
+    if not np.isfinite(right).all():
+        row = int(np.nonzero(~np.isfinite(right))[0][0])
+        entry = right.reshape(len(right), -1)[row]
+        what = entry[~np.isfinite(entry)][0]
+        raise SolverError(f"the right-hand side of a linear system has an entry {what} in row {solver.name(row)}")

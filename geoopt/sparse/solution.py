@@ -1,0 +1,107 @@
+"""Linear systems with symbolic numbers: their solutions are nodes, which programs compute by `geoopt.solvers`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..errors import ShapeError, UnsupportedError
+from ..graph.system import System
+from ..symbolic import Symbolic, symbolic
+from ..symbolic.arithmetic import as_symbolic
+from ..symbolic.fillable import resolved
+from ..symbolic.np_matrix import as_array
+from ..symbolic.reshaping import fits
+from .matrix import SparseMatrix, constant
+
+
+def is_of_symbols(A: Any, b: Any) -> bool:
+    """Whether a system has symbolic numbers."""
+    return isinstance(A, SparseMatrix) or isinstance(resolved(b), Symbolic)
+
+
+def solution(A: Any, b: Any, is_transposed: bool = False) -> Any:
+    """x of A x = b, or of Aᵀ x = b, of b's shape.
+
+    A : sparse (n, n), symbolic or of SciPy;  b : (n,) or (n, k); one of the two is symbolic
+    Raises ShapeError where these do not fit.
+    """
+    return _solved(*_system(A, b), is_transposed)
+
+
+def constrained(A: Any, b: Any, fixed: Any, values: Any) -> Any:
+    """The solution of those equations whose unknowns are not given; one of the arguments is symbolic.
+
+    fixed : a symbolic mask (n,), or the numbers of the given unknowns
+    values : a number, or of each given unknown one number, or k; of a symbolic mask, of each unknown
+    """
+    matrix, right = _system(A, b, fixed, values)
+    given = as_symbolic(matrix.graph, as_array(resolved(values)))
+    if isinstance(fixed, Symbolic):
+        return _by_mask(matrix, right, fixed, given)
+    return _by_numbers(matrix, right, fixed, given)
+
+
+def _system(A: Any, b: Any, *others: Any) -> tuple[SparseMatrix, Symbolic]:
+    """The matrix and the right-hand side in the graph of whatever is symbolic."""
+    b = as_array(resolved(b))
+    if not isinstance(A, SparseMatrix) and not sp.issparse(A):
+        what = f"solving with {type(A).__name__} in the place of a sparse matrix"
+        raise UnsupportedError(f"{what} is not supported", "give the matrix itself; np.linalg.solve takes small arrays")
+    graph = next(x.graph for x in (A, b, *others) if isinstance(x, (Symbolic, SparseMatrix)))
+    matrix = A if isinstance(A, SparseMatrix) else constant(graph, A)
+    right = as_symbolic(graph, b)
+    n = matrix.shape[0]
+    if matrix.shape[1] != n:
+        raise ShapeError(f"a matrix {matrix.shape} has no inverse", "A must be square")
+    if right.ndim not in (1, 2) or right.shape[0] != n:
+        raise ShapeError(f"b of shape {right.shape} does not fit to A {matrix.shape}", f"give ({n},) or ({n}, k)")
+    return matrix, right if right.dtype != bool else right.astype(float)
+
+
+def _solved(matrix: SparseMatrix, right: Symbolic, is_transposed: bool = False, numbers: Any = None) -> Any:
+    """numbers : (n,) what messages call the rows and unknowns"""
+    if not right.size:
+        return right
+    graph, system = matrix.graph, System(matrix.pattern, is_transposed, numbers)
+    return symbolic(graph, graph.solution(system, matrix.values.ids, right.ids).ids)
+
+
+def _by_numbers(matrix: SparseMatrix, right: Symbolic, fixed: np.ndarray, given: Symbolic) -> Any:
+    """Known while tracing: the system of the free unknowns alone."""
+    is_free = np.ones(len(right), bool)
+    is_free[fixed] = False
+    free = np.flatnonzero(is_free)
+    given = _broadcast(given, (len(fixed), *right.shape[1:]))
+    rows = matrix[free]
+    x = _solved(rows[:, free], right[free] - rows[:, fixed] @ given, numbers=free)
+    place = np.empty(len(is_free), np.int64)
+    place[free], place[fixed] = np.arange(len(free)), len(free) + np.arange(len(fixed))
+    return np.concatenate([x, given])[place]
+
+
+def _by_mask(matrix: SparseMatrix, right: Symbolic, fixed: Symbolic, given: Symbolic) -> Any:
+    """Known in each call only: rows and columns of given unknowns are those of the identity."""
+    rows, cols = matrix.pattern.rows, matrix.pattern.indices
+    is_diagonal = rows == cols
+    if np.count_nonzero(is_diagonal) < matrix.shape[0]:
+        what = "a mask `fixed` that is unknown while tracing, of a matrix without some entry of its diagonal,"
+        raise UnsupportedError(f"{what} is not supported", "add a diagonal of zeros to A")
+    if fixed.shape != (matrix.shape[0],) or fixed.dtype != bool:
+        raise ShapeError(f"fixed of shape {fixed.shape} is no mask ({matrix.shape[0]},)", "give a comparison")
+    is_cut = np.logical_or(fixed[rows], fixed[cols])
+    kept: Any = np.where(is_cut, is_diagonal.astype(float), matrix.values)
+    each = fixed if right.ndim == 1 else fixed[:, None]
+    held = np.where(each, _broadcast(given, right.shape), 0.0)
+    x = _solved(matrix.with_data(kept), np.where(each, held, right - matrix @ held))  # type: ignore[arg-type]
+    return np.where(each, held, x)
+
+
+def _broadcast(given: Symbolic, shape: tuple[int, ...]) -> Symbolic:
+    if given.ndim == 1 and len(shape) == 2 and len(given) == shape[0]:
+        given = given[:, None]
+    if not fits(given.shape, shape):
+        raise ShapeError(f"values of shape {given.shape} are not those of {shape[0]} unknowns", f"give {shape}")
+    return Symbolic(given.graph, given.ids.broadcast_to(shape))
