@@ -7,10 +7,12 @@ from .arap import ArapMesh as ArapMesh
 from .arap import arap_energy as arap_energy
 from .arap import arap_mesh as arap_mesh
 from .arap import arap_rhs as arap_rhs
+from .arap import arap_step as arap_step
 from .bending_energy import bending_energy as bending_energy
 from .cloth import Cloth as Cloth
 from .cloth import cloth as cloth
 from .cloth_forces import cloth_forces as cloth_forces
+from .cloth_forces import cloth_step as cloth_step
 from .cloth_forces import cloth_system as cloth_system
 from .cloth_forces import stretch_shear_energy as stretch_shear_energy
 from .cotan_laplacian import cotan_laplacian as cotan_laplacian
@@ -25,7 +27,12 @@ from .face_areas import face_areas as face_areas
 from .face_areas_intrinsic import face_areas_intrinsic as face_areas_intrinsic
 from .face_normals import face_normals as face_normals
 from .gradient import gradient as gradient
+from .harmonic import harmonic as harmonic
+from .heat_distances import heat_distances as heat_distances
+from .integrate_gradient import integrate_gradient as integrate_gradient
+from .lscm import lscm as lscm
 from .mass_matrix import mass_matrix as mass_matrix
+from .mean_curvature_flow import mean_curvature_flow as mean_curvature_flow
 from .polar_rotation import polar_rotation as polar_rotation
 from .spring_energy import spring_energy as spring_energy
 from .surface_energies import dirichlet_energy as dirichlet_energy
@@ -43,9 +50,11 @@ __all__ = [
     "arap_energy",
     "arap_mesh",
     "arap_rhs",
+    "arap_step",
     "bending_energy",
     "cloth",
     "cloth_forces",
+    "cloth_step",
     "cloth_system",
     "cotan_laplacian",
     "cotan_laplacian_intrinsic",
@@ -59,8 +68,13 @@ __all__ = [
     "face_areas_intrinsic",
     "face_normals",
     "gradient",
+    "harmonic",
+    "heat_distances",
+    "integrate_gradient",
     "interior_edges",
+    "lscm",
     "mass_matrix",
+    "mean_curvature_flow",
     "neo_hookean_energy",
     "polar_rotation",
     "spring_energy",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import geoopt
 from geoopt.errors import MeshError
 from geoopt.sparse import from_triplets, triplets
 
@@ -14,7 +15,7 @@ from .assembly import matrix_of_edges
 from .polar_rotation import half_turn, polar_quaternion, polar_rotation
 from .surface_energies import cotangents
 from .svd3 import rotation_of
-from .topology import triangles
+from .topology import triangles, unreferenced
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +77,22 @@ def arap_rhs(P: Any, mesh: ArapMesh, rims: bool = False) -> Any:
     Vertices without neighbours have b_i = 0.
     """
     return rhs_of_quaternions(polar_quaternion(covariances(P, mesh, rims)), mesh, rims)
+
+
+def arap_step(P: Any, mesh: ArapMesh, fixed: Any, values: Any, rims: bool = False) -> Any:
+    """Positions after a whole iteration: the best rotations for P, then the best positions for these.
+
+    P : (n, 3) deformed positions [m];  mesh : from `arap_mesh`;  rims : see `arap_rhs`
+    fixed : vertices that are held, by their numbers (k,);  values : where they are, (k, 3) [m]
+    Returns P_next (n, 3) [m], without more energy than P where weights are positive. Vertices without triangles stay
+    where they are.
+    Raises SolverError where a component of the mesh has no fixed vertex.
+    """
+    n = len(mesh.V)
+    alone = np.setdiff1d(unreferenced(mesh.F, n), fixed)
+    held = np.concatenate([np.asarray(fixed), alone])
+    places = np.concatenate([values, P[alone]])
+    return geoopt.solve(mesh.laplacian, arap_rhs(P, mesh, rims), fixed=held, values=places)
 
 
 def arap_energy(P: Any, mesh: ArapMesh, rims: bool = False) -> Any:

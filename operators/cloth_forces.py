@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+import geoopt
 from geoopt.sparse import from_triplets, triplets
 
 from .cloth import Cloth
@@ -63,6 +64,19 @@ def cloth_system(x: Any, v: Any, h: Any, cloth: Cloth, definite: bool = False, l
     forces = _summed(J, along, across, cloth, n) + cloth.bend @ (cloth.bending * x)
     b = cloth.mass * v + h * (forces + cloth.mass * cloth.gravity)
     return A, b.reshape(3 * n)
+
+
+def cloth_step(x: Any, v: Any, h: Any, cloth: Cloth, held: Any = (), definite: bool = True) -> tuple[Any, Any]:
+    """Positions and velocities after an implicit Euler step of length h [s].
+
+    x, v : (n, 3) positions [m] and velocities [m/s];  cloth : from `cloth`
+    held : numbers of vertices that stay where they are;  definite : see `cloth_system`
+    Returns ``(x + h v_next, v_next)``, both (n, 3). Baraff & Witkin 1998.
+    """
+    A, b = cloth_system(x, v, h, cloth, definite)
+    fixed = 3 * np.asarray(held, int)[:, None] + np.arange(3)
+    v = geoopt.solve(A, b, fixed=fixed.ravel()).reshape(x.shape)
+    return x + h * v, v
 
 
 def _deformation(x: Any, cloth: Cloth) -> Any:

@@ -63,6 +63,41 @@ def interior_edges(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return beside(given, hinges), beside(given, np.stack([one, other], axis=1))
 
 
+def directed_boundary_edges(F: np.ndarray) -> np.ndarray:
+    """The edges of one triangle alone, (b, 2), each from its first to its second vertex in that triangle.
+
+    F : (m, 3) triangles
+    """
+    face, corner, _, first = _sides(F)
+    start, count = _runs(first)
+    alone = start[count == 1]
+    given, F = F, triangles(F)
+    face, corner = face[alone], corner[alone]
+    return beside(given, np.stack([F[face, (corner + 1) % 3], F[face, (corner + 2) % 3]], axis=1))
+
+
+def components(F: np.ndarray, n: int) -> np.ndarray:
+    """The number (n,) of the component of the mesh that each of n vertices is in; one without triangles is alone."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    F = triangles(F)
+    ends = F[:, [0, 1]].T, F[:, [1, 2]].T
+    rows, cols = np.concatenate(ends, axis=1)
+    links = coo_array((np.ones(len(rows), bool), (rows, cols)), shape=(n, n))
+    return connected_components(links, directed=False)[1]
+
+
+def firsts_of_components(F: np.ndarray, n: int) -> np.ndarray:
+    """The first vertex of each component."""
+    return np.unique(components(F, n), return_index=True)[1]
+
+
+def unreferenced(F: np.ndarray, n: int) -> np.ndarray:
+    """Which of n vertices no triangle has, in order."""
+    return np.flatnonzero(np.bincount(triangles(F).ravel(), minlength=n) == 0)
+
+
 def _runs(first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The first side of each edge, and how many it has. first : as `_sides` gives it"""
     start = np.flatnonzero(first)

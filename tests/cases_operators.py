@@ -31,6 +31,31 @@ def cloth(name):
     return getattr(operators, name), (*state, operators.cloth(V, F))
 
 
+def solving(name):
+    """An operator that solves linear systems, on a surface with boundaries."""
+    V, F = meshes.cloth(90)
+    V = V + 0.05 * RNG.normal(size=V.shape)
+    held, places = np.array([0, 50, len(V) - 1]), RNG.normal(size=(3, 2))
+    arguments = {
+        "harmonic": (held, places),
+        "biharmonic": (held, places, 2),
+        "heat_distances": ([40, 41],),
+        "integrate_gradient": (RNG.normal(size=(len(F), 3)),),
+        "lscm": (held, places),
+        "mean_curvature_flow": (0.01,),
+    }[name]
+    return getattr(operators, name.removeprefix("bi")), (V, F, *arguments)
+
+
+def steps(name):
+    """A whole step of a simulation."""
+    V, F = meshes.cloth(60)
+    x = V * [1.05, 0.97, 1.02] + 0.02 * RNG.normal(size=V.shape)
+    if name == "cloth_step":
+        return operators.cloth_step, (x, 0.1 * V, 0.05, operators.cloth(V, F), [0, 3])
+    return operators.arap_step, (x, operators.arap_mesh(V, F), np.array([0, 3, 9]), V[[0, 3, 9]])
+
+
 def lengths(name):
     V, F = meshes.bumpy(56)
     return getattr(operators, name), (operators.edge_lengths(V, F), *([F] if "laplacian" in name else []))
@@ -58,10 +83,16 @@ CASES = {
     **dict.fromkeys(("L²", "L³", "L V"), products),
 }
 
+SOLVING = {  # these are several programs each, with linear systems between them
+    **dict.fromkeys(("harmonic", "biharmonic", "heat_distances", "integrate_gradient"), solving),
+    **dict.fromkeys(("lscm", "mean_curvature_flow"), solving),
+    **dict.fromkeys(("arap_step", "cloth_step"), steps),
+}
+
 
 def case(name):
     """A function, and its arguments."""
-    return CASES[name](name)
+    return (CASES | SOLVING)[name](name)
 
 
 def variables(arguments) -> list:

@@ -20,7 +20,7 @@ from geoopt.operators import cotan_laplacian
 from geoopt.ops import ROWS
 from geoopt.runtime import cuda_on_host, nvrtc
 
-from .cases_operators import CASES, case, variables
+from .cases_operators import CASES, SOLVING, case, variables
 from .conftest import grid_of, needs, needs_cuda_on_host
 from .test_ops import SPECIAL, as_floats, exactly, operands
 from .test_stages import ALL, arrays
@@ -46,7 +46,7 @@ def assert_same(function, arguments, dtype=np.float64, **options):
 
 
 @needs_cuda_on_host
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *SOLVING])
 def test_an_operator_is_the_same(name):
     assert_same(*case(name))
 

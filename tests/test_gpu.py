@@ -16,7 +16,7 @@ from geoopt.operators import cotan_laplacian
 from geoopt.runtime import cuda
 from geoopt.sparse import from_triplets
 
-from .cases_operators import CASES, case, variables
+from .cases_operators import CASES, SOLVING, case, variables
 from .conftest import needs
 from .test_stages import arrays
 
@@ -107,6 +107,17 @@ def test_an_operator_is_the_same_on_all_devices(name, dtype):
     for w, h, g in zip(want, from_host, from_gpu, strict=True):
         assert isinstance(h, np.ndarray) and h.dtype == g.dtype == dtype
         np.testing.assert_allclose(h, w, rtol=0, atol=TOLERANCE[dtype] * abs(w).max(initial=1e-300))
+        np.testing.assert_array_equal(g, h)
+
+
+@pytest.mark.parametrize("name", SOLVING)
+def test_an_operator_that_solves_is_the_same_on_all_devices(name):
+    function, arguments = case(name)
+    inputs = variables(arguments)
+    want = arrays(geoopt.compile(function, *arguments)(*inputs))
+    program = geoopt.compile(function, *arguments, device="cuda")
+    for w, h, g in zip(want, arrays(program(*inputs)), on_host(program(*map(on_gpu, inputs))), strict=True):
+        np.testing.assert_allclose(h, w, rtol=0, atol=1e-9 * abs(w).max())
         np.testing.assert_array_equal(g, h)
 
 

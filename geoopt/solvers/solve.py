@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from ..errors import ArgumentError, SolverError
 from ..integers.hashing import content
+from ..numeric import is_on_gpu, on_host
 from ..sparse.solution import constrained, is_of_symbols, solution
 from ..symbolic import Symbolic
 from .linear import LinearSolver
@@ -26,7 +27,8 @@ def solve(A: Any, b: Any, *, fixed: Any = None, values: Any = 0.0) -> Any:
     decomposition on all cores (`Multifrontal`), any other by SciPy's SuperLU. Results have the same bits on any number
     of cores.
 
-    A : sparse (n, n), of any of SciPy's formats;  b : (n,) or (n, k), dense
+    A : sparse (n, n), of any of SciPy's formats, or of CuPy, whose systems are solved on the host
+    b : (n,) or (n, k), dense
     fixed : of the unknowns that are given, a mask (n,) or their numbers;  values : what they are: a number, or of each
         one number, or k. The equations of the others are solved; rows of A and b of given unknowns are not used.
 
@@ -40,6 +42,9 @@ def solve(A: Any, b: Any, *, fixed: Any = None, values: Any = 0.0) -> Any:
     """
     if is_of_symbols(A, b) or isinstance(fixed, Symbolic) or isinstance(values, Symbolic):
         return _traced(A, b, fixed, values)
+    if is_on_gpu(A):
+        x = solve(on_host(A), on_host(b), fixed=on_host(fixed), values=on_host(values))
+        return np.asarray(x, like=A.data)
     matrix, right = _system(A, b)
     if not right.size:
         return right.copy()
