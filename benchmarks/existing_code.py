@@ -50,6 +50,58 @@ def of_gpytoolbox(name: str, mesh: Mesh, **how: str) -> Given:
     return lambda V: function(V, F, **how), mesh[:1]
 
 
+def harmonic_of_gpytoolbox(mesh: Mesh) -> Given:
+    import gpytoolbox
+
+    V, F = mesh
+    held = np.array([0, len(V) // 2])
+
+    def harmonic(V, values):
+        return gpytoolbox.fixed_dof_solve(gpytoolbox.cotangent_laplacian(V, F), k=held, y=values)
+
+    return harmonic, (V, random(2))
+
+
+def biharmonic_of_gpytoolbox(mesh: Mesh) -> Given:
+    import gpytoolbox
+
+    V, F = mesh
+    held = np.array([0, len(V) // 2])
+
+    def smoothest(V, values):
+        return gpytoolbox.min_quad_with_fixed(gpytoolbox.biharmonic_energy(V, F), k=held, y=values)
+
+    return smoothest, (V, random(2))
+
+
+def heat_of_lapy(mesh: Mesh) -> Given:
+    from lapy import TriaMesh, heat
+
+    return lambda V: heat.diffusion(TriaMesh(V, mesh[1]), 0), mesh[:1]
+
+
+def distances_of_lapy(mesh: Mesh) -> Given:
+    from lapy import TriaMesh, diffgeo, heat
+
+    def distances(V):
+        surface = TriaMesh(V, mesh[1])
+        return diffgeo.compute_geodesic_f(surface, heat.diffusion(surface, 0))
+
+    return distances, mesh[:1]
+
+
+def poisson_of_lapy(mesh: Mesh) -> Given:
+    from lapy import Solver, TriaMesh
+
+    V, F = mesh
+    held = np.array([0, len(V) // 2])
+
+    def potential(V, density):
+        return Solver(TriaMesh(V, F), lump=True).poisson(density, dtup=(held, np.zeros(2)))
+
+    return potential, (V, random(len(V)))
+
+
 def laplacian_of_lapy(mesh: Mesh) -> Given:
     from lapy import Solver, TriaMesh
 
@@ -210,6 +262,11 @@ WORKS: dict[str, tuple[str, Callable[[Mesh], Given]]] = {
     "vertex normals": ("gpytoolbox", partial(of_gpytoolbox, "per_vertex_normals")),
     "dihedral angles": ("gpytoolbox", partial(of_gpytoolbox, "dihedral_angles")),
     "Hodge star of edges": ("gpytoolbox", partial(of_gpytoolbox, "dec_h1")),
+    "harmonic function, gpytoolbox": ("gpytoolbox", harmonic_of_gpytoolbox),
+    "biharmonic function, gpytoolbox": ("gpytoolbox", biharmonic_of_gpytoolbox),
+    "heat, LaPy": ("lapy", heat_of_lapy),
+    "distances by heat, LaPy": ("lapy", distances_of_lapy),
+    "Poisson's problem, LaPy": ("lapy", poisson_of_lapy),
     "Laplacian and mass, LaPy": ("lapy", laplacian_of_lapy),
     "Laplacian and mass of tetrahedra, LaPy": ("lapy", tetrahedra_of_lapy),
     "orientation operator, pyFM": ("pyFM", orientation_of_pyfm),

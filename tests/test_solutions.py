@@ -3,6 +3,8 @@ derivatives are those of the solution."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -263,6 +265,39 @@ def test_which_unknowns_are_held_may_vary():
         np.testing.assert_allclose(program(K, b, height), want, rtol=1e-9, atol=1e-12)
 
 
+def test_singular_systems_are_solved_where_scipy_solves_them_and_there_is_a_solution():
+    def shape(V, b):
+        x = spsolve(-cotan_laplacian(V, F)[0].tocsc(), b - np.mean(b))
+        return x - x[0]
+
+    program = geoopt.compile(shape, V, b)
+    x = program(V, b)
+    np.testing.assert_allclose(-cotan_laplacian(V, F)[0] @ x, b - b.mean(), atol=1e-10)
+    two = sp.csc_array(sp.block_diag([L, L]))  # of two components
+    program = geoopt.compile(lambda two, b: splu(two).solve(b), two, np.concatenate([b - b.mean()] * 2))
+    right = np.concatenate([b - b.mean(), b.mean() - b])
+    np.testing.assert_allclose(two @ program(two, right), right, atol=1e-10)
+    with pytest.raises(SolverError, match="no solution for this right-hand side"):
+        program(two, right + 1)
+    strict = geoopt.compile(lambda V: geoopt.solve(-cotan_laplacian(V, F)[0], b - b.mean()), V)
+    with pytest.raises(SolverError, match="singular"):
+        strict(V)
+
+
+def test_scipy_may_be_loaded_by_the_code_itself():
+    code = """
+import numpy as np, scipy.sparse as sp, sys, geoopt
+A = sp.csc_array(np.diag([1.0, 2.0, 4.0]))
+def function(A, b):
+    from scipy.sparse.linalg import spsolve
+    return spsolve(A, b)
+assert "scipy.sparse.linalg" not in sys.modules
+print(geoopt.compile(function, A, np.ones(3))(A, np.ones(3)))
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[1.   0.5  0.25]\n"
+
+
 # -- derivatives ----------------------------------------------------------------------------------------
 
 
@@ -362,7 +397,7 @@ def test_what_is_not_finite_is_told(place, message):
 
 def test_a_known_matrix_that_is_singular_is_told_while_preparing():
     with pytest.raises(SolverError, match="singular"):
-        geoopt.compile(lambda b: spsolve(sp.csc_array(np.ones((3, 3))), b), b[:3])
+        geoopt.compile(lambda b: geoopt.solve(sp.csc_array(np.ones((3, 3))), b), b[:3])
 
 
 REFUSED = {

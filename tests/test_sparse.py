@@ -358,6 +358,8 @@ def test_values_can_be_replaced():
 REFUSED = {
     "pointwise": (lambda A: A[[0, 1], [1, 2]], A, r"A\[np.ix_\(rows, cols\)\]"),
     "comparison": (lambda A: (A == A).sum(), A, "compare the values: A.data > 0"),
+    "comparison with zeros": (lambda A: (A < 1.0).nnz, A, "compare the values: A.data > 0"),
+    "compared entries": (lambda A: (A != A.T).toarray(), A, "ask for nnz"),
     "division": (lambda A: A / A, A, r"A.multiply\(B.power\(-1\)\)"),
     "other values": (lambda A: setattr(A, "data", A.data[:3]), A, "have shape"),
     "method": (lambda A: A.nonzero(), A, r"A.nonzero\(\) is not supported"),
@@ -379,6 +381,20 @@ def test_what_would_mean_something_else_is_refused(name):
     function, argument, message = REFUSED[name]
     with pytest.raises(geoopt.TracingError, match=message):
         geoopt.compile(function, argument)
+
+
+def test_entries_that_are_unequal_or_large_are_counted():
+    def function(A, B):
+        half = 0.5 * (A + A.T) if (A != A.T).nnz else A
+        return (A != B).nnz, (abs(A - B) > 0.5).count_nonzero(), (A <= -0.1).sum(), half
+
+    even = sp.csr_array(A + A.T)
+    odd = sp.csr_array((even.data + np.linspace(0, 1, even.nnz), even.indices, even.indptr), even.shape)
+    program = geoopt.compile(function, even, B)
+    for left, right in ((even, B), (odd, 2.0 * B)):
+        got, want = program(left, right), function(left, right)
+        assert got[:3] == want[:3]
+        np.testing.assert_allclose(got[3].toarray(), want[3].toarray())
 
 
 def test_older_matrices_are_multiplied_and_scaled():

@@ -18,17 +18,20 @@ class System:
 
     pattern : of A, (n, n)
     numbers : (n,) what messages call the rows and unknowns; None where that is 0, 1, 2, ...
+    may_be_singular : whether some solution of a singular matrix is wanted, where there is one, as SciPy gives it
     """
 
     pattern: Pattern
     is_transposed: bool = False
     numbers: np.ndarray | None = None
+    may_be_singular: bool = False
 
     @cached_property
     def matrix_key(self) -> tuple:
         """Equal for systems of one pattern, which can share the factor of equal values."""
         numbers = None if self.numbers is None else content(self.numbers)
-        return self.pattern.shape, content(self.pattern.indptr), content(self.pattern.indices), numbers
+        pattern = self.pattern.shape, content(self.pattern.indptr), content(self.pattern.indices)
+        return *pattern, numbers, self.may_be_singular
 
     @property
     def key(self) -> tuple:

@@ -108,7 +108,8 @@ class Values:
     def _places(self, node: Node, places: np.ndarray) -> np.ndarray:
         if node.tape is None:
             return self._kept[node.index][places]
-        return np.reshape([self._number(node.first + i) for i in places.ravel().tolist()], places.shape)
+        numbers, which = np.unique(places, return_inverse=True)  # a number may be that of a whole array
+        return np.array([self._number(node.first + i) for i in numbers.tolist()])[which].reshape(places.shape)
 
     def _number(self, scalar: int) -> float:
         """The value of one scalar; chains of numbers may be long, so that nothing recurs along them."""

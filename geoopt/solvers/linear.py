@@ -15,6 +15,8 @@ from .multifrontal import LOST, Multifrontal, not_finite
 
 EPSILON, TINY = np.finfo(np.float64).eps, np.finfo(np.float64).tiny
 ROUNDINGS = 16  # by which entries of both triangles that are the same sum may differ, relative to the diagonal
+MOST_PINNED = 8  # unknowns of a singular matrix, one for each component of a mesh, that are set to 0
+LARGEST_RESIDUAL = 1e-9  # of a solution of a singular matrix, relative to what its equations add up
 LIMIT = np.array([(ROUNDINGS * EPSILON) ** 2])
 
 Solve = Callable[[np.ndarray, bool], np.ndarray]  # of a right-hand side, and whether the matrix is transposed
@@ -26,10 +28,18 @@ class LinearSolver:
 
     indptr, indices : the pattern, (n, n), sorted and without duplicates
     numbers : (n,) what messages call the rows and unknowns; None where that is 0, 1, 2, ...
+    may_be_singular : a singular matrix is no error, but a right-hand side is for which it has no solution
     """
 
-    def __init__(self, indptr: np.ndarray, indices: np.ndarray, numbers: np.ndarray | None = None):
+    def __init__(
+        self,
+        indptr: np.ndarray,
+        indices: np.ndarray,
+        numbers: np.ndarray | None = None,
+        may_be_singular: bool = False,
+    ):
         self.indptr, self.indices, self.numbers = indptr, indices, numbers
+        self.may_be_singular = may_be_singular
         n = len(indptr) - 1
         numbered = sp.csr_array((np.arange(len(indices)), indices, indptr), shape=(n, n))
         opposite = sp.csr_array(numbered.T)
@@ -92,11 +102,20 @@ class LinearSolver:
         solver = self._cholesky
         assert solver is not None
         solver.numbers = self.numbers
-        try:
-            solver.factor(A if sign > 0 else self._matrix(-A.data))
-        except SolverError as error:
-            return self._by_lu(A, error)
-        return lambda b, _: solver.solve(b) if sign > 0 else -solver.solve(b)
+        positive, pinned = A if sign > 0 else self._matrix(-A.data), 0
+        while True:
+            try:
+                solver.factor(positive)
+                break
+            except SolverError as error:
+                if not self.may_be_singular or pinned == MOST_PINNED or solver.lost is None:
+                    return self._by_lu(A, error)
+                # with more on the diagonal, the solution is the one in which this unknown is 0, if there are solutions
+                positive = self._matrix(positive.data.copy())
+                positive.data[self._diagonal[solver.lost]] *= 2
+                pinned += 1
+        solve: Solve = lambda b, _: solver.solve(b) if sign > 0 else -solver.solve(b)  # noqa: E731
+        return (lambda b, _: _checked(A, solve(b, False), b)) if pinned else solve
 
     def _by_lu(self, A: Any, why: SolverError | None = None) -> Solve:
         """why : what Cholesky's decomposition has said, of a matrix that may be singular"""
@@ -116,7 +135,7 @@ class LinearSolver:
         used = of_lu[np.argsort(lu.perm_c)]  # the column of A in each column of the factor
         largest = np.maximum(abs(columns).max(axis=0).toarray().ravel(), TINY)
         lost = np.flatnonzero(np.abs(lu.U.diagonal()) < LOST * EPSILON * largest[used])
-        if len(lost):
+        if len(lost) and not self.may_be_singular:
             unknown = self.name(int(used[lost[0]]))
             raise why or SolverError(f"the matrix is singular, but for rounding: nothing determines unknown {unknown}")
         return lambda b, is_transposed: _solved(lu, b, of_lu, is_transposed)
@@ -128,6 +147,13 @@ def _solved(lu: Any, b: np.ndarray, columns: np.ndarray, is_transposed: bool) ->
         return lu.solve(np.ascontiguousarray(b[columns]), "T")
     x = np.empty(b.shape)
     x[columns] = lu.solve(b)
+    return x
+
+
+def _checked(A: Any, x: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A solution of a singular matrix, unless it is none."""
+    if np.abs(A @ x - b).max() > LARGEST_RESIDUAL * (abs(A) @ np.abs(x) + np.abs(b)).max():
+        raise SolverError("the matrix is singular, and the system has no solution for this right-hand side")
     return x
 
 

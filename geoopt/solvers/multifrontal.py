@@ -37,6 +37,7 @@ class Multifrontal(Solver):
     def __init__(self, threads: int | None = None, dtype: Any = np.float64):
         self.threads, self.dtype = threads or number_of_cores(), np.dtype(dtype)
         self.numbers: np.ndarray | None = None  # of rows, in messages
+        self.lost: int | None = None  # the row in which the last factorisation failed
         self._most = np.array([1 / (LOST * np.finfo(self.dtype).eps)])
 
     def analyse(self, A: Any) -> None:
@@ -68,7 +69,7 @@ class Multifrontal(Solver):
         bad = np.flatnonzero(self._status)
         if len(bad):
             place = f.table[bad, FIRST] + self._status[bad] - 1
-            row = int(f.order[place.min()])
+            self.lost = row = int(f.order[place.min()])
             raise SolverError(f"{self.name}: {_why(A, row, self.numbers)}")
 
     def solve(self, b: np.ndarray) -> np.ndarray:

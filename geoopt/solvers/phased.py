@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..errors import SolverError
-from ..graph.phased import Phases, Solve
+from ..graph.phased import Phase, Phases, Solve
 from ..numeric import on_host
 from ..runtime.machine import Machine
 from ..signature import Argument
@@ -85,8 +85,8 @@ class PhasedMachine:
                 if phase.program is not None:
                     read, written = ([arrays[a] for a in places] for places in (phase.reads, phase.writes))
                     self.machines[phase.program].run(read, written)
-                for solve in phase.solves:
-                    self._solve(solve, arrays, inputs, factored)
+                for together in _of_one_matrix(phase):
+                    self._solve(together, arrays, inputs, factored)
         for array, output in zip(self.phases.outputs, outputs, strict=True):
             if arrays[array] is not output:
                 output[:] = arrays[array]
@@ -94,17 +94,33 @@ class PhasedMachine:
     def _new(self, array: int, inputs: list[Array]) -> Array:
         return self.memory(math.prod(self.phases.shapes[array]), inputs)
 
-    def _solve(self, solve: Solve, arrays: dict[int, Array], inputs: list[Array], factored: set[tuple]) -> None:
-        key = _key(solve)
+    def _solve(
+        self, together: list[Solve], arrays: dict[int, Array], inputs: list[Array], factored: set[tuple]
+    ) -> None:
+        """Solve systems of one matrix with the columns of all their right-hand sides at once."""
+        first, shapes = together[0], [self.phases.shapes[solve.right] for solve in together]
+        key = _key(first)
         solver = self.solvers[key]
-        if key not in factored and solve.values not in self.phases.known:
-            solver.factor(on_host(arrays[solve.values]))
+        if key not in factored and first.values not in self.phases.known:
+            solver.factor(on_host(arrays[first.values]))
             factored.add(key)
-        right = on_host(arrays[solve.right]).reshape(self.phases.shapes[solve.right])
+        parts = [on_host(arrays[s.right]).reshape(shape) for s, shape in zip(together, shapes, strict=True)]
+        right = parts[0] if len(parts) == 1 else np.column_stack(parts)
         _check(right, solver)
-        x = solver.solve(right, solve.system.is_transposed)
-        target = arrays[solve.solution] = self._new(solve.solution, inputs)
-        target[:] = np.asarray(x.reshape(-1), self.dtype, like=target)
+        x = solver.solve(right, first.system.is_transposed)
+        ends = np.cumsum([math.prod(shape[1:]) for shape in shapes])
+        found = [x] if len(parts) == 1 else np.split(x, ends[:-1], axis=1)
+        for solve, columns in zip(together, found, strict=True):
+            target = arrays[solve.solution] = self._new(solve.solution, inputs)
+            target[:] = np.asarray(columns.reshape(-1), self.dtype, like=target)
+
+
+def _of_one_matrix(phase: Phase) -> list[list[Solve]]:
+    """The systems of a phase, those together that need the same factor in the same way."""
+    found: dict[tuple, list[Solve]] = {}
+    for solve in phase.solves:
+        found.setdefault((_key(solve), solve.system.is_transposed), []).append(solve)
+    return list(found.values())
 
 
 def _key(solve: Solve) -> tuple:
@@ -119,7 +135,9 @@ def _solvers(phases: Phases) -> dict[tuple, LinearSolver]:
         key = _key(solve)
         if key not in found:
             system = solve.system
-            solver = found[key] = LinearSolver(system.pattern.indptr, system.pattern.indices, system.numbers)
+            pattern = system.pattern
+            solver = LinearSolver(pattern.indptr, pattern.indices, system.numbers, system.may_be_singular)
+            found[key] = solver
             if solve.values in phases.known:
                 solver.factor(phases.known[solve.values])
             else:

@@ -16,9 +16,10 @@ from ..symbolic import Symbolic
 from ..symbolic.arithmetic import as_symbolic
 from ..symbolic.np_matrix import MatrixLike
 from ..symbolic.sums import segment_sum
+from .comparison import Compared
 
 
-class Entries:
+class Entries(Compared):
     """Methods of matrices by SciPy's names. ``dtype`` and ``out``, which NumPy's functions pass on, stay None."""
 
     kind: type

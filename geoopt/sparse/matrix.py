@@ -209,13 +209,6 @@ class SparseMatrix(Forms, Entries):
             raise UnsupportedError(f"{what} is not supported", "give a positive integer, or write A.power()")
         return SparseProduct(self.factors * int(exponent)) if exponent > 1 else self.copy()
 
-    def _compared(self, other: Any) -> Any:
-        if not isinstance(other, (SparseMatrix, Symbolic, np.ndarray, int, float)) and not sp.issparse(other):
-            return NotImplemented
-        raise UnsupportedError("comparing sparse matrices is not supported", "compare the values: A.data > 0")
-
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compared  # type: ignore[assignment]
-
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         found = asked_by_scipy(self)
         if found is not None:

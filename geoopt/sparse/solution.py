@@ -22,13 +22,15 @@ def is_of_symbols(A: Any, b: Any) -> bool:
     return isinstance(A, SparseMatrix) or isinstance(resolved(b), Symbolic)
 
 
-def solution(A: Any, b: Any, is_transposed: bool = False) -> Any:
+def solution(A: Any, b: Any, is_transposed: bool = False, may_be_singular: bool = False) -> Any:
     """x of A x = b, or of Aᵀ x = b, of b's shape.
 
     A : sparse (n, n), symbolic or of SciPy;  b : (n,) or (n, k); one of the two is symbolic
-    Raises ShapeError where these do not fit.
+    may_be_singular : see `System`
+    Raises ShapeError where A and b do not fit.
     """
-    return _solved(*_system(A, b), is_transposed)
+    matrix, right = _system(A, b)
+    return _solved(matrix, right, System(matrix.pattern, is_transposed, may_be_singular=may_be_singular))
 
 
 def constrained(A: Any, b: Any, fixed: Any, values: Any) -> Any:
@@ -61,11 +63,10 @@ def _system(A: Any, b: Any, *others: Any) -> tuple[SparseMatrix, Symbolic]:
     return matrix, right if right.dtype != bool else right.astype(float)
 
 
-def _solved(matrix: SparseMatrix, right: Symbolic, is_transposed: bool = False, numbers: Any = None) -> Any:
-    """numbers : (n,) what messages call the rows and unknowns"""
+def _solved(matrix: SparseMatrix, right: Symbolic, system: System) -> Any:
     if not right.size:
         return right
-    graph, system = matrix.graph, System(matrix.pattern, is_transposed, numbers)
+    graph = matrix.graph
     return symbolic(graph, graph.solution(system, matrix.values.ids, right.ids).ids)
 
 
@@ -76,7 +77,8 @@ def _by_numbers(matrix: SparseMatrix, right: Symbolic, fixed: np.ndarray, given:
     free = np.flatnonzero(is_free)
     given = _broadcast(given, (len(fixed), *right.shape[1:]))
     rows = matrix[free]
-    x = _solved(rows[:, free], right[free] - rows[:, fixed] @ given, numbers=free)
+    inner = rows[:, free]
+    x = _solved(inner, right[free] - rows[:, fixed] @ given, System(inner.pattern, numbers=free))
     place = np.empty(len(is_free), np.int64)
     place[free], place[fixed] = np.arange(len(free)), len(free) + np.arange(len(fixed))
     return np.concatenate([x, given])[place]
@@ -95,7 +97,8 @@ def _by_mask(matrix: SparseMatrix, right: Symbolic, fixed: Symbolic, given: Symb
     kept: Any = np.where(is_cut, is_diagonal.astype(float), matrix.values)
     each = fixed if right.ndim == 1 else fixed[:, None]
     held = np.where(each, _broadcast(given, right.shape), 0.0)
-    x = _solved(matrix.with_data(kept), np.where(each, held, right - matrix @ held))  # type: ignore[arg-type]
+    apart: Any = np.where(each, held, right - matrix @ held)
+    x = _solved(matrix.with_data(kept), apart, System(matrix.pattern))
     return np.where(each, held, x)
 
 

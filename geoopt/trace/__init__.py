@@ -26,6 +26,7 @@ from ..symbolic import functions as _functions  # noqa: F401 - to import it make
 from .branches import chosen_result, is_raised_by_user, unchanged
 from .interrupts import allowed
 from .results import flatten
+from .scipy_functions import loaded
 from .substitutes import substituted
 
 
@@ -60,12 +61,13 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
     """Run ``function`` on symbolic stand-ins for its floating-point arguments."""
     given, is_first = [*arguments, *(keywords or {}).values()], True
     while True:
-        wanted = len(floats.WANTED)
+        wanted, known = len(floats.WANTED), loaded()
         try:
             with nullcontext() if is_first else unchanged(given):
                 found = _traced(function, arguments, keywords)
         except BaseException as error:
-            if len(floats.WANTED) == wanted and not isinstance(error, floats.Again):
+            # also where the code has loaded what now is answered for
+            if len(floats.WANTED) == wanted and loaded() == known and not isinstance(error, floats.Again):
                 raise
         else:
             if len(floats.WANTED) == wanted:  # else the code has caught `Again`

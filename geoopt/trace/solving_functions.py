@@ -29,7 +29,7 @@ class Factor:
             raise ValueError("trans must be N, T, or H")
         rhs = resolved(rhs)
         if is_of_symbols(self._matrix, rhs):
-            return solution(self._matrix, rhs, is_transposed=trans != "N")
+            return solution(self._matrix, rhs, trans != "N", may_be_singular=True)
         return self._factors.solve(np.asarray(rhs), trans)
 
     solve_A = __call__ = solve  # as of scikit-sparse
@@ -67,7 +67,7 @@ def _spsolve(A: Any, b: Any, *_: Any, **__: Any) -> Any:
     b = resolved(b)
     if isinstance(b, SparseMatrix) or issparse(b):
         raise UnsupportedError("spsolve with a sparse right-hand side is not supported", "give b.toarray()")
-    return solution(A, np.ravel(b) if np.ndim(b) == 2 and np.shape(b)[1] == 1 else b)
+    return solution(A, np.ravel(b) if np.ndim(b) == 2 and np.shape(b)[1] == 1 else b, may_be_singular=True)
 
 
 def _iterative(A: Any, b: Any, *_: Any, callback: Any = None, **__: Any) -> tuple[Any, int]:
