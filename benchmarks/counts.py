@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -10,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from geoopt.codegen import TARGETS as PRINTED
+from geoopt.graph.phased import Phases
 from geoopt.lift import lift
 from geoopt.ops import OPS
 from geoopt.options import Options
+from geoopt.phases import phases
 from geoopt.pipeline import DEVICES, FRONT, Device, work
 from geoopt.plan import Plan
 from geoopt.plan.planned import Access, PlannedKernel, PlannedLoop
@@ -27,7 +30,7 @@ from .works import mesh_of
 Counts = dict[str, Any]  # plain data: numbers, and how often there is what
 VERTICES = 150
 MESHES = {"cotan": ("bumpy", "torus", "cloth")}  # of a benchmark whose programs are counted on more than its own mesh
-MIDDLE = FRONT[FRONT.index("lift") + 1 : FRONT.index("place")]  # stages that several targets have in common
+MIDDLE = FRONT[FRONT.index("phases") + 1 : FRONT.index("place")]  # stages that several targets have in common
 DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 OPTIONS = Options()
 
@@ -85,16 +88,23 @@ def of_benchmark(name: str) -> dict[str, Counts]:
 
 def counted(given: Work) -> Iterator[tuple[str, np.dtype, Counts]]:
     """The counts of a program for each target and type. What does not depend on these is done once."""
-    traced = lift(trace(given.function, given.arguments)[0])
+    whole = phases(lift(trace(given.function, given.arguments)[0]))
+    nodes = sum(len(traced.graph.nodes) for traced in whole.programs)
     kernels: dict[tuple, Any] = {}
     for name, target in TARGETS.items():
         for dtype in DTYPES:
             kind = target.kind(dtype)
             if kind not in kernels:
-                kernels[kind] = _through(MIDDLE, traced, target.device, dtype)
-            record = _through(("place", *target.device.back), kernels[kind], target.device, dtype)
-            text = target.text(record, dtype)
-            yield name, dtype, {"nodes": len(traced.graph.nodes), **_of_plan(record.plan, dtype), "text": len(text)}
+                kernels[kind] = [_through(MIDDLE, traced, target.device, dtype) for traced in whole.programs]
+            stages = "place", *target.device.back
+            records = [_through(stages, record, target.device, dtype) for record in kernels[kind]]
+            text = sum(len(target.text(record, dtype)) for record in records)
+            yield (
+                name,
+                dtype,
+                {"nodes": nodes, **_of_plans([r.plan for r in records], dtype), "text": text}
+                | ({"programs": len(records), "solves": _solves(whole)} if whole.solves else {}),
+            )
 
 
 def _through(stages: tuple[str, ...], record: Any, device: Device, dtype: np.dtype) -> Any:
@@ -105,20 +115,31 @@ def _through(stages: tuple[str, ...], record: Any, device: Device, dtype: np.dty
     return record
 
 
-def _of_plan(plan: Plan, dtype: np.dtype) -> Counts:
-    tables = plan.typed_tables(dtype)
+def _solves(whole: Phases) -> list[str]:
+    """What each system is, in the order in which they are solved."""
+    found = []
+    for solve in whole.solves:
+        columns, pattern = math.prod(whole.shapes[solve.right][1:]), solve.system.pattern
+        known = ", known" if solve.values in whole.known else ""
+        found.append(f"{pattern.shape[0]} unknowns, {pattern.nnz} entries{known}, {columns} columns")
+    return found
+
+
+def _of_plans(plans: list[Plan], dtype: np.dtype) -> Counts:
+    tables = [table for plan in plans for table in plan.typed_tables(dtype)]
+    kernels = [kernel for plan in plans for kernel in plan.kernels]
     return {
-        "levels": len(plan.levels) - 1,
-        "kernels": len(plan.kernels),
-        "templates": _sorted(operations(list(k.roots)) for k in plan.kernels),
-        "operations": sum(map(executed, plan.kernels)),
-        "terms": sum(k.terms for k in plan.kernels),
-        "loops": _sorted(kind for k in plan.kernels for kind in _kinds(k)),
-        "reads": sum(_values(k, k.reads) for k in plan.kernels),
-        "writes": sum(_values(k, places) for k in plan.kernels for places in k.writes),
+        "levels": sum(len(plan.levels) - 1 for plan in plans),
+        "kernels": len(kernels),
+        "templates": _sorted(operations(list(k.roots)) for k in kernels),
+        "operations": sum(map(executed, kernels)),
+        "terms": sum(k.terms for k in kernels),
+        "loops": _sorted(kind for k in kernels for kind in _kinds(k)),
+        "reads": sum(_values(k, k.reads) for k in kernels),
+        "writes": sum(_values(k, places) for k in kernels for places in k.writes),
         "columns": len(tables),
         "column_bytes": sum(t.nbytes for t in tables),
-        "workspace_bytes": plan.workspace_size * dtype.itemsize,
+        "workspace_bytes": sum(plan.workspace_size for plan in plans) * dtype.itemsize,
     }
 
 

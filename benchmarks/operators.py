@@ -33,6 +33,11 @@ def works(mesh: Mesh, dtype: type) -> dict:
         **{name: partial(_of_cloth, mesh) for name in ("cloth_forces", "cloth_system", "stretch_shear_energy")},
         **{name: partial(_of_volume, mesh) for name in ("dual_laplacian", *VOLUMES)},
         **{name: partial(_of_matrices, mesh) for name in ("svd3", "polar_rotation")},
+        **{name: partial(_of_boundary, mesh) for name in ("harmonic", "lscm", "integrate_gradient")},
+        "heat_distances": partial(_of_sources, mesh),
+        "mean_curvature_flow": lambda _: ((mesh[0],), (mesh[1], 1e-3)),
+        "arap_step": partial(_of_held, mesh),
+        "cloth_step": partial(_of_cloth, mesh),
         "bending_energy": partial(_of_bending, mesh),
         "spring_energy": partial(_of_springs, mesh),
     }
@@ -93,8 +98,28 @@ def _of_rigid(mesh: Mesh, name: str) -> tuple[tuple, tuple]:
 def _of_cloth(mesh: Mesh, name: str) -> tuple[tuple, tuple]:
     V, F = meshes.cloth(len(mesh[0]))
     x, v = moving(V, np.float64)
-    varying = {"cloth_system": (x, v, STEP), "cloth_forces": (x, v)}.get(name, (x,))
+    of_step = x, v, STEP
+    varying = {"cloth_system": of_step, "cloth_step": of_step, "cloth_forces": (x, v)}.get(name, (x,))
     return varying, (operators.cloth(V, F),)
+
+
+def _of_held(mesh: Mesh, name: str) -> tuple[tuple, tuple]:
+    """Of a rigid shape, a few vertices of which are held."""
+    V, F = mesh
+    held = np.arange(0, len(V), 50)
+    return (_deformed(V),), (operators.arap_mesh(V, F), held, V[held])
+
+
+def _of_sources(mesh: Mesh, name: str) -> tuple[tuple, tuple]:
+    return (mesh[0],), (mesh[1], np.array([0, len(mesh[0]) // 2]))
+
+
+def _of_boundary(mesh: Mesh, name: str) -> tuple[tuple, tuple]:
+    """On a cloth, with values at two of its vertices."""
+    V, F = meshes.cloth(len(mesh[0]))
+    if name == "integrate_gradient":
+        return (moving(V, np.float64)[0],), (F, np.random.default_rng(0).normal(size=(len(F), 3)))
+    return (moving(V, np.float64)[0],), (F, np.array([0, len(V) - 1]), np.eye(2))
 
 
 def _of_volume(mesh: Mesh, name: str) -> tuple[tuple, tuple]:

@@ -31,6 +31,8 @@ from ..ops import OPS
 from .system import System
 from .tape import Tape
 
+MOST_COMPARED = 100_000  # scalars of a run that are found again; code that loops over elements makes more
+
 _NOTHING = np.zeros(0, np.int32)
 
 
@@ -75,6 +77,26 @@ class Node:
 
 
 @dataclass(eq=False)
+class Runs:
+    """Which scalars runs of the same code have made, so that what they have in common is computed once."""
+
+    _known: dict[tuple[int, ...], int] = field(
+        default_factory=dict
+    )  # ids, by operation and how often it was met before
+    _met: Counter[tuple[int, ...]] = field(default_factory=Counter)  # operations of this run
+
+    def begin(self) -> None:
+        self._met.clear()
+
+    def again(self, operation: tuple[int, ...], new: int) -> int:
+        """The id of a scalar that an earlier run has made, or the one that is new."""
+        if len(self._known) == MOST_COMPARED:
+            return new
+        self._met[operation] += 1
+        return self._known.setdefault((*operation, self._met[operation]), new)
+
+
+@dataclass(eq=False)
 class Graph:
     """Nodes in the order of their creation, which is a topological order. Equal nodes are one."""
 
@@ -92,6 +114,7 @@ class Graph:
     _reads: WeakKeyDictionary[Ids, list] = field(default_factory=WeakKeyDictionary)
     _below: dict[Node, list[Node]] = field(default_factory=dict)
     _numbers: dict[object, int] = field(default_factory=dict)
+    runs: Runs | None = None  # of code with branches, which is run along each of its paths
     _tape: Tape = field(default_factory=Tape)  # of the scalars made since the last node
 
     def _append(self, key: tuple | None, op: str, operands: tuple[Ids, ...], shape: tuple[int, ...], **payload) -> Node:
@@ -118,7 +141,15 @@ class Graph:
         self.firsts.append(first)
 
     def record(self, code: int, left: int, right: int = -1, third: int = -1) -> int:
-        """The id of one scalar made by an operation of `tape.CODES`. Unlike `apply`, this finds no equal ones."""
+        """The id of one scalar made by an operation of `tape.CODES`. Unlike `apply`, this finds no equal ones, but of
+        an earlier run of the same code."""
+        if self.runs is not None:
+            known = self.runs.again((code, left, right, third), self.size)
+            if known != self.size:
+                return known
+        return self._append_scalar(code, left, right, third)
+
+    def _append_scalar(self, code: int, left: int, right: int = -1, third: int = -1) -> int:
         self._tape.append(code, left, right)
         if third >= 0:
             self._tape.append_third(third)
@@ -129,7 +160,7 @@ class Graph:
         """The first of the scalars that an operation makes of columns of operands."""
         first = self.size
         for column in columns:
-            self.record(code, *column)
+            self._append_scalar(code, *column)
         self._tape.mark_vector(self.size - first)
         return first
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import ArgumentError, BranchError, GeooptError, is_of_libraries
-from ..graph import Graph
+from ..graph import Graph, Runs
 from ..sparse.matrix import SparseMatrix
 from ..symbolic import AS_SPARSE, Symbolic
 from ..symbolic.fillable import Fillable
@@ -43,6 +43,7 @@ class _Paths:
 
     def __init__(self, graph: Graph, run: Callable[[], Any]):
         self.graph, self.run = graph, run
+        self.runs = graph.runs = Runs()
         self.count = 0
 
     def chosen(self, taken: list[bool], line: str = "") -> Any:
@@ -52,6 +53,7 @@ class _Paths:
             raise BranchError(f"take more than {most} paths through branches on symbolic values", line)
         self.count += 1
         path = self.graph.path = Path(list(taken))
+        self.runs.begin()
         result = self._result(line)
         for place in reversed(range(len(taken), len(path.conditions))):
             condition, line, holds = path.conditions[place], path.lines[place], path.taken[place]
