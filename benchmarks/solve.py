@@ -13,9 +13,18 @@ import scipy.sparse as sp
 from rich.table import Table
 from scipy.spatial import Delaunay
 
+import geoopt
 from geoopt import meshes
 from geoopt.errors import ArgumentError, SolverError
-from geoopt.operators import cloth, cloth_system, cotan_laplacian
+from geoopt.operators import (
+    bending_energy,
+    cloth,
+    cloth_system,
+    cotan_laplacian,
+    edges,
+    neo_hookean_energy,
+    spring_energy,
+)
 from geoopt.solvers import SOLVERS, Solver, choose
 
 SIDES = (1, 3, 16)  # right-hand sides
@@ -65,11 +74,37 @@ def _tetrahedra(n: int) -> Matrix:
     return _laplacian(sp.diags_array(W.sum(axis=1)) - W)
 
 
+def _shell(n: int) -> Matrix:
+    """A step of Newton's method: springs along the edges, and bending across them."""
+    V, F = meshes.bumpy(n)
+    E, x = edges(F), V * [1.02, 0.99, 1.0]
+    lengths = np.linalg.norm(V[E[:, 0]] - V[E[:, 1]], axis=1)
+
+    def energy(x: Any) -> Any:
+        return spring_energy(x, E, lengths, 1.0) + 1e-3 * bending_energy(x, V, F)
+
+    return _convex(energy, x)
+
+
+def _elastic(n: int) -> Matrix:
+    """A step of Newton's method, of a body of tetrahedra."""
+    V, T = meshes.tetrahedral_ball(n)
+    return _convex(lambda x: neo_hookean_energy(x, V, T, 1.0, 5.0), V * [1.05, 0.97, 1.0])
+
+
+def _convex(energy: Callable, x: np.ndarray) -> Matrix:
+    """The Hessian of the elements, projected, and some mass."""
+    H = geoopt.compile(geoopt.hessian(energy, project="psd"), x)(x)
+    return sp.csr_array(H + SHIFT * abs(H.diagonal()).mean() * sp.eye_array(H.shape[0]))
+
+
 GENERATED: dict[str, Callable[[int], Matrix]] = {
     "torus": lambda n: _surface(*meshes.torus(n)),
     "Delaunay": _delaunay,
     "cloth": lambda n: _cloth(n // 5),
     "tetrahedra": lambda n: _tetrahedra(n // 2),
+    "shell": lambda n: _shell(n // 5),
+    "elasticity": lambda n: _elastic(n // 10),
 }
 
 

@@ -48,6 +48,23 @@ def test_solutions_of_random_systems_are_lapacks(n, density, seed, sides):
     np.testing.assert_allclose(geoopt.solve(A, b[:, 0]), want[:, 0], rtol=0, atol=1e-11 * np.abs(want).max())
 
 
+KNOWN = ("airfoil", "bar", "knot", "local_disc_galerkin_diffusion", "recirc_flow", "unit_cube")
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_matrices_of_finite_elements_that_others_ship_are_solved(name):
+    """Of PyAMG: elasticity, discontinuous elements, flow, which is not symmetric, and Laplacians."""
+    gallery = pytest.importorskip("pyamg.gallery")
+    A: Any = sp.csr_array(gallery.load_example(name)["A"])
+    b = RNG.normal(size=(A.shape[0], 2))
+    x = geoopt.solve(A, b)
+    assert np.abs(A @ x - b).max() <= 1e-12 * (abs(A) @ np.abs(x)).max()
+    order = RNG.permutation(A.shape[0])
+    np.testing.assert_allclose(geoopt.solve(A[order][:, order], b[order]), x[order], atol=1e-8 * np.abs(x).max())
+    with pytest.raises(SolverError, match="nothing is left of the pivot of row"):  # of a Laplacian without boundary
+        geoopt.solve(gallery.load_example("unit_square")["A"], np.ones(191))
+
+
 @pytest.mark.parametrize("large", [200, tasks.LARGE])
 def test_residuals_are_rounding_and_bits_do_not_depend_on_threads(monkeypatch, large):
     monkeypatch.setattr(tasks, "LARGE", large)  # how many numbers a front has whose work is divided
