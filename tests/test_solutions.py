@@ -386,6 +386,17 @@ def test_a_singular_matrix_is_told_in_the_users_numbers_and_nothing_is_written()
     np.testing.assert_array_equal(program(d, b)[1], before[1])
 
 
+def test_residuals_are_looked_at_where_that_is_asked_for():
+    hilbert: Any = sp.csr_array(1 / (np.arange(9)[:, None] + np.arange(9) + 1.0))
+    right = np.linspace(1, 2, 9)
+    program = geoopt.compile(lambda A, b: geoopt.solve(A, b, largest_residual=1e-12), hilbert, right)
+    np.testing.assert_allclose(program(hilbert, right), geoopt.solve(hilbert, right, largest_residual=1e-12), rtol=1e-6)
+    strict = geoopt.compile(lambda A, b: geoopt.solve(A, b, largest_residual=1e-40), hilbert, right)
+    for solve in (strict, lambda A, b: geoopt.solve(A, b, largest_residual=1e-40)):
+        with pytest.raises(SolverError, match=r"residual of a solution is .* more than 1e-40"):
+            solve(hilbert, right)
+
+
 @pytest.mark.parametrize("place, message", [("d", "row 7 of the matrix has an entry nan"), ("b", "entry nan in row 7")])
 def test_what_is_not_finite_is_told(place, message):
     given = {"d": np.ones(len(V)), "b": b.copy()}

@@ -18,12 +18,14 @@ class System:
 
     pattern : of A, (n, n)
     numbers : (n,) what messages call the rows and unknowns; None where that is 0, 1, 2, ...
+    largest_residual : of a solution, relative to what its equations add up; None where that is not looked at
     may_be_singular : whether some solution of a singular matrix is wanted, where there is one, as SciPy gives it
     """
 
     pattern: Pattern
     is_transposed: bool = False
     numbers: np.ndarray | None = None
+    largest_residual: float | None = None
     may_be_singular: bool = False
 
     @cached_property
@@ -35,7 +37,7 @@ class System:
 
     @property
     def key(self) -> tuple:
-        return self.is_transposed, *self.matrix_key
+        return self.is_transposed, self.largest_residual, *self.matrix_key
 
     @property
     def transpose(self) -> System:

@@ -52,6 +52,7 @@ class LinearSolver:
         self._cholesky: Multifrontal | None = None
         self._columns: np.ndarray | None = None  # the order that SuperLU has found
         self._solve: Solve | None = None
+        self._values = np.zeros(0)  # that were factored last
 
     def analyse(self) -> None:
         """Prepare what depends on the pattern alone, of a matrix that may be symmetric and definite."""
@@ -66,15 +67,25 @@ class LinearSolver:
         """
         self._solve = None
         A = self._matrix(np.ascontiguousarray(values, np.float64))
+        self._values = A.data
         sign = 0
         if self._may_be_definite:
             sign = _sign(self.indptr, self.indices, self._opposite, self._diagonal, A.data, LIMIT)
         self._solve = self._by_cholesky(A, sign) if sign else self._by_lu(A)
 
-    def solve(self, b: np.ndarray, is_transposed: bool = False) -> np.ndarray:
-        """x of A x = b, or of Aᵀ x = b, for the values that were factored last. b : (n,) or (n, k)"""
+    def solve(self, b: np.ndarray, is_transposed: bool = False, largest_residual: float | None = None) -> np.ndarray:
+        """x of A x = b, or of Aᵀ x = b, for the values that were factored last.
+
+        b : (n,) or (n, k);  largest_residual : see `System`; more raises SolverError
+        """
         assert self._solve is not None
-        return self._solve(b, is_transposed)
+        x = self._solve(b, is_transposed)
+        if largest_residual is not None:
+            A = self._matrix(self._values)
+            found = _residual(A.T if is_transposed else A, x, b)
+            if not found <= largest_residual:
+                raise SolverError(f"the residual of a solution is {found:.1e}, more than {largest_residual:g}")
+        return x
 
     @property
     def factor_bytes(self) -> int:
@@ -152,9 +163,15 @@ def _solved(lu: Any, b: np.ndarray, columns: np.ndarray, is_transposed: bool) ->
 
 def _checked(A: Any, x: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A solution of a singular matrix, unless it is none."""
-    if np.abs(A @ x - b).max() > LARGEST_RESIDUAL * (abs(A) @ np.abs(x) + np.abs(b)).max():
+    if not _residual(A, x, b) <= LARGEST_RESIDUAL:
         raise SolverError("the matrix is singular, and the system has no solution for this right-hand side")
     return x
+
+
+def _residual(A: Any, x: np.ndarray, b: np.ndarray) -> float:
+    """The largest, relative to the largest sum of what an equation adds up."""
+    added = (abs(A) @ np.abs(x) + np.abs(b)).max()
+    return float(np.abs(A @ x - b).max() / added) if added else 0.0
 
 
 def _undetermined(A: Any) -> int:

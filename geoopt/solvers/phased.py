@@ -107,7 +107,7 @@ class PhasedMachine:
         parts = [on_host(arrays[s.right]).reshape(shape) for s, shape in zip(together, shapes, strict=True)]
         right = parts[0] if len(parts) == 1 else np.column_stack(parts)
         _check(right, solver)
-        x = solver.solve(right, first.system.is_transposed)
+        x = solver.solve(right, first.system.is_transposed, first.system.largest_residual)
         ends = np.cumsum([math.prod(shape[1:]) for shape in shapes])
         found = [x] if len(parts) == 1 else np.split(x, ends[:-1], axis=1)
         for solve, columns in zip(together, found, strict=True):
@@ -119,7 +119,8 @@ def _of_one_matrix(phase: Phase) -> list[list[Solve]]:
     """The systems of a phase, those together that need the same factor in the same way."""
     found: dict[tuple, list[Solve]] = {}
     for solve in phase.solves:
-        found.setdefault((_key(solve), solve.system.is_transposed), []).append(solve)
+        how = _key(solve), solve.system.is_transposed, solve.system.largest_residual
+        found.setdefault(how, []).append(solve)
     return list(found.values())
 
 

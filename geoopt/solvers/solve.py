@@ -19,7 +19,7 @@ from .linear import LinearSolver
 KEPT = 8  # patterns whose analysis and latest factor are kept
 
 
-def solve(A: Any, b: Any, *, fixed: Any = None, values: Any = 0.0) -> Any:
+def solve(A: Any, b: Any, *, fixed: Any = None, values: Any = 0.0, largest_residual: float | None = None) -> Any:
     """The solution x of A x = b, where some unknowns may be given.
 
     The pattern of A is analysed when it is first seen, and its values are factored when they differ from those of the
@@ -31,6 +31,8 @@ def solve(A: Any, b: Any, *, fixed: Any = None, values: Any = 0.0) -> Any:
     b : (n,) or (n, k), dense
     fixed : of the unknowns that are given, a mask (n,) or their numbers;  values : what they are: a number, or of each
         one number, or k. The equations of the others are solved; rows of A and b of given unknowns are not used.
+    largest_residual : the largest entry of |A x − b| that is no error, relative to that of |A| |x| + |b|; not looked at
+        by default, for that takes a product with A
 
     Gives x in b's shape, in double precision. Raises ArgumentError for shapes that do not fit, and for entries of b and
     of values that are not finite; SolverError, with the row, for a matrix that is singular or has entries that are not
@@ -41,7 +43,7 @@ def solve(A: Any, b: Any, *, fixed: Any = None, values: Any = 0.0) -> Any:
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
     if is_of_symbols(A, b) or isinstance(fixed, Symbolic) or isinstance(values, Symbolic):
-        return _traced(A, b, fixed, values)
+        return _traced(A, b, fixed, values, largest_residual)
     if is_on_gpu(A):
         x = solve(on_host(A), on_host(b), fixed=on_host(fixed), values=on_host(values))
         return np.asarray(x, like=A.data)
@@ -49,7 +51,7 @@ def solve(A: Any, b: Any, *, fixed: Any = None, values: Any = 0.0) -> Any:
     if not right.size:
         return right.copy()
     if fixed is None:
-        return _solver(matrix).solved(matrix, right)
+        return _solver(matrix).solved(matrix, right, largest_residual)
     held = _held(fixed, len(right))
     given = _values(values, right[held].shape)
     is_held = np.zeros(len(right), bool)
@@ -58,15 +60,16 @@ def solve(A: Any, b: Any, *, fixed: Any = None, values: Any = 0.0) -> Any:
     x[held] = given
     if not is_held.all():
         matrix, right = _held_apart(matrix, right - matrix @ x, is_held)
-        x += _solver(matrix).solved(matrix, right)
+        x += _solver(matrix).solved(matrix, right, largest_residual)
     return x
 
 
-def _traced(A: Any, b: Any, fixed: Any, values: Any) -> Any:
+def _traced(A: Any, b: Any, fixed: Any, values: Any, largest_residual: float | None) -> Any:
     """The solution in a program, whose values are known when it is called."""
     if fixed is None:
-        return solution(A, b)
-    return constrained(A, b, fixed if isinstance(fixed, Symbolic) else _held(fixed, np.shape(b)[0]), values)
+        return solution(A, b, largest_residual=largest_residual)
+    held = fixed if isinstance(fixed, Symbolic) else _held(fixed, np.shape(b)[0])
+    return constrained(A, b, held, values, largest_residual=largest_residual)
 
 
 def _held_apart(A: Any, b: np.ndarray, is_held: np.ndarray) -> tuple[Any, np.ndarray]:
@@ -159,14 +162,14 @@ class _Latest:
         self._solver = LinearSolver(A.indptr, A.indices)
         self._values: int | None = None
 
-    def solved(self, A: Any, b: np.ndarray) -> np.ndarray:
+    def solved(self, A: Any, b: np.ndarray, largest_residual: float | None) -> np.ndarray:
         with self._lock:
             key = content(A.data)
             if key != self._values:
                 self._values = None
                 self._solver.factor(A.data)
                 self._values = key
-            return self._solver.solve(b)
+            return self._solver.solve(b, largest_residual=largest_residual)
 
 
 _latest: OrderedDict[tuple[int, ...], _Latest] = OrderedDict()

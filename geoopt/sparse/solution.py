@@ -22,28 +22,29 @@ def is_of_symbols(A: Any, b: Any) -> bool:
     return isinstance(A, SparseMatrix) or isinstance(resolved(b), Symbolic)
 
 
-def solution(A: Any, b: Any, is_transposed: bool = False, may_be_singular: bool = False) -> Any:
-    """x of A x = b, or of Aᵀ x = b, of b's shape.
+def solution(A: Any, b: Any, **how: Any) -> Any:
+    """x of A x = b, of b's shape.
 
     A : sparse (n, n), symbolic or of SciPy;  b : (n,) or (n, k); one of the two is symbolic
-    may_be_singular : see `System`
+    how : fields of `System`
     Raises ShapeError where A and b do not fit.
     """
     matrix, right = _system(A, b)
-    return _solved(matrix, right, System(matrix.pattern, is_transposed, may_be_singular=may_be_singular))
+    return _solved(matrix, right, **how)
 
 
-def constrained(A: Any, b: Any, fixed: Any, values: Any) -> Any:
+def constrained(A: Any, b: Any, fixed: Any, values: Any, **how: Any) -> Any:
     """The solution of those equations whose unknowns are not given; one of the arguments is symbolic.
 
     fixed : a symbolic mask (n,), or the numbers of the given unknowns
     values : a number, or of each given unknown one number, or k; of a symbolic mask, of each unknown
+    how : fields of `System`
     """
     matrix, right = _system(A, b, fixed, values)
     given = as_symbolic(matrix.graph, as_array(resolved(values)))
     if isinstance(fixed, Symbolic):
-        return _by_mask(matrix, right, fixed, given)
-    return _by_numbers(matrix, right, fixed, given)
+        return _by_mask(matrix, right, fixed, given, **how)
+    return _by_numbers(matrix, right, fixed, given, **how)
 
 
 def _system(A: Any, b: Any, *others: Any) -> tuple[SparseMatrix, Symbolic]:
@@ -63,28 +64,27 @@ def _system(A: Any, b: Any, *others: Any) -> tuple[SparseMatrix, Symbolic]:
     return matrix, right if right.dtype != bool else right.astype(float)
 
 
-def _solved(matrix: SparseMatrix, right: Symbolic, system: System) -> Any:
+def _solved(matrix: SparseMatrix, right: Symbolic, **how: Any) -> Any:
     if not right.size:
         return right
-    graph = matrix.graph
+    graph, system = matrix.graph, System(matrix.pattern, **how)
     return symbolic(graph, graph.solution(system, matrix.values.ids, right.ids).ids)
 
 
-def _by_numbers(matrix: SparseMatrix, right: Symbolic, fixed: np.ndarray, given: Symbolic) -> Any:
+def _by_numbers(matrix: SparseMatrix, right: Symbolic, fixed: np.ndarray, given: Symbolic, **how: Any) -> Any:
     """Known while tracing: the system of the free unknowns alone."""
     is_free = np.ones(len(right), bool)
     is_free[fixed] = False
     free = np.flatnonzero(is_free)
     given = _broadcast(given, (len(fixed), *right.shape[1:]))
     rows = matrix[free]
-    inner = rows[:, free]
-    x = _solved(inner, right[free] - rows[:, fixed] @ given, System(inner.pattern, numbers=free))
+    x = _solved(rows[:, free], right[free] - rows[:, fixed] @ given, numbers=free, **how)
     place = np.empty(len(is_free), np.int64)
     place[free], place[fixed] = np.arange(len(free)), len(free) + np.arange(len(fixed))
     return np.concatenate([x, given])[place]
 
 
-def _by_mask(matrix: SparseMatrix, right: Symbolic, fixed: Symbolic, given: Symbolic) -> Any:
+def _by_mask(matrix: SparseMatrix, right: Symbolic, fixed: Symbolic, given: Symbolic, **how: Any) -> Any:
     """Known in each call only: rows and columns of given unknowns are those of the identity."""
     rows, cols = matrix.pattern.rows, matrix.pattern.indices
     is_diagonal = rows == cols
@@ -98,7 +98,7 @@ def _by_mask(matrix: SparseMatrix, right: Symbolic, fixed: Symbolic, given: Symb
     each = fixed if right.ndim == 1 else fixed[:, None]
     held = np.where(each, _broadcast(given, right.shape), 0.0)
     apart: Any = np.where(each, held, right - matrix @ held)
-    x = _solved(matrix.with_data(kept), apart, System(matrix.pattern))
+    x = _solved(matrix.with_data(kept), apart, **how)
     return np.where(each, held, x)
 
 

@@ -29,7 +29,7 @@ class Factor:
             raise ValueError("trans must be N, T, or H")
         rhs = resolved(rhs)
         if is_of_symbols(self._matrix, rhs):
-            return solution(self._matrix, rhs, trans != "N", may_be_singular=True)
+            return solution(self._matrix, rhs, is_transposed=trans != "N", may_be_singular=True)
         return self._factors.solve(np.asarray(rhs), trans)
 
     solve_A = __call__ = solve  # as of scikit-sparse
