@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 import sys
@@ -14,7 +15,8 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from geoopt.errors import GeooptError
+from geoopt.errors import ArgumentError, GeooptError
+from geoopt.output import write_whole
 
 from . import method, run, tables
 from .catalogue import BENCHMARKS, benchmark_of, commands
@@ -159,13 +161,22 @@ def solve(
     vertices: Annotated[int, typer.Option(min=100, help="Of surfaces; cloths and tetrahedra have fewer.")] = 100_000,
     solvers: Annotated[str | None, typer.Option(help="With commas; default: the direct ones that are there.")] = None,
     rounds: Rounds = 7,
+    record: Annotated[
+        bool, typer.Option("--record", help="Write what was measured where the report finds it.")
+    ] = False,
 ) -> None:
     """Solvers of sparse systems in turns: analysis, factors of new values, solutions."""
     from . import solve as solving
 
+    if record and mesh is not None:
+        raise ArgumentError("--record is for generated meshes, which everybody has")
+    found = {}
     for name, A in solving.systems(mesh, vertices):
-        shown = solving.table(name, A, solving.measure(A, solving.solvers(solvers), rounds))
-        Console(width=max(Console().width, solving.WIDTH)).print(shown)
+        found[name] = A, solving.measure(A, solving.solvers(solvers), rounds)
+        Console(width=max(Console().width, solving.WIDTH)).print(solving.table(name, *found[name]))
+    if record:
+        text = json.dumps(solving.recorded(found, vertices), indent=1)
+        write_whole(RESULTS / solving.RECORD, lambda file: file.write(text.encode()))
 
 
 @app.command()

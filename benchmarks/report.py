@@ -11,7 +11,7 @@ from string import ascii_uppercase
 from geoopt.display import size
 from geoopt.errors import ArgumentError
 
-from . import paper, tables
+from . import paper, solve, tables
 from .catalogue import BENCHMARKS, benchmark_of
 from .records import Benchmark, Entry, Line
 
@@ -45,6 +45,7 @@ def write(results: Path, out: Path) -> None:
     for name in BENCHMARKS:
         if found[name]:
             parts += _section(name, found[name], names, out)
+    parts += solve.section(results)
     out.write_text("\n".join(part.rstrip() + "\n" for part in parts))
 
 

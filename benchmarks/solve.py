@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -26,6 +28,8 @@ from geoopt.operators import (
     spring_energy,
 )
 from geoopt.solvers import SOLVERS, Solver, choose
+
+from . import method
 
 SIDES = (1, 3, 16)  # right-hand sides
 SHIFT = 1e-3  # of the mean entry on the diagonal, added to Laplacians
@@ -168,3 +172,44 @@ def table(name: str, A: Matrix, found: dict[str, Times]) -> Table:
 def _cell(times: list[float], first: list[float]) -> str:
     ratio = median(a / b for a, b in zip(times, first, strict=True))
     return f"{median(times):,.1f}" if times is first else f"{median(times):,.1f} ({ratio:.2f} ×)"
+
+
+# -- the report ---------------------------------------------------------------------------------------------------
+
+RECORD = "solve.json"  # in the folder of results
+
+
+def recorded(found: dict[str, tuple[Matrix, dict[str, Times]]], vertices: int) -> dict[str, Any]:
+    """What was measured, as plain data. found : by system"""
+    systems = [
+        {"name": name, "unknowns": A.shape[0], "entries": A.nnz, "solvers": {s: asdict(t) for s, t in times.items()}}
+        for name, (A, times) in found.items()
+    ]
+    return {"machine": method.machine(), "command": f"solve --vertices {vertices}", "systems": systems}
+
+
+def section(results: Path) -> Iterator[str]:
+    """For the report: a table of each system, or nothing where there is no record."""
+    path = results / RECORD
+    if not path.exists():
+        return
+    record = json.loads(path.read_text())
+    machine = record["machine"]
+    where = f"{machine['processor']}, {machine['cores']} cores, commit {machine['commit']}"
+    yield (
+        f"## Solvers of sparse systems\n\n`python -m benchmarks {record['command']} --record` on {where}. All use all "
+        "cores that they can. Milliseconds, medians of rounds in which solvers take turns, and how many times geoopt's "
+        "time that is: to analyse a pattern, to factor new values, and to solve with 1, 3 and 16 right-hand sides."
+    )
+    for system in record["systems"]:
+        heads = ["solver", "analyse", "factor", *(f"solve {k}" for k in SIDES)]
+        rows = [_row(name, times, system["solvers"]["multifrontal"]) for name, times in system["solvers"].items()]
+        title = f"### {system['name']}, {system['unknowns']:,} unknowns, {system['entries']:,} entries"
+        lines = [" | ".join(heads), "|".join(["---", *["--:"] * (len(heads) - 1)]), *map(" | ".join, rows)]
+        yield f"{title}\n\n" + "\n".join(f"| {line} |" for line in lines)
+
+
+def _row(name: str, times: dict[str, Any], first: dict[str, Any]) -> list[str]:
+    """JSON has names for the numbers of right-hand sides."""
+    pairs = [(times["factor"], first["factor"]), *((times["solve"][str(k)], first["solve"][str(k)]) for k in SIDES)]
+    return [name, f"{times['analyse']:,.0f}", *(_cell(mine, of_first) for mine, of_first in pairs)]

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import geoopt
 from benchmarks import __main__ as command
-from benchmarks import fresh, method, peers, run, scaling, tables
+from benchmarks import fresh, method, peers, run, scaling, solve, tables
 from benchmarks.catalogue import BENCHMARKS, benchmark_of, commands
 from benchmarks.method import Candidate
 from benchmarks.records import Setting
@@ -346,3 +346,13 @@ def test_exponents_are_the_slopes_of_large_meshes():
         "from 10,000 vertices on, run time grows as n^1.00, preparation grows as n^1.50, peak memory grows as n^0.50"
     )
     assert scaling.sizes(100_000) == [1000, 3162, 10000, 31623, 100000] and scaling.sizes(10) == [10]
+
+
+def test_what_solvers_take_is_recorded_and_reported(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "RESULTS", tmp_path)
+    words = ["solve", "--vertices", "300", "--rounds", "1", "--solvers", "multifrontal,superlu"]
+    told = CliRunner().invoke(command.app, [*words, "--record"])
+    assert told.exit_code == 0 and told.output.count("multifrontal") == 6
+    parts = list(solve.section(tmp_path))
+    assert len(parts) == 7 and "| superlu | " in parts[1] and "×" in parts[1]
+    assert list(solve.section(tmp_path / "nothing")) == []
