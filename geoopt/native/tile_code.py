@@ -18,7 +18,7 @@ from .tiles import (
     eliminate,
     invert,
     subtracted_product,
-)  # fmt: skip
+)
 from .values import INT, Array, Code, Value, constant
 
 
@@ -145,14 +145,16 @@ def _summed(t: Tiles, start: list[list[str]], A: str, step: str, B: str, depth: 
 
 
 def write_subtracted_product(code: Code, arguments: list[Value]) -> None:
-    C, c, c_step, A, a, step, b, depth, strips = arguments
+    C, c, s, A, a, step, b, depth, strips = arguments
     t = Tiles(code, A)
 
     def write(count: int) -> None:
         zeros = [["zeroinitializer"] * LANES for _ in range(count)]
         found = _summed(t, zeros, t.at(A, a.text), step.text, t.at(A, b.text), depth.text)
         for i, strip in enumerate(found):
-            place = t.at(C, t.whole("add", c.text, t.whole("mul", c_step.text, i)))
+            number = t.whole("add", s.text, i)
+            before = t.whole("mul", t.whole("mul", number, LANES * LANES // 2), t.whole("add", number, 1))
+            place = t.at(C, t.whole("add", c.text, before))
             for j, column in enumerate(strip):
                 t.store(column, t.at(place, "0", LANES * j))
 
@@ -237,13 +239,14 @@ def write_invert(code: Code, arguments: list[Value]) -> Value:
 
 
 def write_add_scattered(code: Code, arguments: list[Value]) -> None:
-    D, d, width, U, u, R, r, shift, s, j0, j1 = arguments
+    D, d, step, growth, U, u, R, r, shift, s, j0, j1 = arguments
     t = Tiles(code, D)
     first = t.whole("add", r.text, t.whole("mul", s.text, LANES))
     rows = []
     for lane in range(LANES):
         row = code.binary("-", code.entry(R, [Value(INT, (t.whole("add", first, lane),))]), shift).text
-        strip = t.whole("mul", t.whole("and", row, -LANES), width.text)
+        number = t.whole("ashr", row, LANES.bit_length() - 1)
+        strip = t.whole("mul", number, t.whole("add", step.text, t.whole("mul", growth.text, number)))
         rows.append(t.at(D, t.whole("add", d.text, t.whole("add", strip, t.whole("and", row, LANES - 1)))))
     source = t.at(U, u.text)
     with t.summing(t.whole("sub", j1.text, j0.text), []) as (turn, _, _):

@@ -1,8 +1,9 @@
 """Instructions on dense matrices that lie in memory strip by strip, for factors of sparse matrices.
 
 A *strip* is eight rows of a matrix: column after column, the eight entries of each side by side. Eight columns of it
-are a *tile*. Strips of one matrix begin ``step`` numbers apart. All functions take the arrays of numbers with the place
-where something begins in each. At most `MOST` ``strips``, or ``sides`` (right-hand sides), are worked on at once.
+are a *tile*. Strips of one matrix begin ``step`` numbers apart; a *triangle* has no tiles after the diagonal, s + 1 in
+strip s, and `triangle` says where that begins. All functions take the arrays of numbers with the place where
+something begins in each. At most `MOST` ``strips``, or ``sides`` (right-hand sides), are worked on at once.
 
 Each function is what the instruction means. What the translator writes instead keeps tiles in vector registers.
 """
@@ -21,6 +22,11 @@ MOST = 3  # tiles, whose columns are in 24 of the 32 registers that vectors have
 Numbers = np.ndarray
 
 
+def triangle(s: Any) -> Any:
+    """Where strip s of a triangle begins: how many numbers s strips have."""
+    return TILE // 2 * s * (s + 1)
+
+
 def tile(A: Numbers, at: int) -> np.ndarray:
     """A view (8, 8) of a tile: rows, columns."""
     return A[at : at + TILE].reshape(LANES, LANES).T
@@ -32,11 +38,11 @@ def columns(A: Numbers, at: int, depth: int) -> np.ndarray:
 
 
 def subtracted_product(
-    C: Numbers, c: int, c_step: int, A: Numbers, a: int, step: int, b: int, depth: int, strips: int
+    C: Numbers, c: int, s: int, A: Numbers, a: int, step: int, b: int, depth: int, strips: int
 ) -> None:
-    """Tiles of C = −A Bᵀ, where B is a strip of A's array, too."""
+    """Tiles of C = −A Bᵀ, where B is a strip of A's array, too. s : the first strip in the triangle C"""
     for i in range(strips):
-        tile(C, c + i * c_step)[:] = -columns(A, a + i * step, depth) @ columns(A, b, depth).T
+        tile(C, c + triangle(s + i))[:] = -columns(A, a + i * step, depth) @ columns(A, b, depth).T
 
 
 def eliminate(A: Numbers, a: int, step: int, b: int, depth: int, count: int, strips: int) -> None:
@@ -68,14 +74,18 @@ def invert(A: Numbers, a: int, depth: int, count: int) -> int:
 
 
 def add_scattered(
-    D: Numbers, d: int, width: int, U: Numbers, u: int, R: Any, r: int, shift: int, s: int, j0: int, j1: int
+    D: Numbers, d: int, step: int, growth: int, U: Numbers, u: int, R: Any, r: int, shift: int, s: int, j0: int, j1: int
 ) -> None:
-    """Add columns j0 to j1 of a strip of U to a matrix D of some width. R : from r on, the rows of D, less a shift, for
-    all rows of U, of which the strip is number s; and its columns alike."""
+    """Add columns j0 to j1 of a strip of U to a matrix D.
+
+    step, growth : strip k of D begins at k (step + growth k); of a triangle, both are TILE / 2
+    R : from r on, the rows of D, less a shift, for all rows of U, of which the strip is number s; and its columns alike
+    """
     for j in range(j0, j1):
         for lane in range(LANES):
             row, column = R[r + LANES * s + lane] - shift, R[r + j] - shift
-            D[d + (row // LANES) * LANES * width + LANES * column + row % LANES] += U[u + LANES * j + lane]
+            strip = row // LANES * (step + growth * (row // LANES))
+            D[d + strip + LANES * column + row % LANES] += U[u + LANES * j + lane]
 
 
 SUBTRACT, NEGATIVE, POSITIVE = range(3)  # what `apply` and `apply_transposed` do with a product: Y −= A X, Y = ∓A X

@@ -7,7 +7,7 @@ factor has the inverses of its tiles on the diagonal, so that solving multiplies
 from __future__ import annotations
 
 from ..native import compiled
-from ..native.tiles import LANES, MOST, TILE, add_scattered, eliminate, invert, subtracted_product
+from ..native.tiles import LANES, MOST, TILE, add_scattered, eliminate, invert, subtracted_product, triangle
 from .fronts import (
     BELOW,
     CHILDREN,
@@ -28,18 +28,20 @@ from .tasks import BLOCK
 USED_AGAIN = 32768  # numbers of strips that stay in the second cache while they are used again and again
 
 
-def add_columns(D, d, width, U, u, below, R, r, shift, begin, end) -> None:
-    """Add columns of a child's update to a part of its parent. R : from r on, the rows and columns there, less shift"""
-    first = begin // LANES
-    last = min((first + 1) * LANES, below)
-    for j in range(begin, min(end, last)):  # of the strip that has the diagonal, rows before it mean nothing
-        column = d + LANES * (R[r + j] - shift)
-        for i in range(j, last):
-            row = R[r + i] - shift
-            target = column + row // LANES * LANES * width + row % LANES
-            D[target] += U[u + first * LANES * below + LANES * j + i % LANES]
-    for s in range(first + 1, below // LANES):
-        add_scattered(D, d, width, U, u + s * LANES * below, R, r, shift, s, begin, min(end, (s + 1) * LANES))
+def add_columns(D, d, step, growth, U, u, below, R, r, shift, begin, end) -> None:
+    """Add columns of a child's update to a part of its parent, see `add_scattered`.
+
+    R : from r on, the rows and columns there, less shift
+    """
+    for s in range(begin // LANES, below // LANES):
+        add_scattered(D, d, step, growth, U, u + triangle(s), R, r, shift, s, begin, min(end, s * LANES))
+        last = (s + 1) * LANES
+        for j in range(max(begin, s * LANES), min(end, last)):  # of the tile on the diagonal, the lower triangle
+            column = d + LANES * (R[r + j] - shift)
+            for i in range(j, last):
+                row = R[r + i] - shift
+                target = column + row // LANES * (step + growth * (row // LANES)) + row % LANES
+                D[target] += U[u + triangle(s) + LANES * j + i % LANES]
 
 
 def assemble(table, children, R, sources, targets, values, L, U, front, begin, end) -> None:
@@ -59,7 +61,7 @@ def assemble(table, children, R, sources, targets, values, L, U, front, begin, e
         shared = rows + table[child, SHARED]
         first = lower_bound(R, rows, shared, begin)
         last = lower_bound(R, first, shared, end)
-        add_columns(L, panel, width, U, table[child, UPDATE], below, R, rows, 0, first - rows, last - rows)
+        add_columns(L, panel, step, 0, U, table[child, UPDATE], below, R, rows, 0, first - rows, last - rows)
 
 
 def factor_pivots(table, diagonal, values, L, status, most, front, begin, end) -> None:
@@ -94,9 +96,9 @@ def factor_rows(L, panel, width, first, last, begin, end) -> None:
             eliminate(L, panel + s * step, step, panel + t * step, depth, width - depth, min(end - s, MOST))
 
 
-def update(L, rows, width, U, u, below, begin, end) -> None:
+def update(L, rows, width, U, u, begin, end) -> None:
     """Some strips of what a front adds to its parent: − L Lᵀ of its rows below, up to the diagonal."""
-    step, wide = LANES * width, LANES * below
+    step = LANES * width
     group = max(USED_AGAIN // step // MOST * MOST, MOST)
     first = begin
     while first < end:
@@ -106,21 +108,22 @@ def update(L, rows, width, U, u, below, begin, end) -> None:
             factor = rows + t * step
             while s < after:
                 count = min(after - s, MOST)
-                subtracted_product(U, u + s * wide + TILE * t, wide, L, rows + s * step, step, factor, width, count)
+                subtracted_product(U, u + TILE * t, s, L, rows + s * step, step, factor, width, count)
                 s += count
         first = after
 
 
 def pass_on(table, children, R, U, front, begin, end) -> None:
     """What children add to some columns of the update of a front."""
-    below, shift = padded(table[front, BELOW]), padded(table[front, WIDTH])
+    shift = padded(table[front, WIDTH])
     for c in range(table[front, CHILDREN], table[front, CHILDREN_END]):
         child = children[c]
         u, of_child, rows = table[child, UPDATE], padded(table[child, BELOW]), table[child, ROWS]
         after = rows + table[child, BELOW]
         first = lower_bound(R, rows + table[child, SHARED], after, shift + begin)
         last = lower_bound(R, first, after, shift + end)
-        add_columns(U, table[front, UPDATE], below, U, u, of_child, R, rows, shift, first - rows, last - rows)
+        own, half = table[front, UPDATE], TILE // 2
+        add_columns(U, own, half, half, U, u, of_child, R, rows, shift, first - rows, last - rows)
 
 
 # -- kernels, in the order in which `tasks.of_factor` numbers them ---------------------------------------------------
@@ -137,7 +140,7 @@ def factor_fronts(table, children, R, sources, targets, diagonal, values, L, U, 
         if below:
             factor_rows(L, panel, width, 0, tiles, tiles, tiles + below // LANES)
             rows = panel + tiles * LANES * width
-            update(L, rows, width, U, table[front, UPDATE], below, 0, below // LANES)
+            update(L, rows, width, U, table[front, UPDATE], 0, below // LANES)
             pass_on(table, children, R, U, front, 0, below)
 
 
@@ -165,8 +168,7 @@ def factor_some_rows(table, children, R, sources, targets, diagonal, values, L, 
 def update_rows(table, children, R, sources, targets, diagonal, values, L, U, status, most, task) -> None:
     front = task[1]
     width = table[front, WIDTH]
-    rows, below = table[front, PANEL] + padded(width) * width, padded(table[front, BELOW])
-    update(L, rows, width, U, table[front, UPDATE], below, task[2], task[3])
+    update(L, table[front, PANEL] + padded(width) * width, width, U, table[front, UPDATE], task[2], task[3])
 
 
 @compiled

@@ -2,7 +2,7 @@
 
 A front of w columns and r rows below has two parts, strip by strip (`geoopt.native.tiles`): its *panel*, the w columns,
 whose rows are the w pivots and the r rows below, each of both filled up to whole strips with zeros; and its *update*,
-r columns filled up to whole tiles, what it adds to its parent. The panels side by side are the factor.
+a triangle of r rows filled up to whole strips, what it adds to its parent. The panels side by side are the factor.
 
 Fronts depend on their children only. Whole subtrees, *parts*, are work for one thread; the fronts above them, *top*,
 are divided.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..native import compiled
+from ..native.tiles import LANES, triangle
 from .division import Division
 from .fronts import BELOW, CHILDREN, CHILDREN_END, PARENT, UPDATE, padded
 
@@ -19,7 +20,7 @@ def place_updates(table: np.ndarray, children: np.ndarray, division: Division) -
     them, has room for as long as it is needed, the largest first.
     """
     phase = {front: n for n, level in enumerate(division.levels, 1) for front in level}
-    sizes, parents = padded(table[:, BELOW]) ** 2, table[:, PARENT]
+    sizes, parents = size_of_update(table[:, BELOW]), table[:, PARENT]
     found: list[_Interval] = []
     for begin, end in division.parts:
         room = int(_stack(table, children, begin, end, np.zeros(end - begin, np.int64), np.zeros(2, np.int64)))
@@ -36,6 +37,11 @@ def place_updates(table: np.ndarray, children: np.ndarray, division: Division) -
     for front, n in phase.items():
         found.append(_Interval(int(sizes[front]), n, phase.get(int(parents[front]), n), np.int64(front)))
     return _place(table, found)
+
+
+def size_of_update(below):
+    """A triangle, whose rows are filled up to whole strips."""
+    return triangle(padded(below) // LANES)
 
 
 class _Interval(NamedTuple):
@@ -75,13 +81,11 @@ def _stack(table, children, begin, end, is_odd, tops) -> int:
         parent = table[front, PARENT]
         if parent != -1 and parent < end:
             table[front, UPDATE] = tops[parity]
-            tops[parity] += padded(table[front, BELOW]) * padded(table[front, BELOW])
+            tops[parity] += size_of_update(table[front, BELOW])
         room = max(room, tops[0] + tops[1])
         for c in range(table[front, CHILDREN], table[front, CHILDREN_END]):
-            below = padded(table[children[c], BELOW])
-            tops[1 - parity] -= below * below
+            tops[1 - parity] -= size_of_update(table[children[c], BELOW])
     for front in range(begin, end):
         if is_odd[front - begin]:
-            below = padded(table[front, BELOW])
-            table[front, UPDATE] = room - table[front, UPDATE] - below * below
+            table[front, UPDATE] = room - table[front, UPDATE] - size_of_update(table[front, BELOW])
     return room
