@@ -17,7 +17,8 @@ from .graph.references import reachable
 from .graph.values import Values
 from .integers.ids import Ids
 
-WORTH_STORING = 2  # times as many numbers as a value has, from which on it is stored rather than computed again
+WORTH_STORING = 2  # times as many numbers as a value has, from which on it is stored rather than computed again ...
+LONGEST = 32  # ... and operations one after the other
 
 
 def phases(traced: Traced) -> Phases:
@@ -39,6 +40,7 @@ class _Division:
         self.phase: dict[int, int] = {}  # by node
         self.varies: set[int] = set()  # nodes that depend on variables
         self.behind: dict[int, frozenset[int]] = {}  # by node, the nodes of variables that its phase computes it from
+        self._length: dict[int, int] = {}  # by node, the operations one after the other that its phase computes it by
         self._outside: dict[int, frozenset[int]] = {}  # likewise a later phase
         for node in live:
             self._place(node)
@@ -51,6 +53,8 @@ class _Division:
         self.phase[node.index] = phase = earlier + (node.op == "solution")
         if node.op == "variable" or any(n.index in self.varies for n in below):
             self.varies.add(node.index)
+        own = [n for n in below if self.phase[n.index] == phase]
+        self._length[node.index] = 1 + max((self._length[n.index] for n in own), default=0)
         if node.op in ("variable", "solution"):
             self.behind[node.index] = frozenset([node.index])
             return
@@ -58,7 +62,10 @@ class _Division:
         self.behind[node.index] = frozenset().union(*parts)
 
     def _seen_later(self, node: Node) -> frozenset[int]:
-        """What a later phase reads for a node: the node where it is stored, else what that is computed from."""
+        """What a later phase reads for a node: the node where it is stored, else what that is computed from.
+
+        This recurs no deeper than `LONGEST`: what takes more operations is stored.
+        """
         if node.index not in self._outside:
             if self._is_source(node):
                 self._outside[node.index] = frozenset([node.index])
@@ -74,7 +81,8 @@ class _Division:
         if node.op == "constant" or node.gives_bool or node.index not in self.varies:
             return False
         size = sum(self.graph.nodes[i].size for i in self.behind[node.index])
-        return node.op == "segment_sum" or size > WORTH_STORING * node.size
+        is_long = self._length[node.index] > LONGEST or node.op == "segment_sum"
+        return is_long or size > WORTH_STORING * node.size
 
     # -- arrays -------------------------------------------------------------------------------------------
 

@@ -188,7 +188,8 @@ def compile(
     if phases.solves:
         from .solvers.phased import PhasedMachine  # which most programs do not need
 
-        machine = clock.run("solvers", lambda: PhasedMachine(phases, machines, how.dtype))
+        may_fail = signature.paths > 1 and not signature.has_comparisons  # which do not tell what they compare
+        machine = clock.run("solvers", lambda: PhasedMachine(phases, machines, how.dtype, may_fail))
     once = seconds_of_compiling() - compiled_before
     preparation = Preparation(nodes, scalars, clock.seconds, peak_bytes(), once)
     return Program(signature, how.options, how.dtype, machine, preparation)

@@ -32,6 +32,7 @@ class Signature:
     rebuild: Rebuild
     collect: Collect
     has_numbers: bool  # the last output holds the result's numbers and comparisons
+    has_comparisons: bool
     paths: int  # through branches of the function, between whose results the program chooses
 
 

@@ -14,7 +14,7 @@ from .cotan_laplacian import cotan_laplacian
 from .gradient import gradient
 from .integrate_gradient import integrate_gradient
 from .mass_matrix import mass_matrix
-from .topology import boundary_edges, components
+from .topology import boundary_edges, components, unreferenced
 
 BOUNDARIES = ("neumann", "dirichlet", "mean")
 
@@ -42,7 +42,9 @@ def heat_distances(V: Numeric, F: np.ndarray, sources: Any, time: Any = None, bo
         time = np.mean(np.sqrt(np.sum(sides * sides, axis=2))) ** 2
     component = components(F, n)
     is_far = ~np.isin(component, component[sources])
-    u = _heat(M - time * L, F, sources, is_far, boundary)
+    is_still = is_far.copy()  # where nothing is to be solved
+    is_still[unreferenced(F, n)] = True
+    u = _heat(M - time * L, F, sources, is_still, boundary)
 
     m = F.shape[0]
     slope = (gradient(V, F) @ u).reshape(3, m).T
@@ -50,22 +52,22 @@ def heat_distances(V: Numeric, F: np.ndarray, sources: Any, time: Any = None, bo
     field = np.where(length > 0, -slope / np.where(length > 0, length, 1.0), 0.0)
 
     number, first = np.unique(component[sources], return_index=True)
-    held = np.append(np.flatnonzero(is_far), sources[first])  # one vertex of each component, which is moved below
-    distance = integrate_gradient(V, F, field, fixed=held)
+    is_still[sources[first]] = True  # one vertex of each component, which is moved below
+    distance = integrate_gradient(V, F, field, fixed=is_still)
     of_source = np.searchsorted(number, component[sources])
     of_vertex = np.minimum(np.searchsorted(number, component), len(number) - 1)
     means = np.stack([np.mean(distance[sources[of_source == c]]) for c in range(len(number))])
     return np.where(is_far, np.inf, distance - means[of_vertex])
 
 
-def _heat(A: Any, F: np.ndarray, sources: np.ndarray, is_far: np.ndarray, boundary: str) -> Any:
-    """How warm the vertices (n,) are. A : the matrix of the step;  is_far : vertices that heat cannot reach"""
-    delta = np.zeros(len(is_far))
+def _heat(A: Any, F: np.ndarray, sources: np.ndarray, is_still: np.ndarray, boundary: str) -> Any:
+    """How warm the vertices (n,) are. A : the matrix of the step;  is_still : vertices that are left as they are"""
+    delta = np.zeros(len(is_still))
     delta[sources] = 1.0
     edge = np.unique(boundary_edges(F))
     if boundary == "neumann" or not edge.size:
-        return geoopt.solve(A, delta, fixed=is_far)
-    is_cold = is_far.copy()
+        return geoopt.solve(A, delta, fixed=is_still)
+    is_cold = is_still.copy()
     is_cold[edge] = True
     cold = geoopt.solve(A, delta, fixed=is_cold)
-    return cold if boundary == "dirichlet" else 0.5 * (cold + geoopt.solve(A, delta, fixed=is_far))
+    return cold if boundary == "dirichlet" else 0.5 * (cold + geoopt.solve(A, delta, fixed=is_still))

@@ -154,7 +154,10 @@ def test_boundaries_may_be_warm_or_cold_and_components_far():
     assert np.isinf(d[label != label[0]]).all() and np.isfinite(d[label == label[0]]).all()
     both = heat_distances(V, F, [0, len(V) - 1])
     np.testing.assert_allclose(both[label == label[0]], d[label == label[0]])
-    assert np.isinf(both[unreferenced(F, len(V))]).all()
+    alone = unreferenced(F, len(V))
+    assert np.isinf(both[alone]).all()
+    d = heat_distances(V, F, alone[:1])
+    assert d[alone[0]] == 0 and np.isinf(np.delete(d, alone[0])).all()
     V, F = patch()
     source = np.setdiff1d(np.arange(len(V)), directed_boundary_edges(F))[100]
     warm, cold, mean = (heat_distances(V, F, source, boundary=b) for b in ("neumann", "dirichlet", "mean"))

@@ -3,6 +3,7 @@ derivatives are those of the solution."""
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 import threading
@@ -298,6 +299,114 @@ print(geoopt.compile(function, A, np.ones(3))(A, np.ones(3)))
     assert found.stdout == "[1.   0.5  0.25]\n"
 
 
+def test_steep_matrices_are_not_taken_for_symmetric_ones_nor_for_singular_ones():
+    for scale in (1e-165, 1.0, 1e200):
+        A = sp.csc_array(scale * np.array([[3.0, -1, 0], [-2, 3, -1], [0, -2, 3]]))
+        np.testing.assert_allclose(
+            geoopt.solve(A, scale * np.ones(3)), np.linalg.solve(A.toarray() / scale, np.ones(3))
+        )
+
+    def rod(stiffness):
+        """Ends that are held by large numbers on the diagonal, in rows of zeros."""
+        A = sp.csr_array(sp.diags_array([-np.ones(5), np.full(6, 2.0), -np.ones(5)], offsets=[-1, 0, 1]) * stiffness)
+        right = np.zeros(6)
+        for i, value in ((0, 1.0), (5, 6.0)):
+            A.data[A.indptr[i] : A.indptr[i + 1]] = 0.0
+            right[i] = 1e30 * value
+        return spsolve((A + sp.csr_array(([1e30, 1e30], ([0, 5], [0, 5])), shape=(6, 6))).tocsc(), right)
+
+    np.testing.assert_allclose(geoopt.compile(rod, 2.0)(3.0), np.arange(1.0, 7.0))
+    rows = sp.csc_array([[1e20, 2e20], [1.0, 1.0]])
+    np.testing.assert_allclose(geoopt.solve(rows, np.array([3e20, 2.0])), 1.0)
+    turned = geoopt.compile(lambda A, b: splu(A).solve(b, "T"), rows, b[:2])
+    np.testing.assert_allclose(turned(rows, np.array([9.0, 13.0])), [4e-20, 5.0])
+
+
+GUARDED = {
+    "matrix": (lambda d, b: spsolve(sp.diags_array(d).tocsc(), b) if np.min(d) > 0 else b, np.ones(40), 0.0 * b[:40]),
+    "right-hand side": (
+        lambda d, x: x if np.sum(d * d) == 0 else spsolve(K[:40, :40], x / np.sum(d * d)),
+        b[:40],
+        b[:40],
+    ),
+    "known": (lambda s, b: b if s > 0 else geoopt.solve(sp.csc_array(np.ones((3, 3))), b), 1.0, b[:3]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*CSC format")
+@pytest.mark.parametrize("name", GUARDED)
+def test_systems_of_paths_that_are_not_taken_may_be_singular(name):
+    function, guard, right = GUARDED[name]
+    program = geoopt.compile(function, guard, right)
+    for value in (guard, 0.0 * guard):
+        if name != "known" or value:
+            np.testing.assert_allclose(program(value, right), function(value, right), rtol=1e-9)
+    if name == "known":
+        with pytest.raises(SolverError, match="singular"):
+            program(0.0, right)
+
+
+def test_right_hand_sides_that_are_not_chosen_may_be_infinite():
+    def function(x):
+        return np.where(x > 0, spsolve(2.0 * sp.eye_array(5, format="csc"), np.ones(5) / x), 0.0)
+
+    x = np.array([1.0, 0.0, 2.0, -1.0, 4.0])
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(geoopt.compile(function, x)(x), function(x))
+
+
+def test_long_chains_before_a_system_are_prepared():
+    def function(x):
+        v = x
+        for _ in range(300):
+            v = v - 0.01 * x
+            x = x + 0.01 * v
+        return geoopt.solve(K, x) + v * x
+
+    program = geoopt.compile(function, b)
+    np.testing.assert_allclose(program(b), function(b), rtol=1e-9)
+
+
+def test_solvers_are_found_in_any_place():
+    def make():
+        from scipy.sparse.linalg import spsolve
+
+        return lambda A, b: spsolve(A, b)
+
+    ways = [
+        functools.partial(spsolve, use_umfpack=False),
+        {"direct": spsolve}["direct"],
+        make(),
+        lambda A, b, f=splu: f(A).solve(b),
+    ]
+    for way in ways:
+        np.testing.assert_allclose(
+            geoopt.compile(lambda A, b, way=way: way(A.tocsc(), b), K, b)(K, b), geoopt.solve(K, b)
+        )
+    A = K.tocsc()
+    np.testing.assert_array_equal(spsolve(A, b), splu(A).solve(b))  # what was put in their place is gone
+
+
+def test_lists_are_right_hand_sides():
+    for solve in (lambda A, b: cg(A, b)[0], spsolve, geoopt.solve):
+        program = geoopt.compile(lambda b, solve=solve: solve(K.tocsc(), [2.0 * b[i] for i in range(len(V))]), b)
+        np.testing.assert_allclose(program(b), geoopt.solve(K, 2.0 * b), rtol=1e-8)
+
+
+def test_values_of_a_mask_may_be_those_of_all_unknowns():
+    mask = b > 0.5
+    want = geoopt.solve(K, b, fixed=mask, values=b[mask])
+    np.testing.assert_array_equal(geoopt.solve(K, b, fixed=mask, values=b), want)
+    program = geoopt.compile(lambda b, x: geoopt.solve(K, b, fixed=mask, values=x), b, b)
+    np.testing.assert_allclose(program(b, b), want, rtol=1e-9)
+
+
+def test_derivatives_on_floats_go_through_systems():
+    energy = ENERGIES["of the matrix"][0]
+    want = geoopt.compile(geoopt.gradient(energy), b)(b)
+    np.testing.assert_allclose(geoopt.gradient(energy)(b), want, rtol=1e-8)
+
+
 # -- derivatives ----------------------------------------------------------------------------------------
 
 
@@ -411,12 +520,15 @@ def test_a_known_matrix_that_is_singular_is_told_while_preparing():
         geoopt.compile(lambda b: geoopt.solve(sp.csc_array(np.ones((3, 3))), b), b[:3])
 
 
+OUTSIDE = splu(K.tocsc())
 REFUSED = {
     "dense": (lambda b: geoopt.solve(np.eye(3), b), b[:3], UnsupportedError, "sparse matrix"),
     "not square": (lambda b: spsolve(sp.csc_array(np.ones((3, 2))), b), b[:3], ShapeError, "must be square"),
     "another length": (lambda b: geoopt.solve(K, b), b[:3], ShapeError, "does not fit"),
     "sparse right-hand side": (lambda K: spsolve(K.tocsc(), K.tocsc()), K, UnsupportedError, "toarray"),
     "values": (lambda b: geoopt.solve(K, b, fixed=[1], values=b), b, ShapeError, "those of 1 unknowns"),
+    "steps of an iteration": (lambda K: cg(K, b, maxiter=3)[0], K, UnsupportedError, "leave maxiter out"),
+    "factors from outside": (lambda b: OUTSIDE.solve(b), b, TracingError, "call splu or factorized inside"),
     "callback": (lambda K: cg(K, b, callback=print)[0], K, UnsupportedError, "leave it out"),
     "parts of factors": (lambda K: splu(K.tocsc()).L, K, UnsupportedError, "to solve only"),
 }

@@ -53,6 +53,8 @@ class System:
         """The slow and obvious way, by SciPy's LU decomposition."""
         from scipy.sparse.linalg import splu  # which takes longer to import than geoopt
 
+        if not np.isfinite(values).all():
+            return np.full(right.shape, np.nan)
         try:
             return splu(self.pattern.tagged(values).tocsc()).solve(right, "T" if self.is_transposed else "N")
         except RuntimeError as error:

@@ -152,9 +152,9 @@ def write_subtracted_product(code: Code, arguments: list[Value]) -> None:
         zeros = [["zeroinitializer"] * LANES for _ in range(count)]
         found = _summed(t, zeros, t.at(A, a.text), step.text, t.at(A, b.text), depth.text)
         for i, strip in enumerate(found):
-            number = t.whole("add", s.text, i)
-            before = t.whole("mul", t.whole("mul", number, LANES * LANES // 2), t.whole("add", number, 1))
-            place = t.at(C, t.whole("add", c.text, before))
+            number, after = t.whole("add", s.text, i), t.whole("add", s.text, i + 1)
+            begin = t.whole("mul", t.whole("mul", number, after), LANES * LANES // 2)
+            place = t.at(C, t.whole("add", c.text, begin))
             for j, column in enumerate(strip):
                 t.store(column, t.at(place, "0", LANES * j))
 
@@ -248,14 +248,12 @@ def write_add_scattered(code: Code, arguments: list[Value]) -> None:
         number = t.whole("ashr", row, LANES.bit_length() - 1)
         strip = t.whole("mul", number, t.whole("add", step.text, t.whole("mul", growth.text, number)))
         rows.append(t.at(D, t.whole("add", d.text, t.whole("add", strip, t.whole("and", row, LANES - 1)))))
-    source = t.at(U, u.text)
     with t.summing(t.whole("sub", j1.text, j0.text), []) as (turn, _, _):
         j = t.whole("add", turn, j0.text)
         column = code.binary("-", code.entry(R, [Value(INT, (t.whole("add", r.text, j),))]), shift).text
-        offset, taken = t.whole("mul", column, LANES), t.at(source, t.whole("mul", j, LANES))
+        offset, taken = t.whole("mul", column, LANES), t.at(U, t.whole("add", u.text, t.whole("mul", j, LANES)))
         for lane, row in enumerate(rows):
-            place = t.at(row, offset)
-            value = t.number(t.at(taken, "0", lane))
+            place, value = t.at(row, offset), t.number(t.at(taken, "0", lane))
             total = code.let(f"fadd {t.scalar} {t.number(place)}, {value}")
             code.do(f"store {t.scalar} {total}, ptr {place}, align {t.size}")
 

@@ -14,10 +14,10 @@ from ..native import compiled
 from .multifrontal import LOST, Multifrontal, not_finite
 
 EPSILON, TINY = np.finfo(np.float64).eps, np.finfo(np.float64).tiny
-ROUNDINGS = 16  # by which entries of both triangles that are the same sum may differ, relative to the diagonal
+ROUNDINGS = 16  # by which entries of both triangles that are the same sum may differ, relative to the lesser diagonal
 MOST_PINNED = 8  # unknowns of a singular matrix, one for each component of a mesh, that are set to 0
 LARGEST_RESIDUAL = 1e-9  # of a solution of a singular matrix, relative to what its equations add up
-LIMIT = np.array([(ROUNDINGS * EPSILON) ** 2])
+LIMIT = np.array([ROUNDINGS * EPSILON])
 
 Solve = Callable[[np.ndarray, bool], np.ndarray]  # of a right-hand side, and whether the matrix is transposed
 
@@ -88,6 +88,10 @@ class LinearSolver:
         return x
 
     @property
+    def is_factored(self) -> bool:
+        return self._solve is not None
+
+    @property
     def factor_bytes(self) -> int:
         """Of the factor, where Cholesky's decomposition is used; else 0."""
         return 0 if self._cholesky is None else self._cholesky.factor_bytes
@@ -131,7 +135,8 @@ class LinearSolver:
     def _by_lu(self, A: Any, why: SolverError | None = None) -> Solve:
         """why : what Cholesky's decomposition has said, of a matrix that may be singular"""
         self._check(A)
-        columns = sp.csc_array(A)
+        scale = _of_rows(A)
+        columns = sp.csc_array(sp.diags_array(scale) @ A)
         order = self._columns
         try:
             lu = splu(columns) if order is None else splu(columns[:, order], permc_spec="NATURAL")
@@ -149,21 +154,28 @@ class LinearSolver:
         if len(lost) and not self.may_be_singular:
             unknown = self.name(int(used[lost[0]]))
             raise why or SolverError(f"the matrix is singular, but for rounding: nothing determines unknown {unknown}")
-        return lambda b, is_transposed: _solved(lu, b, of_lu, is_transposed)
+        return lambda b, is_transposed: _solved(lu, b, of_lu, scale, is_transposed)
 
 
-def _solved(lu: Any, b: np.ndarray, columns: np.ndarray, is_transposed: bool) -> np.ndarray:
-    """columns : of A in the order in which they were factored: A[:, columns] = P L U Q"""
+def _of_rows(A: Any) -> np.ndarray:
+    """Powers of two (n,) by which the largest entries of all rows become about 1."""
+    largest = abs(A).max(axis=1).toarray().ravel()
+    return np.ldexp(1.0, np.where(largest > 0, -np.frexp(largest)[1], 0))
+
+
+def _solved(lu: Any, b: np.ndarray, columns: np.ndarray, scale: np.ndarray, is_transposed: bool) -> np.ndarray:
+    """columns : of A in the order in which they were factored: (scale A)[:, columns] = P L U Q"""
+    scale = scale if b.ndim == 1 else scale[:, None]
     if is_transposed:
-        return lu.solve(np.ascontiguousarray(b[columns]), "T")
+        return scale * lu.solve(np.ascontiguousarray(b[columns]), "T")
     x = np.empty(b.shape)
-    x[columns] = lu.solve(b)
+    x[columns] = lu.solve(scale * b)
     return x
 
 
 def _checked(A: Any, x: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A solution of a singular matrix, unless it is none."""
-    if not _residual(A, x, b) <= LARGEST_RESIDUAL:
+    if np.isfinite(b).all() and not _residual(A, x, b) <= LARGEST_RESIDUAL:
         raise SolverError("the matrix is singular, and the system has no solution for this right-hand side")
     return x
 
@@ -200,9 +212,9 @@ def _sign(starts, columns, opposite, diagonal, values, limit) -> int:
         own = values[diagonal[row]] * sign
         is_good = own > 0.0
         for at in range(starts[row], starts[row + 1]):
-            apart = values[at] - values[opposite[at]]
+            apart = abs(values[at] - values[opposite[at]])
             of_column = values[diagonal[columns[at]]] * sign
-            is_good = is_good and apart * apart <= limit[0] * own * of_column
+            is_good = is_good and apart <= limit[0] * own and apart <= limit[0] * of_column
         if not is_good:
             return 0
     return sign

@@ -23,16 +23,22 @@ class PhasedMachine:
 
     Systems are solved in double precision. Those with one matrix share its factor; a matrix that does not depend on
     the variables is factored when this is made. Threads that call at once take turns.
+
+    may_fail : a system that cannot be solved is an error only where a result is NaN by it: its solution may be that of
+        a path through branches which is not taken
     """
 
-    def __init__(self, phases: Phases, machines: list[Machine], dtype: np.dtype):
+    def __init__(self, phases: Phases, machines: list[Machine], dtype: np.dtype, may_fail: bool = False):
         self.phases, self.machines, self.dtype = phases, machines, dtype
         self.plans = tuple(plan for machine in machines for plan in machine.plans)
         self.output_shapes = tuple(phases.shapes[a] for a in phases.outputs)
         self.traits = machines[-1].traits
         self.code_bytes = sum(machine.code_bytes for machine in machines)
         self.sources = {kind: self._joined(kind) for kind in machines[-1].sources}
+        self.may_fail = may_fail
         self.solvers = _solvers(phases)
+        self._broken: dict[tuple, SolverError] = {}  # known matrices that cannot be factored
+        self._factor_known()
         self._places = {array: i for i, array in reversed([*enumerate(phases.outputs)])}
         self._last = max(i for i, phase in enumerate(phases.phases) if phase.solves)
         self._turn = threading.Lock()
@@ -71,6 +77,17 @@ class PhasedMachine:
     def matrix(self, pattern: Any, values: Array) -> Any:
         return self.machines[0].matrix(pattern, values)
 
+    def _factor_known(self) -> None:
+        for solve in self.phases.solves:
+            key = _key(solve)
+            if solve.values in self.phases.known and not self.solvers[key].is_factored and key not in self._broken:
+                try:
+                    self.solvers[key].factor(self.phases.known[solve.values])
+                except SolverError as error:
+                    if not self.may_fail:
+                        raise
+                    self._broken[key] = error
+
     # -- running --------------------------------------------------------------------------------------
 
     def run(self, inputs: list[Array], outputs: list[Array]) -> None:
@@ -78,15 +95,26 @@ class PhasedMachine:
         arrays: dict[int, Array] = {**self.phases.known, **dict(enumerate(inputs))}
         with self._turn:
             factored: set[tuple] = set()
+            failures: list[SolverError] = []
             for number, phase in enumerate(self.phases.phases):
                 for array in phase.writes:
-                    is_direct = number > self._last and array in self._places
+                    is_direct = number > self._last and array in self._places and not self.may_fail
                     arrays[array] = outputs[self._places[array]] if is_direct else self._new(array, inputs)
                 if phase.program is not None:
                     read, written = ([arrays[a] for a in places] for places in (phase.reads, phase.writes))
                     self.machines[phase.program].run(read, written)
                 for together in _of_one_matrix(phase):
-                    self._solve(together, arrays, inputs, factored)
+                    try:
+                        self._solve(together, arrays, inputs, factored)
+                    except SolverError as error:
+                        failures.append(error)
+                        if not self.may_fail:
+                            raise
+                        for solve in together:
+                            arrays[solve.solution] = self._new(solve.solution, inputs)
+                            arrays[solve.solution][:] = np.nan
+        if failures and any(np.isnan(arrays[a]).any() for a in self.phases.outputs):
+            raise failures[0]
         for array, output in zip(self.phases.outputs, outputs, strict=True):
             if arrays[array] is not output:
                 output[:] = arrays[array]
@@ -101,12 +129,15 @@ class PhasedMachine:
         first, shapes = together[0], [self.phases.shapes[solve.right] for solve in together]
         key = _key(first)
         solver = self.solvers[key]
+        if key in self._broken:
+            raise self._broken[key]
         if key not in factored and first.values not in self.phases.known:
             solver.factor(on_host(arrays[first.values]))
             factored.add(key)
         parts = [on_host(arrays[s.right]).reshape(shape) for s, shape in zip(together, shapes, strict=True)]
         right = parts[0] if len(parts) == 1 else np.column_stack(parts)
-        _check(right, solver)
+        if not first.system.may_be_singular:  # SciPy's functions take anything
+            _check(right, solver)
         x = solver.solve(right, first.system.is_transposed, first.system.largest_residual)
         ends = np.cumsum([math.prod(shape[1:]) for shape in shapes])
         found = [x] if len(parts) == 1 else np.split(x, ends[:-1], axis=1)
@@ -130,7 +161,7 @@ def _key(solve: Solve) -> tuple:
 
 
 def _solvers(phases: Phases) -> dict[tuple, LinearSolver]:
-    """One for each matrix, analysed and, where its values are known, factored."""
+    """One for each matrix, analysed."""
     found: dict[tuple, LinearSolver] = {}
     for solve in phases.solves:
         key = _key(solve)
@@ -139,10 +170,7 @@ def _solvers(phases: Phases) -> dict[tuple, LinearSolver]:
             pattern = system.pattern
             solver = LinearSolver(pattern.indptr, pattern.indices, system.numbers, system.may_be_singular)
             found[key] = solver
-            if solve.values in phases.known:
-                solver.factor(phases.known[solve.values])
-            else:
-                solver.analyse()
+            solver.analyse()
     return found
 
 

@@ -30,7 +30,8 @@ def solve(A: Any, b: Any, *, fixed: Any = None, values: Any = 0.0, largest_resid
     A : sparse (n, n), of any of SciPy's formats, or of CuPy, whose systems are solved on the host
     b : (n,) or (n, k), dense
     fixed : of the unknowns that are given, a mask (n,) or their numbers;  values : what they are: a number, or of each
-        one number, or k. The equations of the others are solved; rows of A and b of given unknowns are not used.
+        one number, or k; of a mask, these may also be those of all unknowns, (n,) or (n, k). The equations of the
+        others are solved; rows of A and b of given unknowns are not used.
     largest_residual : the largest entry of |A x − b| that is no error, relative to that of |A| |x| + |b|; not looked at
         by default, for that takes a product with A
 
@@ -42,6 +43,7 @@ def solve(A: Any, b: Any, *, fixed: Any = None, values: Any = 0.0, largest_resid
     >>> solve(A, np.zeros(5), fixed=[0, 4], values=[0.0, 1.0])
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
+    values = _of_given(fixed, values)
     if is_of_symbols(A, b) or isinstance(fixed, Symbolic) or isinstance(values, Symbolic):
         return _traced(A, b, fixed, values, largest_residual)
     if is_on_gpu(A):
@@ -52,6 +54,10 @@ def solve(A: Any, b: Any, *, fixed: Any = None, values: Any = 0.0, largest_resid
         return right.copy()
     if fixed is None:
         return _solver(matrix).solved(matrix, right, largest_residual)
+    return _constrained(matrix, right, fixed, values, largest_residual)
+
+
+def _constrained(matrix: Any, right: np.ndarray, fixed: Any, values: Any, largest_residual: float | None) -> np.ndarray:
     held = _held(fixed, len(right))
     given = _values(values, right[held].shape)
     is_held = np.zeros(len(right), bool)
@@ -62,6 +68,15 @@ def solve(A: Any, b: Any, *, fixed: Any = None, values: Any = 0.0, largest_resid
         matrix, right = _held_apart(matrix, right - matrix @ x, is_held)
         x += _solver(matrix).solved(matrix, right, largest_residual)
     return x
+
+
+def _of_given(fixed: Any, values: Any) -> Any:
+    """Of the values of all unknowns those that a known mask chooses."""
+    if fixed is None or isinstance(fixed, Symbolic) or is_on_gpu(fixed):
+        return values
+    mask = np.asarray(fixed)
+    is_of_all = mask.dtype == bool and np.ndim(values) and np.shape(values)[0] == len(mask)
+    return values[mask] if is_of_all else values
 
 
 def _traced(A: Any, b: Any, fixed: Any, values: Any, largest_residual: float | None) -> Any:

@@ -11,6 +11,7 @@ from ..errors import ShapeError, UnsupportedError
 from ..graph.system import System
 from ..symbolic import Symbolic, symbolic
 from ..symbolic.arithmetic import as_symbolic
+from ..symbolic.dispatch import all_symbolic, is_symbolic
 from ..symbolic.fillable import resolved
 from ..symbolic.np_matrix import as_array
 from ..symbolic.reshaping import fits
@@ -19,7 +20,7 @@ from .matrix import SparseMatrix, constant
 
 def is_of_symbols(A: Any, b: Any) -> bool:
     """Whether a system has symbolic numbers."""
-    return isinstance(A, SparseMatrix) or isinstance(resolved(b), Symbolic)
+    return isinstance(A, SparseMatrix) or is_symbolic(resolved(b))
 
 
 def solution(A: Any, b: Any, **how: Any) -> Any:
@@ -50,6 +51,7 @@ def constrained(A: Any, b: Any, fixed: Any, values: Any, **how: Any) -> Any:
 def _system(A: Any, b: Any, *others: Any) -> tuple[SparseMatrix, Symbolic]:
     """The matrix and the right-hand side in the graph of whatever is symbolic."""
     b = as_array(resolved(b))
+    b = all_symbolic(b)[0] if isinstance(b, (list, tuple)) and is_symbolic(b) else b
     if not isinstance(A, SparseMatrix) and not sp.issparse(A):
         what = f"solving with {type(A).__name__} in the place of a sparse matrix"
         raise UnsupportedError(f"{what} is not supported", "give the matrix itself; np.linalg.solve takes small arrays")

@@ -99,15 +99,18 @@ def _traced(function: Callable, arguments: tuple, keywords: dict | None) -> tupl
             raise TracingError(what, f"if a value is symbolic: {remedy}", error) from error
         if _is_of_compiled_code(error):
             what = f"compiled code does not take unknown values: {str(error).strip().splitlines()[0]}"
-            raise TracingError(what, "call what is written in Python, with NumPy's functions", error) from error
+            remedy = "call what is written in Python, with NumPy's functions"
+            if "must be numpy.ndarray, not" in str(error):  # as SuperLU says
+                remedy += "; factors: call splu or factorized inside, a known matrix is factored while preparing"
+            raise TracingError(what, remedy, error) from error
         raise
     if result is None:
         raise _returns_nothing(function, stand_ins)
     arrays: list[Symbolic] = []
-    rebuild, collect, has_numbers = flatten(result, arrays)
+    rebuild, collect, *has = flatten(result, arrays)
     graph.finish()
     graph.given, graph.values = {}, None
-    signature = Signature(_label(function), tuple(a for a, _ in found), rebuild, collect, has_numbers, paths)
+    signature = Signature(_label(function), tuple(a for a, _ in found), rebuild, collect, *has, paths)
     return Traced(graph, tuple(n for _, n in found), tuple(a.ids for a in arrays)), signature
 
 

@@ -20,9 +20,9 @@ from ..symbolic.masked import Masked
 from ..symbolic.np_matrix import MatrixLike
 
 
-def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Rebuild, Collect, bool]:
+def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Rebuild, Collect, bool, bool]:
     """Append the symbolic arrays of a result to ``arrays``; return how to put arrays in their places, how to find
-    them again in such a result (for ``out=``), and whether the result holds numbers or comparisons.
+    them again in such a result (for ``out=``), and whether the result holds numbers or comparisons; and comparisons.
 
     All numbers and comparisons of the result are one array, the last, which is not found again; they come back as
     NumPy's numbers, and as arrays of booleans.
@@ -33,7 +33,7 @@ def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Rebuild, Collect, bool
         parts.place_of_numbers = len(arrays)
         ids = np.concatenate([x.ids.to_array().ravel() for x in parts.numbers])
         arrays.append(Symbolic(parts.numbers[0].graph, Ids.spaced(ids)))
-    return (lambda out, matrix=with_values: rebuild(out, matrix)), collect, bool(parts.numbers)
+    return (lambda out, matrix=with_values: rebuild(out, matrix)), collect, bool(parts.numbers), parts.has_comparisons
 
 
 _PLACEHOLDER = "Symbolic(shape="  # what stands for values in text
@@ -46,6 +46,7 @@ class _Parts:
         self.arrays = arrays
         self.numbers: list[Symbolic] = []
         self.place_of_numbers = 0
+        self.has_comparisons = False
 
     def flatten(self, result: Any) -> tuple[Rebuild, Collect]:
         if isinstance(result, Fillable):
@@ -75,6 +76,7 @@ class _Parts:
 
     def _symbolic(self, result: Symbolic) -> tuple[Rebuild, Collect]:
         if result.dtype == bool:
+            self.has_comparisons = True
             begin, shape = self._beside(np.where(result, 1.0, 0.0)), result.shape  # type: ignore[arg-type]
             end = begin + result.size
             return (lambda out, _: out[self.place_of_numbers][begin:end].reshape(shape)[()] != 0), (lambda old: [])

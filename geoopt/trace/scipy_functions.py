@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from ..errors import ShapeError, UnsupportedError
 from ..symbolic import filters
 from ..symbolic.dispatch import all_symbolic, require_default
 from .solving_functions import ANSWERS as OF_SOLVERS
+from .solving_functions import SOLVERS
 
 
 def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -> Any:
@@ -125,10 +126,13 @@ def loaded() -> tuple[str, ...]:
     return tuple(name for name in ANSWERS if name in sys.modules)
 
 
-def of_scipy(modules: tuple[str, ...]) -> list[tuple[ModuleType, str, Callable, Callable]]:
-    """Modules, names, functions, and what answers instead for symbolic values."""
+def of_scipy(modules: tuple[str, ...], in_python: bool) -> list[tuple[ModuleType, str, Callable, Callable]]:
+    """Modules, names, functions, and what answers instead for symbolic values. in_python : those functions whose code
+    can be replaced, as that of SciPy's solvers; else all others"""
     return [
-        (sys.modules[module], name, getattr(sys.modules[module], name), ours)
+        (sys.modules[module], name, function, ours)
         for module in modules
         for name, ours in ANSWERS[module].items()
+        if (function := getattr(sys.modules[module], name))
+        if in_python == (module == SOLVERS and type(function) is FunctionType and function.__closure__ is None)
     ]

@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 from ..errors import UnsupportedError
 from ..sparse.matrix import SparseMatrix
 from ..sparse.solution import is_of_symbols, solution
+from ..symbolic.dispatch import all_symbolic, is_symbolic
 from ..symbolic.fillable import resolved
 
 
@@ -27,7 +28,7 @@ class Factor:
     def solve(self, rhs: Any, trans: str = "N") -> Any:
         if trans not in ("N", "T", "H"):
             raise ValueError("trans must be N, T, or H")
-        rhs = resolved(rhs)
+        rhs = _array(rhs)
         if is_of_symbols(self._matrix, rhs):
             return solution(self._matrix, rhs, is_transposed=trans != "N", may_be_singular=True)
         return self._factors.solve(np.asarray(rhs), trans)
@@ -51,6 +52,12 @@ class Factor:
         return getattr(self._factors, name)
 
 
+def _array(b: Any) -> Any:
+    """A right-hand side that may be a list of values."""
+    b = resolved(b)
+    return all_symbolic(b)[0] if isinstance(b, (list, tuple)) and is_symbolic(b) else b
+
+
 def _factor(A: Any, *_: Any, **__: Any) -> Factor:
     if not isinstance(A, SparseMatrix) and not issparse(A):
         what = f"the factors of {type(A).__name__} in the place of a sparse matrix"
@@ -64,24 +71,29 @@ def _factorized(A: Any) -> Callable[[Any], Any]:
 
 def _spsolve(A: Any, b: Any, *_: Any, **__: Any) -> Any:
     """As SciPy, a column (n, 1) gives (n,)."""
-    b = resolved(b)
+    b = _array(b)
     if isinstance(b, SparseMatrix) or issparse(b):
         raise UnsupportedError("spsolve with a sparse right-hand side is not supported", "give b.toarray()")
     return solution(A, np.ravel(b) if np.ndim(b) == 2 and np.shape(b)[1] == 1 else b, may_be_singular=True)
 
 
-def _iterative(A: Any, b: Any, *_: Any, callback: Any = None, **__: Any) -> tuple[Any, int]:
+def _iterative(A: Any, b: Any, *_: Any, callback: Any = None, maxiter: Any = None, **__: Any) -> tuple[Any, int]:
     """A solution within any tolerance: the exact one."""
     if callback is not None:
         raise UnsupportedError("a callback of an iterative solver is not supported", "leave it out")
+    if maxiter is not None:
+        what = f"an iterative solver that stops after {maxiter} steps is not supported"
+        raise UnsupportedError(what, "leave maxiter out: the program solves exactly; or write the steps as a loop")
+    b = _array(b)
     if not is_of_symbols(A, b):
         raise UnsupportedError("a symbolic starting point of a known system is not supported", "leave x0 out")
     return _spsolve(A, b), 0
 
 
 _ITERATIVE = ("bicg", "bicgstab", "cg", "cgs", "gcrotmk", "gmres", "lgmres", "minres", "qmr", "tfqmr")
+SOLVERS = "scipy.sparse.linalg"
 ANSWERS: dict[str, dict[str, Callable]] = {
-    "scipy.sparse.linalg": {
+    SOLVERS: {
         "spsolve": _spsolve,
         "factorized": _factorized,
         "splu": _factor,

@@ -91,10 +91,9 @@ def _enter(own: object, function: Callable) -> None:
             for home, originals, substitutes in _homes(loaded()):
                 _undo.append(functools.partial(home.update, originals))
                 home.update(substitutes)
-            for name, ours in FUNCTIONS.items():
-                of_scipy = getattr(sp, name)
-                _undo.append(lambda f=of_scipy, code=of_scipy.__code__: setattr(f, "__code__", code))
-                of_scipy.__code__ = _calling(_answering(ours, _copy(of_scipy)))
+            for function, ours in _of_python_code():
+                _undo.append(lambda f=function, code=function.__code__: setattr(f, "__code__", code))
+                function.__code__ = _calling(_instead(ours, _copy(function)))
         for module, names in _imported(function):
             for name, substitute in names.items():
                 _put(module, name, substitute)
@@ -102,6 +101,14 @@ def _enter(own: object, function: Callable) -> None:
             if "float" not in names:
                 _undo.append(functools.partial(names.pop, "float", None))
                 names["float"] = floats.Float
+
+
+def _of_python_code() -> Iterator[tuple[FunctionType, Callable]]:
+    """SciPy's functions that are found under any name, and in any place, since their code is replaced."""
+    for name, ours in FUNCTIONS.items():
+        yield getattr(sp, name), ours
+    for _, _, function, ours in of_scipy(loaded(), in_python=True):
+        yield function, ours  # type: ignore[misc]
 
 
 def _put(names: dict[str, Any], name: str, substitute: Any) -> None:
@@ -148,9 +155,8 @@ def table(of: tuple[str, ...]) -> list[tuple[ModuleType, str, Any, Any]]:
     for name in ("c_", "r_"):
         original = getattr(np, name)
         found.append((np, name, original, _Joining(original, is_columns=name == "c_")))
-    for home, name, original, ours in of_scipy(of):
-        substitute = ours if ours in OF_KNOWN else _answering(ours, original)
-        found.append((home, name, original, _Substitute(original, substitute)))
+    for home, name, original, ours in of_scipy(of, in_python=False):
+        found.append((home, name, original, _Substitute(original, _instead(ours, original))))
     return [*found, *((home, name, f, _OfPython(f, ours)) for home, name, f, ours in of_python())]
 
 
@@ -354,6 +360,22 @@ def _answering(ours: Callable, original: Callable) -> Callable:
         values = flattened(resolved([*args, *kwargs.values()])) if getattr(TRACING, "depth", 0) else ()
         is_ours = any(isinstance(v, (Symbolic, SparseMatrix)) for v in values)
         return (ours if is_ours else original)(*args, **kwargs)
+
+    return substitute
+
+
+def _instead(ours: Callable, original: Callable) -> Callable:
+    """What is called in the place of a function of SciPy."""
+    if ours not in OF_KNOWN:
+        return _answering(ours, original)
+
+    def substitute(*args: Any, **kwargs: Any) -> Any:
+        frame: Any = sys._getframe(1)
+        while frame.f_code.co_filename == substitute.__code__.co_filename:
+            frame = frame.f_back
+        is_internal = _is_internal(frame) or frame.f_globals.get("__name__", "").startswith("scipy.")
+        is_traced = getattr(TRACING, "depth", 0) and not is_internal
+        return (ours if is_traced else original)(*args, **kwargs)
 
     return substitute
 
