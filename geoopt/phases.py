@@ -39,9 +39,9 @@ class _Division:
             self._array(node.ids)
         self.phase: dict[int, int] = {}  # by node
         self.varies: set[int] = set()  # nodes that depend on variables
-        self.behind: dict[int, frozenset[int]] = {}  # by node, the nodes of variables that its phase computes it from
+        self.behind: dict[int, frozenset[int]] = {}  # by node, the variables that its phase computes it from ...
+        self.outside: dict[int, frozenset[int]] = {}  # ... and what later phases have instead: stored nodes
         self._length: dict[int, int] = {}  # by node, the operations one after the other that its phase computes it by
-        self._outside: dict[int, frozenset[int]] = {}  # likewise a later phase
         for node in live:
             self._place(node)
 
@@ -49,30 +49,19 @@ class _Division:
 
     def _place(self, node: Node) -> None:
         below = self.graph.below(node)
-        earlier = max((self.phase[n.index] for n in below), default=0)
-        self.phase[node.index] = phase = earlier + (node.op == "solution")
+        latest = max((self.phase[n.index] for n in below), default=0)
+        self.phase[node.index] = phase = latest + (node.op == "solution")
         if node.op == "variable" or any(n.index in self.varies for n in below):
             self.varies.add(node.index)
-        own = [n for n in below if self.phase[n.index] == phase]
-        self._length[node.index] = 1 + max((self._length[n.index] for n in own), default=0)
+        here = [n.index for n in below if self.phase[n.index] == phase]
+        self._length[node.index] = 1 + max((self._length[i] for i in here), default=0)
         if node.op in ("variable", "solution"):
-            self.behind[node.index] = frozenset([node.index])
+            self.behind[node.index] = self.outside[node.index] = frozenset([node.index])
             return
-        parts = [self.behind[n.index] if self.phase[n.index] == phase else self._seen_later(n) for n in below]
-        self.behind[node.index] = frozenset().union(*parts)
-
-    def _seen_later(self, node: Node) -> frozenset[int]:
-        """What a later phase reads for a node: the node where it is stored, else what that is computed from.
-
-        This recurs no deeper than `LONGEST`: what takes more operations is stored.
-        """
-        if node.index not in self._outside:
-            if self._is_source(node):
-                self._outside[node.index] = frozenset([node.index])
-            else:
-                parts = [self._seen_later(n) for n in self.graph.below(node)]
-                self._outside[node.index] = frozenset().union(*parts)
-        return self._outside[node.index]
+        outside = frozenset().union(*(self.outside[n.index] for n in below))
+        earlier = (self.outside[n.index] for n in below if self.phase[n.index] < phase)
+        self.behind[node.index] = frozenset().union(*(self.behind[i] for i in here), *earlier)
+        self.outside[node.index] = frozenset([node.index]) if self._is_source(node) else outside
 
     def _is_source(self, node: Node) -> bool:
         """Whether later phases have it as a variable."""

@@ -41,7 +41,19 @@ class PhasedMachine:
         self._factor_known()
         self._places = {array: i for i, array in reversed([*enumerate(phases.outputs)])}
         self._last = max(i for i, phase in enumerate(phases.phases) if phase.solves)
+        self._dropped = _dropped(phases)
         self._turn = threading.Lock()
+
+    def _factor_known(self) -> None:
+        for solve in self.phases.solves:
+            key = _key(solve)
+            if solve.values in self.phases.known and not self.solvers[key].is_factored and key not in self._broken:
+                try:
+                    self.solvers[key].factor(self.phases.known[solve.values])
+                except SolverError as error:
+                    if not self.may_fail:
+                        raise
+                    self._broken[key] = error
 
     def _joined(self, kind: str) -> Callable[[], str]:
         return lambda: "\n\n".join(machine.sources[kind]() for machine in self.machines)
@@ -77,17 +89,6 @@ class PhasedMachine:
     def matrix(self, pattern: Any, values: Array) -> Any:
         return self.machines[0].matrix(pattern, values)
 
-    def _factor_known(self) -> None:
-        for solve in self.phases.solves:
-            key = _key(solve)
-            if solve.values in self.phases.known and not self.solvers[key].is_factored and key not in self._broken:
-                try:
-                    self.solvers[key].factor(self.phases.known[solve.values])
-                except SolverError as error:
-                    if not self.may_fail:
-                        raise
-                    self._broken[key] = error
-
     # -- running --------------------------------------------------------------------------------------
 
     def run(self, inputs: list[Array], outputs: list[Array]) -> None:
@@ -113,6 +114,8 @@ class PhasedMachine:
                         for solve in together:
                             arrays[solve.solution] = self._new(solve.solution, inputs)
                             arrays[solve.solution][:] = np.nan
+                for array in self._dropped[number]:
+                    del arrays[array]
         if failures and any(np.isnan(arrays[a]).any() for a in self.phases.outputs):
             raise failures[0]
         for array, output in zip(self.phases.outputs, outputs, strict=True):
@@ -153,6 +156,18 @@ def _of_one_matrix(phase: Phase) -> list[list[Solve]]:
         how = _key(solve), solve.system.is_transposed, solve.system.largest_residual
         found.setdefault(how, []).append(solve)
     return list(found.values())
+
+
+def _dropped(phases: Phases) -> list[list[int]]:
+    """By phase, the arrays that nothing needs after it."""
+    last: dict[int, int] = {}
+    for number, phase in enumerate(phases.phases):
+        used = (a for solve in phase.solves for a in (solve.values, solve.right, solve.solution))
+        last.update(dict.fromkeys((*phase.reads, *phase.writes, *used), number))
+    found: list[list[int]] = [[] for _ in phases.phases]
+    for array in last.keys() - {*phases.outputs, *phases.known}:
+        found[last[array]].append(array)
+    return found
 
 
 def _key(solve: Solve) -> tuple:
