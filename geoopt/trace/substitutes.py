@@ -51,6 +51,7 @@ _PLAIN = (Symbolic, Symbolic.number_type)  # not seen as of a subclass of NumPy'
 MAKING = (*_CREATING, *_EMPTY, *_CONVERTING, "full", "full_like")
 
 _PACKAGE = __name__.partition(".")[0]
+_HERE = sys._getframe().f_code.co_filename
 _INTERNAL = ("numpy.", f"{_PACKAGE}.")  # callers that mean the originals, but for ...
 _TRACED = tuple(f"{_PACKAGE}.{part}" for part in ("operators", "apps", "meshes"))  # ... what is written as users write
 
@@ -371,7 +372,7 @@ def _instead(ours: Callable, original: Callable) -> Callable:
 
     def substitute(*args: Any, **kwargs: Any) -> Any:
         frame: Any = sys._getframe(1)
-        while frame.f_code.co_filename == substitute.__code__.co_filename:
+        while frame.f_code.co_filename == _HERE:
             frame = frame.f_back
         is_internal = _is_internal(frame) or frame.f_globals.get("__name__", "").startswith("scipy.")
         is_traced = getattr(TRACING, "depth", 0) and not is_internal
