@@ -19,8 +19,9 @@ ASSEMBLIES = ("auto", "gather", "recompute", "scatter")
 class Options:
     """How a program is compiled and run.
 
-    threads : threads per call; 0 means all cores. The results do not depend on it, to the last bit. Preparing uses all
-        cores of the process, or as many as the variable NUMBA_NUM_THREADS of the environment says
+    threads : threads per call, also to solve linear systems; 0 means all cores. The results do not depend on it, to the
+        last bit. Preparing uses all cores of the process, or as many as the variable NUMBA_NUM_THREADS of the
+        environment says
     t_ref : a scalar read at least so often by other elements may become an intermediate (paper, t_ref); one that takes
         much work, or that lies many elements deep, if they and its own element read it nearly as often.
     t_complexity : ... if computing it costs at least so much (paper, t_complexity).

@@ -189,7 +189,8 @@ def compile(
         from .solvers.phased import PhasedMachine  # which most programs do not need
 
         may_fail = signature.paths > 1 and not signature.has_comparisons  # which do not tell what they compare
-        machine = clock.run("solvers", lambda: PhasedMachine(phases, machines, how.dtype, may_fail))
+        threads = how.options.worker_count
+        machine = clock.run("solvers", lambda: PhasedMachine(phases, machines, how.dtype, threads, may_fail))
     once = seconds_of_compiling() - compiled_before
     preparation = Preparation(nodes, scalars, clock.seconds, peak_bytes(), once)
     return Program(signature, how.options, how.dtype, machine, preparation)

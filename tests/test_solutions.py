@@ -200,6 +200,15 @@ def test_steps_of_a_loop_are_one_program():
     np.testing.assert_allclose(many(V, b), marched(V, b, 12), rtol=1e-9)
 
 
+def test_threads_of_a_program_solve_and_do_not_change_a_bit():
+    programs = [geoopt.compile(steps, V, b, options=geoopt.Options(threads=t)) for t in (1, 2)]
+    for program, threads in zip(programs, (1, 2), strict=True):
+        [solver] = program.machine.solvers.values()
+        assert solver.threads == threads
+    for one, two in zip(programs[0](V, b), programs[1](V, b), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
 def test_a_gradient_uses_the_factor_again(calls):
     program = geoopt.compile(geoopt.gradient(lambda V: np.sum(smoothed(V) ** 2)), V)
     calls.clear()

@@ -23,11 +23,12 @@ Solve = Callable[[np.ndarray, bool], np.ndarray]  # of a right-hand side, and wh
 
 
 class LinearSolver:
-    """A symmetric matrix that is positive or negative definite is factored by Cholesky's decomposition on all cores
+    """A symmetric matrix that is positive or negative definite is factored by Cholesky's decomposition
     (`Multifrontal`), any other by SciPy's SuperLU, whose order of the columns is kept for the next values.
 
     indptr, indices : the pattern, (n, n), sorted and without duplicates
     numbers : (n,) what messages call the rows and unknowns; None where that is 0, 1, 2, ...
+    threads : that factor and solve; all cores by default
     may_be_singular : a singular matrix is no error, but a right-hand side is for which it has no solution
     """
 
@@ -37,9 +38,10 @@ class LinearSolver:
         indices: np.ndarray,
         numbers: np.ndarray | None = None,
         may_be_singular: bool = False,
+        threads: int | None = None,
     ):
         self.indptr, self.indices, self.numbers = indptr, indices, numbers
-        self.may_be_singular = may_be_singular
+        self.may_be_singular, self.threads = may_be_singular, threads
         n = len(indptr) - 1
         numbered = sp.csr_array((np.arange(len(indices)), indices, indptr), shape=(n, n))
         opposite = sp.csr_array(numbered.T)
@@ -57,7 +59,7 @@ class LinearSolver:
     def analyse(self) -> None:
         """Prepare what depends on the pattern alone, of a matrix that may be symmetric and definite."""
         if self._may_be_definite and self._cholesky is None:
-            self._cholesky = Multifrontal()
+            self._cholesky = Multifrontal(self.threads)
             self._cholesky.analyse(self._matrix(np.ones(len(self.indices))))
 
     def factor(self, values: np.ndarray) -> None:

@@ -24,11 +24,12 @@ class PhasedMachine:
     Systems are solved in double precision. Those with one matrix share its factor; a matrix that does not depend on
     the variables is factored when this is made. Threads that call at once take turns.
 
+    threads : that factor and solve
     may_fail : a system that cannot be solved is an error only where a result is NaN by it: its solution may be that of
         a path through branches which is not taken
     """
 
-    def __init__(self, phases: Phases, machines: list[Machine], dtype: np.dtype, may_fail: bool = False):
+    def __init__(self, phases: Phases, machines: list[Machine], dtype: np.dtype, threads: int, may_fail: bool):
         self.phases, self.machines, self.dtype = phases, machines, dtype
         self.plans = tuple(plan for machine in machines for plan in machine.plans)
         self.output_shapes = tuple(phases.shapes[a] for a in phases.outputs)
@@ -36,7 +37,7 @@ class PhasedMachine:
         self.code_bytes = sum(machine.code_bytes for machine in machines)
         self.sources = {kind: self._joined(kind) for kind in machines[-1].sources}
         self.may_fail = may_fail
-        self.solvers = _solvers(phases)
+        self.solvers = _solvers(phases, threads)
         self._broken: dict[tuple, SolverError] = {}  # known matrices that cannot be factored
         self._factor_known()
         self._places = {array: i for i, array in reversed([*enumerate(phases.outputs)])}
@@ -175,17 +176,16 @@ def _key(solve: Solve) -> tuple:
     return solve.system.matrix_key, solve.values
 
 
-def _solvers(phases: Phases) -> dict[tuple, LinearSolver]:
+def _solvers(phases: Phases, threads: int) -> dict[tuple, LinearSolver]:
     """One for each matrix, analysed."""
     found: dict[tuple, LinearSolver] = {}
     for solve in phases.solves:
         key = _key(solve)
         if key not in found:
-            system = solve.system
-            pattern = system.pattern
-            solver = LinearSolver(pattern.indptr, pattern.indices, system.numbers, system.may_be_singular)
-            found[key] = solver
-            solver.analyse()
+            system, pattern = solve.system, solve.system.pattern
+            how = system.numbers, system.may_be_singular, threads
+            found[key] = LinearSolver(pattern.indptr, pattern.indices, *how)
+            found[key].analyse()
     return found
 
 
