@@ -179,7 +179,7 @@ def compile(
     how = _How.of(device, dtype, options)
     how.target.describe()
     clock, compiled_before = _Clock(watch), seconds_of_compiling()
-    programs, phases, signature, (nodes, scalars) = _divided(function, arguments, keywords, how, clock)
+    programs, phases, signature, traced = _divided(function, arguments, keywords, how, clock)
     machines = [
         clock.run("assemble", lambda record=record: how.target.machine(record, how.options, how.dtype))
         for record in _planned(programs, how, clock)
@@ -191,8 +191,7 @@ def compile(
         may_fail = signature.paths > 1 and not signature.has_comparisons  # which do not tell what they compare
         threads = how.options.worker_count
         machine = clock.run("solvers", lambda: PhasedMachine(phases, machines, how.dtype, threads, may_fail))
-    once = seconds_of_compiling() - compiled_before
-    preparation = Preparation(nodes, scalars, clock.seconds, peak_bytes(), once)
+    preparation = Preparation(*traced, clock.seconds, peak_bytes(), seconds_of_compiling() - compiled_before)
     return Program(signature, how.options, how.dtype, machine, preparation)
 
 

@@ -80,9 +80,7 @@ class Node:
 class Runs:
     """Which scalars runs of the same code have made, so that what they have in common is computed once."""
 
-    _known: dict[tuple[int, ...], int] = field(
-        default_factory=dict
-    )  # ids, by operation and how often it was met before
+    _known: dict[tuple[int, ...], int] = field(default_factory=dict)  # ids, by operation and the times it was met
     _met: Counter[tuple[int, ...]] = field(default_factory=Counter)  # operations of this run
 
     def begin(self) -> None:

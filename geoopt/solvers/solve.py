@@ -25,7 +25,7 @@ def solve(A: Any, b: Any, *, fixed: Any = None, values: Any = 0.0, largest_resid
     The pattern of A is analysed when it is first seen, and its values are factored when they differ from those of the
     last time: of the `KEPT` patterns used last. A symmetric, positive definite matrix is factored by Cholesky's
     decomposition on all cores (`Multifrontal`), any other by SciPy's SuperLU. Results have the same bits on any number
-    of cores.
+    of cores. In a function that is compiled, the arguments may be symbolic, and the program solves in each call.
 
     A : sparse (n, n), of any of SciPy's formats, or of CuPy, whose systems are solved on the host
     b : (n,) or (n, k), dense
@@ -47,7 +47,8 @@ def solve(A: Any, b: Any, *, fixed: Any = None, values: Any = 0.0, largest_resid
     if is_of_symbols(A, b) or isinstance(fixed, Symbolic) or isinstance(values, Symbolic):
         return _traced(A, b, fixed, values, largest_residual)
     if is_on_gpu(A):
-        x = solve(on_host(A), on_host(b), fixed=on_host(fixed), values=on_host(values))
+        given = {"fixed": on_host(fixed), "values": on_host(values), "largest_residual": largest_residual}
+        x = solve(on_host(A), on_host(b), **given)
         return np.asarray(x, like=A.data)
     matrix, right = _system(A, b)
     if not right.size:
