@@ -90,6 +90,7 @@ def counted(given: Work) -> Iterator[tuple[str, np.dtype, Counts]]:
     """The counts of a program for each target and type. What does not depend on these is done once."""
     whole = phases(lift(trace(given.function, given.arguments)[0]))
     nodes = sum(len(traced.graph.nodes) for traced in whole.programs)
+    solved = {"programs": len(whole.programs), "solves": _solves(whole)} if whole.solves else {}
     kernels: dict[tuple, Any] = {}
     for name, target in TARGETS.items():
         for dtype in DTYPES:
@@ -99,12 +100,8 @@ def counted(given: Work) -> Iterator[tuple[str, np.dtype, Counts]]:
             stages = "place", *target.device.back
             records = [_through(stages, record, target.device, dtype) for record in kernels[kind]]
             text = sum(len(target.text(record, dtype)) for record in records)
-            yield (
-                name,
-                dtype,
-                {"nodes": nodes, **_of_plans([r.plan for r in records], dtype), "text": text}
-                | ({"programs": len(records), "solves": _solves(whole)} if whole.solves else {}),
-            )
+            counts = {"nodes": nodes, **_of_plans([r.plan for r in records], dtype), "text": text}
+            yield name, dtype, counts | solved
 
 
 def _through(stages: tuple[str, ...], record: Any, device: Device, dtype: np.dtype) -> Any:

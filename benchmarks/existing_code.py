@@ -51,28 +51,13 @@ def of_gpytoolbox(name: str, mesh: Mesh, **how: str) -> Given:
     return lambda V: function(V, F, **how), mesh[:1]
 
 
-def harmonic_of_gpytoolbox(mesh: Mesh) -> Given:
+def held_by_gpytoolbox(solve: str, matrix: str, mesh: Mesh) -> Given:
+    """A function that solves with a matrix of the mesh, and two vertices that are held."""
     import gpytoolbox
 
-    V, F = mesh
-    held = np.array([0, len(V) // 2])
-
-    def harmonic(V, values):
-        return gpytoolbox.fixed_dof_solve(gpytoolbox.cotangent_laplacian(V, F), k=held, y=values)
-
-    return harmonic, (V, random(2))
-
-
-def biharmonic_of_gpytoolbox(mesh: Mesh) -> Given:
-    import gpytoolbox
-
-    V, F = mesh
-    held = np.array([0, len(V) // 2])
-
-    def smoothest(V, values):
-        return gpytoolbox.min_quad_with_fixed(gpytoolbox.biharmonic_energy(V, F), k=held, y=values)
-
-    return smoothest, (V, random(2))
+    solved, made = getattr(gpytoolbox, solve), getattr(gpytoolbox, matrix)
+    (V, F), held = mesh, np.array([0, len(mesh[0]) // 2])
+    return lambda V, values: solved(made(V, F), k=held, y=values), (V, random(2))
 
 
 def heat_of_lapy(mesh: Mesh) -> Given:
@@ -256,6 +241,8 @@ def magnets_of_magpylib(mesh: Mesh) -> Given:
 
 
 PIP = {"pyFM": "pyfmaps", "solidspy": "--no-deps solidspy"}  # it asks for a meshio of 2018, for its preprocessor alone
+HARMONIC = partial(held_by_gpytoolbox, "fixed_dof_solve", "cotangent_laplacian")
+BIHARMONIC = partial(held_by_gpytoolbox, "min_quad_with_fixed", "biharmonic_energy")
 WORKS: dict[str, tuple[str, Callable[[Mesh], Given]]] = {
     "cotangent Laplacian": ("gpytoolbox", partial(of_gpytoolbox, "cotangent_laplacian")),
     "mass matrix": ("gpytoolbox", partial(of_gpytoolbox, "massmatrix", type="barycentric")),
@@ -263,8 +250,8 @@ WORKS: dict[str, tuple[str, Callable[[Mesh], Given]]] = {
     "vertex normals": ("gpytoolbox", partial(of_gpytoolbox, "per_vertex_normals")),
     "dihedral angles": ("gpytoolbox", partial(of_gpytoolbox, "dihedral_angles")),
     "Hodge star of edges": ("gpytoolbox", partial(of_gpytoolbox, "dec_h1")),
-    "harmonic function, gpytoolbox": ("gpytoolbox", harmonic_of_gpytoolbox),
-    "biharmonic function, gpytoolbox": ("gpytoolbox", biharmonic_of_gpytoolbox),
+    "harmonic function, gpytoolbox": ("gpytoolbox", HARMONIC),
+    "biharmonic function, gpytoolbox": ("gpytoolbox", BIHARMONIC),
     "heat, LaPy": ("lapy", heat_of_lapy),
     "distances by heat, LaPy": ("lapy", distances_of_lapy),
     "Poisson's problem, LaPy": ("lapy", poisson_of_lapy),

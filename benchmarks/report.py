@@ -45,7 +45,7 @@ def write(results: Path, out: Path) -> None:
     for name in BENCHMARKS:
         if found[name]:
             parts += _section(name, found[name], names, out)
-    parts += solve.section(results)
+    parts += solve.section(results, _described)
     out.write_text("\n".join(part.rstrip() + "\n" for part in parts))
 
 

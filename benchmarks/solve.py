@@ -188,18 +188,20 @@ def recorded(found: dict[str, tuple[Matrix, dict[str, Times]]], vertices: int) -
     return {"machine": method.machine(), "command": f"solve --vertices {vertices}", "systems": systems}
 
 
-def section(results: Path) -> Iterator[str]:
-    """For the report: a table of each system, or nothing where there is no record."""
+def section(results: Path, described: Callable[[dict[str, Any]], str]) -> Iterator[str]:
+    """For the report: a table of each system, or nothing where there is no record.
+
+    described : gives the machine of a record
+    """
     path = results / RECORD
     if not path.exists():
         return
     record = json.loads(path.read_text())
-    machine = record["machine"]
-    where = f"{machine['processor']}, {machine['cores']} cores, commit {machine['commit']}"
     yield (
-        f"## Solvers of sparse systems\n\n`python -m benchmarks {record['command']} --record` on {where}. All use all "
-        "cores that they can. Milliseconds, medians of rounds in which solvers take turns, and how many times geoopt's "
-        "time that is: to analyse a pattern, to factor new values, and to solve with 1, 3 and 16 right-hand sides."
+        f"## Solvers of sparse systems\n\n`python -m benchmarks {record['command']} --record`, commit "
+        f"{record['machine']['commit']}: {described(record)}. All use all cores that they can. Milliseconds, medians "
+        "of rounds in which solvers take turns, and how many times geoopt's time that is: to analyse a pattern, to "
+        "factor new values, and to solve with 1, 3 and 16 right-hand sides."
     )
     for system in record["systems"]:
         heads = ["solver", "analyse", "factor", *(f"solve {k}" for k in SIDES)]

@@ -30,9 +30,10 @@ def harmonic(V: Numeric, F: np.ndarray, fixed: Any, values: Any, power: int = 1)
     """
     if power not in range(1, 5):
         raise ArgumentError(f"power is {power!r}; choose 1 for harmonic, 2 for biharmonic functions, up to 4")
-    n = V.shape[0]
-    L = cotan_laplacian(V, F)[0]
-    A = -L
-    for _ in range(power - 1):
-        A = A @ from_diagonal(1.0 / mass_matrix(V, F, "voronoi").diagonal()) @ -L
-    return geoopt.solve(A, np.zeros((n, *np.shape(values)[1:])), fixed=fixed, values=values)
+    stiffness = -cotan_laplacian(V, F)[0]
+    A = stiffness
+    if power > 1:
+        per_mass = from_diagonal(1.0 / mass_matrix(V, F, "voronoi").diagonal())
+        for _ in range(power - 1):
+            A = A @ per_mass @ stiffness
+    return geoopt.solve(A, np.zeros((V.shape[0], *np.shape(values)[1:])), fixed=fixed, values=values)

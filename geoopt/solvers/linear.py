@@ -90,10 +90,6 @@ class LinearSolver:
         return x
 
     @property
-    def is_factored(self) -> bool:
-        return self._solve is not None
-
-    @property
     def factor_bytes(self) -> int:
         """Of the factor, where Cholesky's decomposition is used; else 0."""
         return 0 if self._cholesky is None else self._cholesky.factor_bytes
@@ -139,24 +135,22 @@ class LinearSolver:
         self._check(A)
         scale = _of_rows(A)
         columns = sp.csc_array(sp.diags_array(scale) @ A)
-        order = self._columns
+        is_first = self._columns is None
+        order = np.arange(A.shape[1]) if self._columns is None else self._columns  # of A's columns, as SuperLU has them
         try:
-            lu = splu(columns) if order is None else splu(columns[:, order], permc_spec="NATURAL")
+            lu = splu(columns) if is_first else splu(columns[:, order], permc_spec="NATURAL")
         except RuntimeError as error:
             unknown = self.name(_undetermined(columns))
             raise why or SolverError(f"the matrix is singular: nothing determines unknown {unknown}") from error
-        if order is None:
-            order, of_lu = np.argsort(lu.perm_c), np.arange(len(lu.perm_c))
-            self._columns = order
-        else:
-            of_lu = order
-        used = of_lu[np.argsort(lu.perm_c)]  # the column of A in each column of the factor
+        used = order[np.argsort(lu.perm_c)]  # the column of A in each column of the factor
+        if is_first:
+            self._columns = used
         largest = np.maximum(abs(columns).max(axis=0).toarray().ravel(), TINY)
         lost = np.flatnonzero(np.abs(lu.U.diagonal()) < LOST * EPSILON * largest[used])
         if len(lost) and not self.may_be_singular:
             unknown = self.name(int(used[lost[0]]))
             raise why or SolverError(f"the matrix is singular, but for rounding: nothing determines unknown {unknown}")
-        return lambda b, is_transposed: _solved(lu, b, of_lu, scale, is_transposed)
+        return lambda b, is_transposed: _solved(lu, b, order, scale, is_transposed)
 
 
 def _of_rows(A: Any) -> np.ndarray:

@@ -46,15 +46,14 @@ class PhasedMachine:
         self._turn = threading.Lock()
 
     def _factor_known(self) -> None:
-        for solve in self.phases.solves:
-            key = _key(solve)
-            if solve.values in self.phases.known and not self.solvers[key].is_factored and key not in self._broken:
-                try:
-                    self.solvers[key].factor(self.phases.known[solve.values])
-                except SolverError as error:
-                    if not self.may_fail:
-                        raise
-                    self._broken[key] = error
+        known = {_key(solve): solve.values for solve in self.phases.solves if solve.values in self.phases.known}
+        for key, values in known.items():
+            try:
+                self.solvers[key].factor(self.phases.known[values])
+            except SolverError as error:
+                if not self.may_fail:
+                    raise
+                self._broken[key] = error
 
     def _joined(self, kind: str) -> Callable[[], str]:
         return lambda: "\n\n".join(machine.sources[kind]() for machine in self.machines)

@@ -15,6 +15,7 @@ from ..numeric import is_on_gpu, on_host
 from ..sparse.solution import constrained, is_of_symbols, solution
 from ..symbolic import Symbolic
 from .linear import LinearSolver
+from .multifrontal import not_finite
 
 KEPT = 8  # patterns whose analysis and latest factor are kept
 
@@ -92,22 +93,17 @@ def _held_apart(A: Any, b: np.ndarray, is_held: np.ndarray) -> tuple[Any, np.nda
     """The system in which rows and columns of given unknowns are those of the identity, or of its negative where the
     others' diagonal is negative: what is given may differ from call to call, the pattern is the same."""
     rows = np.repeat(np.arange(len(b)), np.diff(A.indptr))
-    is_free = ~is_held
-    bad = np.flatnonzero(~np.isfinite(A.data) & is_free[rows])
-    if len(bad):
-        raise SolverError(f"row {rows[bad[0]]} of the matrix has an entry {A.data[bad[0]]}")
+    matrix = sp.csr_array((np.where(is_held[rows], 0.0, A.data), A.indices, A.indptr), shape=A.shape)
+    if bad := not_finite(matrix):
+        raise SolverError(f"row {bad[0]} of the matrix has an entry {bad[1]}")
     is_diagonal = rows == A.indices
-    own = np.sign(A.data[is_diagonal & is_free[rows]])
-    data = np.where(is_held[rows] | is_held[A.indices], 0.0, A.data)
+    own = np.sign(A.data[is_diagonal & ~is_held[rows]])
+    matrix.data[is_held[A.indices]] = 0.0
     if np.count_nonzero(is_diagonal) == len(b):
-        data[is_diagonal & is_held[rows]] = -1.0 if len(own) and own.max() < 0 else 1.0
-        return sp.csr_array((data, A.indices, A.indptr), shape=A.shape), np.where(_by_row(is_held, b), 0.0, b)
-    ones = sp.diags_array(is_held.astype(float)) + sp.csr_array((data, A.indices, A.indptr), shape=A.shape)
-    return _canonical(ones), np.where(_by_row(is_held, b), 0.0, b)
-
-
-def _by_row(mask: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return mask if b.ndim == 1 else mask[:, None]
+        matrix.data[is_diagonal & is_held[rows]] = -1.0 if len(own) and own.max() < 0 else 1.0
+    else:
+        matrix = _canonical(sp.diags_array(is_held.astype(float)) + matrix)
+    return matrix, np.where(is_held if b.ndim == 1 else is_held[:, None], 0.0, b)
 
 
 def _system(A: Any, b: Any) -> tuple[Any, np.ndarray]:

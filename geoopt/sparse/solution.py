@@ -23,6 +23,12 @@ def is_of_symbols(A: Any, b: Any) -> bool:
     return isinstance(A, SparseMatrix) or is_symbolic(resolved(b))
 
 
+def right_hand_side(b: Any) -> Any:
+    """As an array, symbolic or not; code may give a list of values, or an array that it has filled with some."""
+    b = resolved(b)
+    return all_symbolic(b)[0] if isinstance(b, (list, tuple)) and is_symbolic(b) else b
+
+
 def solution(A: Any, b: Any, **how: Any) -> Any:
     """x of A x = b, of b's shape.
 
@@ -50,8 +56,7 @@ def constrained(A: Any, b: Any, fixed: Any, values: Any, **how: Any) -> Any:
 
 def _system(A: Any, b: Any, *others: Any) -> tuple[SparseMatrix, Symbolic]:
     """The matrix and the right-hand side in the graph of whatever is symbolic."""
-    b = as_array(resolved(b))
-    b = all_symbolic(b)[0] if isinstance(b, (list, tuple)) and is_symbolic(b) else b
+    b = right_hand_side(as_array(b))
     if not isinstance(A, SparseMatrix) and not sp.issparse(A):
         what = f"solving with {type(A).__name__} in the place of a sparse matrix"
         raise UnsupportedError(f"{what} is not supported", "give the matrix itself; np.linalg.solve takes small arrays")

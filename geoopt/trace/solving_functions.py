@@ -10,9 +10,7 @@ from scipy.sparse import issparse
 
 from ..errors import UnsupportedError
 from ..sparse.matrix import SparseMatrix
-from ..sparse.solution import is_of_symbols, solution
-from ..symbolic.dispatch import all_symbolic, is_symbolic
-from ..symbolic.fillable import resolved
+from ..sparse.solution import is_of_symbols, right_hand_side, solution
 
 
 class Factor:
@@ -28,7 +26,7 @@ class Factor:
     def solve(self, rhs: Any, trans: str = "N") -> Any:
         if trans not in ("N", "T", "H"):
             raise ValueError("trans must be N, T, or H")
-        rhs = _array(rhs)
+        rhs = right_hand_side(rhs)
         if is_of_symbols(self._matrix, rhs):
             return solution(self._matrix, rhs, is_transposed=trans != "N", may_be_singular=True)
         return self._factors.solve(np.asarray(rhs), trans)
@@ -52,12 +50,6 @@ class Factor:
         return getattr(self._factors, name)
 
 
-def _array(b: Any) -> Any:
-    """A right-hand side that may be a list of values."""
-    b = resolved(b)
-    return all_symbolic(b)[0] if isinstance(b, (list, tuple)) and is_symbolic(b) else b
-
-
 def _factor(A: Any, *_: Any, **__: Any) -> Factor:
     if not isinstance(A, SparseMatrix) and not issparse(A):
         what = f"the factors of {type(A).__name__} in the place of a sparse matrix"
@@ -71,7 +63,7 @@ def _factorized(A: Any) -> Callable[[Any], Any]:
 
 def _spsolve(A: Any, b: Any, *_: Any, **__: Any) -> Any:
     """As SciPy, a column (n, 1) gives (n,)."""
-    b = _array(b)
+    b = right_hand_side(b)
     if isinstance(b, SparseMatrix) or issparse(b):
         raise UnsupportedError("spsolve with a sparse right-hand side is not supported", "give b.toarray()")
     return solution(A, np.ravel(b) if np.ndim(b) == 2 and np.shape(b)[1] == 1 else b, may_be_singular=True)
@@ -84,7 +76,7 @@ def _iterative(A: Any, b: Any, *_: Any, callback: Any = None, maxiter: Any = Non
     if maxiter is not None:
         what = f"an iterative solver that stops after {maxiter} steps is not supported"
         raise UnsupportedError(what, "leave maxiter out: the program solves exactly; or write the steps as a loop")
-    b = _array(b)
+    b = right_hand_side(b)
     if not is_of_symbols(A, b):
         raise UnsupportedError("a symbolic starting point of a known system is not supported", "leave x0 out")
     return _spsolve(A, b), 0
