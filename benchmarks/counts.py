@@ -18,7 +18,10 @@ from geoopt.options import Options
 from geoopt.phases import phases
 from geoopt.pipeline import DEVICES, FRONT, Device, work
 from geoopt.plan import Plan
-from geoopt.plan.planned import Access, PlannedKernel, PlannedLoop
+from geoopt.plan.address import Address
+from geoopt.plan.loops import ByCursor, ByMember, ByRun, ByStrip
+from geoopt.plan.planned import PlannedKernel
+from geoopt.plan.stores import RowStore, Store
 from geoopt.runtime import cpu
 from geoopt.template import bottom_up, operations
 from geoopt.trace import trace
@@ -33,6 +36,7 @@ MESHES = {"cotan": ("bumpy", "torus", "cloth")}  # of a benchmark whose programs
 MIDDLE = FRONT[FRONT.index("phases") + 1 : FRONT.index("place")]  # stages that several targets have in common
 DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 OPTIONS = Options()
+KINDS = {ByCursor: "cursors", ByRun: "runs", ByMember: "by member", ByStrip: "strips"}  # on a GPU: by warps, threads
 
 
 @dataclass(frozen=True)
@@ -126,23 +130,23 @@ def _of_plans(plans: list[Plan], dtype: np.dtype) -> Counts:
     tables = [table for plan in plans for table in plan.typed_tables(dtype)]
     kernels = [kernel for plan in plans for kernel in plan.kernels]
     return {
-        "levels": sum(len(plan.levels) - 1 for plan in plans),
+        "levels": sum(plan.levels for plan in plans),
         "kernels": len(kernels),
         "templates": _sorted(operations(list(k.roots)) for k in kernels),
         "operations": sum(map(executed, kernels)),
         "terms": sum(k.terms for k in kernels),
         "loops": _sorted(kind for k in kernels for kind in _kinds(k)),
         "reads": sum(_values(k, k.reads) for k in kernels),
-        "writes": sum(_values(k, places) for k in kernels for places in k.writes),
+        "writes": sum(_values(k, k.stores()) for k in kernels),
         "columns": len(tables),
         "column_bytes": sum(t.nbytes for t in tables),
         "workspace_bytes": sum(plan.workspace_size for plan in plans) * dtype.itemsize,
     }
 
 
-def _values(kernel: PlannedKernel, accesses: Iterable[Access]) -> int:
+def _values(kernel: PlannedKernel, places: Iterable[Address | Store]) -> int:
     """How many numbers all members read or write."""
-    return sum(kernel.size if a.loop is None else kernel.loops[a.loop].terms for a in accesses)
+    return sum(kernel.size if place.loop is None else kernel.loops[place.loop].terms for place in places)
 
 
 def executed(kernel: PlannedKernel) -> int:
@@ -160,19 +164,11 @@ def executed(kernel: PlannedKernel) -> int:
 
 def _kinds(kernel: PlannedKernel) -> Iterator[str]:
     """How a kernel lists the terms of its loops, and which special ways of writing it has."""
-    yield from map(_kind, kernel.loops)
+    yield from (KINDS[type(loop)] for loop in kernel.loops)
     if kernel.added:
         yield "scattered"
-    if any(access.bits is not None for places in kernel.writes for access in places):
+    if any(isinstance(store, RowStore) for store in kernel.stores()):
         yield "rows"
-
-
-def _kind(loop: PlannedLoop) -> str:
-    if loop.cursors is not None:
-        return "cursors"
-    if loop.masks is not None:
-        return "runs"
-    return "by member" if loop.is_by_member else "strips"  # on a GPU: by warps, or by threads
 
 
 def _sorted(found: Iterable[Any]) -> dict[str, int]:

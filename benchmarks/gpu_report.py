@@ -12,7 +12,8 @@ from rich.table import Table
 
 from geoopt.grid import Grid
 from geoopt.plan import Plan
-from geoopt.plan.planned import Access, PlannedKernel
+from geoopt.plan.address import Address
+from geoopt.plan.planned import PlannedKernel
 
 from . import method
 from .gpu_timing import Row
@@ -34,23 +35,23 @@ def moved_bytes(grid: Grid, dtype: np.dtype) -> int:
     for number, kernel in enumerate(plan.kernels):
         if not kernel.size:
             continue
-        accesses: dict[int, list[Access]] = {}
-        for access in kernel.accesses():
-            accesses.setdefault(access.buffer, []).append(access)
+        addresses: dict[int, list[Address]] = {}
+        for address in kernel.addresses():
+            addresses.setdefault(address.buffer, []).append(address)
         for buffer in grid.buffers(number):
-            touched = _touched(plan, kernel, accesses[buffer], sizes[buffer]) if buffer in accesses else sizes[buffer]
+            touched = _touched(plan, kernel, addresses[buffer], sizes[buffer]) if buffer in addresses else sizes[buffer]
             total += touched * widths[buffer]
     return total
 
 
-def _touched(plan: Plan, kernel: PlannedKernel, accesses: list[Access], size: int) -> int:
-    """How many entries of a buffer some accesses of a kernel address together."""
-    families: dict[Access, set[int]] = {}
-    for access in accesses:
-        families.setdefault(access.family, set()).add(access.offset)
+def _touched(plan: Plan, kernel: PlannedKernel, addresses: list[Address], size: int) -> int:
+    """How many entries of a buffer some addresses of a kernel are together."""
+    families: dict[Address, set[int]] = {}
+    for address in addresses:
+        families.setdefault(address.family, set()).add(address.offset)
     found, of_terms = np.zeros(size, bool), 0
     for family, offsets in families.items():
-        if family.table is None and family.loop is not None and family.stride:
+        if family.table is None and family.loop is not None and family.terms:
             of_terms += kernel.loops[family.loop].terms * len(offsets)  # entries of their own: constants of terms
             continue
         least = min(offsets)
@@ -60,14 +61,14 @@ def _touched(plan: Plan, kernel: PlannedKernel, accesses: list[Access], size: in
     return min(int(np.count_nonzero(found)) + of_terms, size)
 
 
-def _first(plan: Plan, kernel: PlannedKernel, family: Access, offset: int, size: int) -> np.ndarray:
-    """Marks the entries that an access addresses, with some offset."""
-    marks = np.zeros(size, bool)
-    if family.table is None:
-        marks[offset : offset + family.stride * (kernel.size - 1) + 1 : max(family.stride, 1)] = True
+def _first(plan: Plan, kernel: PlannedKernel, family: Address, offset: int, size: int) -> np.ndarray:
+    """Marks the entries of an address, with some offset."""
+    marks, (number, stride) = np.zeros(size, bool), family.plain
+    if number is None:
+        marks[offset : offset + stride * (kernel.size - 1) + 1 : max(stride, 1)] = True
         return marks
-    for start in range(0, len(plan.table(family.table)), SLICE):  # beyond a loop's terms there are copies of them
-        marks[plan.listed(family, slice(start, start + SLICE)) + offset] = True
+    for start in range(0, len(plan.table(number)), SLICE):  # beyond a loop's terms there are copies of them
+        marks[plan.table(number)[start : start + SLICE].astype(np.int64) + offset] = True
     return marks
 
 

@@ -17,8 +17,10 @@ import numpy as np
 from .integers.gathers import taken
 from .integers.ids import id_dtype
 from .plan import Plan
-from .plan.parts import Split
-from .plan.planned import Access, PlannedKernel
+from .plan.address import Address
+from .plan.parts import Rule, Split
+from .plan.planned import PlannedKernel
+from .plan.tables import Tables
 
 LINE = 32  # entries: 128 bytes in single precision
 
@@ -27,18 +29,27 @@ def align(plan: Plan) -> Plan:
     places, size = _places(plan)
     split = Split(plan)
 
-    def moved(access: Access) -> Access | None:
-        if access.buffer != plan.workspace:
-            return None
-        if access.table is None:
-            return access._replace(offset=int(places[access.offset]))
-        entries = taken(places, plan.table(access.table) + access.offset)
-        found = split.tables.listed if access.loop is None else split.tables.column
-        return found(access.buffer, entries, access.loop)
-
+    rule = _Aligned(plan, places, split.tables)
     for part in split.wholes():
-        split.add(part, moved)
+        split.add(part, rule)
     return replace(split.result(), workspace_size=size)
+
+
+class _Aligned(Rule):
+    """Intermediates at other ``places``."""
+
+    def __init__(self, plan: Plan, places: np.ndarray, tables: Tables):
+        self.plan, self.places, self.tables = plan, places, tables
+
+    def address(self, address: Address) -> Address | None:
+        if address.buffer != self.plan.workspace:
+            return None
+        table, _ = address.plain
+        if table is None:
+            return address.at(int(self.places[address.offset]))
+        entries = taken(self.places, self.plan.table(table) + address.offset)
+        found = self.tables.listed if address.loop is None else self.tables.column
+        return found(address.buffer, entries, address.loop)
 
 
 def _places(plan: Plan) -> tuple[np.ndarray, int]:
@@ -59,9 +70,11 @@ def _spans(plan: Plan) -> np.ndarray:
     """The lowest and the highest entry (k, 2) that each access to several by arithmetic reaches."""
     found = set()
     for kernel in plan.kernels:
-        for access in (a for a in kernel.accesses() if a.buffer == plan.workspace and a.table is None and a.stride):
-            ends = access.offset, access.offset + access.stride * (kernel.size - 1)
-            found.add((min(ends), max(ends)))
+        for address in (a for a in kernel.addresses() if a.buffer == plan.workspace):
+            _, stride = address.plain
+            if stride:
+                ends = address.offset, address.offset + stride * (kernel.size - 1)
+                found.add((min(ends), max(ends)))
     return np.array(sorted(found), np.int64).reshape(-1, 2)
 
 
@@ -69,9 +82,9 @@ def _written(plan: Plan, kernel: PlannedKernel, spans: np.ndarray) -> list[np.nd
     """The entries of each value that a kernel writes out of order, where they are neighbours in some order and nobody
     addresses any by arithmetic."""
     found = []
-    for access in (a for places in kernel.writes for a in places if a.buffer == plan.workspace and a.loop is None):
-        if access.table is not None and kernel.size >= LINE:
-            entries = plan.table(access.table) + access.offset
+    for address in (s.address for s in kernel.stores() if s.buffer == plan.workspace and s.loop is None):
+        if address.table is not None and kernel.size >= LINE:
+            entries = plan.table(address.table) + address.offset
             low, high = int(entries.min()), int(entries.max())
             if high - low == kernel.size - 1 and not ((spans[:, 0] <= high) & (spans[:, 1] >= low)).any():
                 found.append(entries)

@@ -21,9 +21,13 @@ import numpy as np
 
 from .integers.gathers import taken
 from .integers.ids import id_dtype
-from .plan import APART, BEGIN, END, KERNEL, SHIFT, Plan, Schedule
-from .plan.planned import Access, PlannedKernel
+from .plan import Plan, Schedule
+from .plan.address import Address, Linear, OfTask
+from .plan.parts import Rule, Split
+from .plan.planned import PlannedKernel
+from .plan.stores import Store
 from .plan.tables import Tables
+from .plan.task import APART, BEGIN, END, KERNEL, SHIFT
 from .plan.writers import entries
 
 WORTH = 2  # by how much the workspace must shrink, if values are read one by one
@@ -53,11 +57,12 @@ class _Block:
     def stride(self) -> int:
         return self.lanes if self.by_member else 1
 
-    def access(self, buffer: int, lane: int) -> Access:
-        """How a lane is written."""
+    def address(self, buffer: int, lane: int) -> Address:
+        """Where a lane is written."""
+        shift, stride = OfTask(SHIFT), Linear(self.stride)
         if self.places is not None:
-            return Access(buffer, self.places[lane], self.stride, lane=0)
-        return Access(buffer, 0, 1, lane=lane)
+            return Address(buffer, self.places[lane], (shift, stride))
+        return Address(buffer, 0, (shift, OfTask(APART, lane), stride) if lane else (shift, stride))
 
 
 def allocate(schedule: Schedule) -> Schedule:
@@ -76,11 +81,10 @@ def allocate(schedule: Schedule) -> Schedule:
     tasks = plan.tasks.copy()
     tasks[:, SHIFT], tasks[:, APART] = bases - tasks[:, BEGIN] * strides, apart
     physical = _physical_entries(plan, rows_of, blocks, tasks, size)
-    tables = Tables(plan.workspace + 1)
-    pairs = zip(plan.kernels, blocks, strict=True)
-    kernels = tuple(_relocated(plan, k, block, physical, tables) for k, block in pairs)
-    moved = replace(plan, workspace_size=size, tables=tuple(tables.arrays), kernels=kernels, tasks=tasks)
-    return replace(schedule, plan=moved)
+    split = Split(replace(plan, tasks=tasks))
+    for part, block in zip(split.wholes(), blocks, strict=True):
+        split.add(part, _Relocated(plan, part.kernel, block, physical, split.tables))
+    return replace(schedule, plan=replace(split.result(), workspace_size=size))
 
 
 def _blocks(plan: Plan) -> list[_Block]:
@@ -94,9 +98,9 @@ def _blocks(plan: Plan) -> list[_Block]:
     lane_of = np.zeros(plan.workspace_size, np.int32)
     for number, kernel in enumerate(plan.kernels):
         for lane, places in enumerate(_intermediates(plan, kernel)):
-            for access in places:
-                writer[entries(plan, access, kernel.size)] = number
-                lane_of[entries(plan, access, kernel.size)] = lane
+            for address in places:
+                writer[entries(plan, address, kernel.size)] = number
+                lane_of[entries(plan, address, kernel.size)] = lane
     alone, together = np.zeros(len(plan.kernels)), np.zeros(len(plan.kernels))
     for kernel, family in families:
         of_kernels = np.bincount(_read(plan, kernel, family[0], writer), minlength=len(plan.kernels))
@@ -111,16 +115,16 @@ def _blocks(plan: Plan) -> list[_Block]:
     ]
 
 
-def _is_in_order(plan: Plan, access: Access) -> bool:
+def _is_in_order(plan: Plan, address: Address) -> bool:
     """Whether most members read what follows that which the member before them reads."""
-    if access.table is None or access.loop is not None:
+    if address.table is None or address.loop is not None:
         return False
-    between = np.diff(plan.table(access.table))
+    between = np.diff(plan.table(address.table))
     return len(between) > 0 and bool((between == 1).mean() >= IN_ORDER)
 
 
 def _read_together(
-    plan: Plan, families: list[tuple[PlannedKernel, list[Access]]], writer: np.ndarray, lane_of: np.ndarray
+    plan: Plan, families: list[tuple[PlannedKernel, list[Address]]], writer: np.ndarray, lane_of: np.ndarray
 ) -> dict[int, list[tuple[int, ...]]]:
     """Per kernel, the lanes that readers want together, the most frequent first, as some members or terms tell.
 
@@ -152,26 +156,26 @@ def _side_by_side(count: int, together: list[tuple[int, ...]]) -> tuple[int, ...
     return tuple(place[lane] for lane in range(count))
 
 
-def _families(plan: Plan, kernel: PlannedKernel) -> list[list[Access]]:
+def _families(plan: Plan, kernel: PlannedKernel) -> list[list[Address]]:
     """What a kernel reads of the workspace, reads of neighbours together."""
-    found: dict[tuple, list[Access]] = {}
+    found: dict[tuple, list[Address]] = {}
     for a in dict.fromkeys(kernel.reads):
         if a.buffer == plan.workspace:
-            found.setdefault((a.table, a.stride, a.loop, a.offset if a.table is None else None), []).append(a)
+            found.setdefault((*a.plain, a.loop, a.offset if a.table is None else None), []).append(a)
     return list(found.values())
 
 
-def _intermediates(plan: Plan, kernel: PlannedKernel) -> list[list[Access]]:
-    """The writes to the workspace, for each value that has any."""
-    written = ([a for a in places if a.buffer == plan.workspace] for places in kernel.writes)
+def _intermediates(plan: Plan, kernel: PlannedKernel) -> list[list[Address]]:
+    """Where in the workspace each value is written that is kept there."""
+    written = ([s.address for s in places if s.buffer == plan.workspace] for places in kernel.writes)
     return [places for places in written if places]
 
 
-def _read(plan: Plan, kernel: PlannedKernel, access: Access, of_entry: np.ndarray) -> np.ndarray:
+def _read(plan: Plan, kernel: PlannedKernel, address: Address, of_entry: np.ndarray) -> np.ndarray:
     """What an array tells of the entries of the workspace that all members, or terms, read."""
-    if access.table is not None:
-        return taken(of_entry, plan.table(access.table), access.offset)
-    return of_entry[entries(plan, access, kernel.size)]
+    if address.table is not None:
+        return taken(of_entry, plan.table(address.table), address.offset)
+    return of_entry[entries(plan, address, kernel.size)]
 
 
 def _rounded(members: np.ndarray) -> np.ndarray:
@@ -245,36 +249,26 @@ def _physical_entries(
         step = np.repeat(tasks[rows, APART].astype(at.dtype), lengths)
         for lane, places in enumerate(_intermediates(plan, kernel)):
             mine = at + step * step.dtype.type(lane if block.places is None else block.places[lane])
-            for access in places:
-                physical[entries(plan, access, kernel.size)] = mine
+            for address in places:
+                physical[entries(plan, address, kernel.size)] = mine
     return physical
 
 
-def _relocated(plan: Plan, kernel: PlannedKernel, block: _Block, physical: np.ndarray, tables: Tables) -> PlannedKernel:
-    """The kernel with new addresses in the workspace and all its columns in the new tables."""
-    lane, writes = 0, []
-    for places in kernel.writes:
-        kept = [_kept(plan, a, tables) for a in places if a.buffer != plan.workspace]
-        if len(kept) < len(places):
-            kept.append(block.access(plan.workspace, lane))
-            lane += 1
-        writes.append(tuple(kept))
-    reads = []
-    for access in kernel.reads:
-        if access.buffer != plan.workspace:
-            reads.append(_kept(plan, access, tables))
-            continue
-        if access.table is None and (access.stride == 0 or kernel.size == 1):
-            reads.append(Access(plan.workspace, int(physical[access.offset])))
-        else:
-            reads.append(tables.column(plan.workspace, _read(plan, kernel, access, physical), access.loop))
-    loops = tuple(loop.moved(lambda table: tables.number(plan.table(table))) for loop in kernel.loops)
-    return replace(kernel, reads=tuple(reads), writes=tuple(writes), loops=loops)
+class _Relocated(Rule):
+    """A kernel's intermediates in the blocks of their tasks. physical : see `_physical_entries`"""
 
+    def __init__(self, plan: Plan, kernel: PlannedKernel, block: _Block, physical: np.ndarray, tables: Tables):
+        self.plan, self.kernel, self.physical, self.tables = plan, kernel, physical, tables
+        lanes = enumerate(_intermediates(plan, kernel))
+        self.written = {a: block.address(plan.workspace, lane) for lane, places in lanes for a in places}
 
-def _kept(plan: Plan, access: Access, tables: Tables) -> Access:
-    if access.table is not None:
-        return access._replace(table=tables.number(plan.table(access.table)))
-    if access.buffer > plan.workspace:
-        return access._replace(buffer=tables.number(plan.table(access.buffer)))
-    return access
+    def address(self, address: Address) -> Address | None:
+        workspace = self.plan.workspace
+        if address.buffer != workspace:
+            return None
+        if not address.terms or (self.kernel.size == 1 and address.table is None):
+            return Address(workspace, int(self.physical[address.offset]))
+        return self.tables.column(workspace, _read(self.plan, self.kernel, address, self.physical), address.loop)
+
+    def store(self, store: Store) -> Store | None:
+        return Store(self.written[store.address]) if store.buffer == self.plan.workspace else None

@@ -13,18 +13,19 @@ in place, for other kernels may share them.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .integers.cores import divided
 from .native import compiled
-from .plan import FIELDS, SPAN, Plan, Schedule
-from .plan.parts import Part, Split
-from .plan.planned import Access, PlannedKernel
+from .plan import Plan, Schedule
+from .plan.address import Address, Listed, OfTask, Sum, Term
+from .plan.loops import ByCursor
+from .plan.parts import Part, Rule, Split
+from .plan.planned import PlannedKernel
 from .plan.tables import SAMPLE, Tables
+from .plan.task import FIELDS, SPAN
 
 FEW = 0.25  # a table is compressed if at most this share of the tasks does not fit
 
@@ -34,8 +35,9 @@ class _Column:
     """A table, as one loop reads it, that is worth compressing.
 
     scale, residue : all entries are a multiple of the scale, and the residue
-    common : what all accesses add, if they are to the workspace: it goes to the bases instead, so that kernels that do
-        the same with other intermediates have one text. How rows of outputs are aligned must be seen from the accesses
+    common : what all addresses add, if they are of the workspace: it goes to the bases instead, so that kernels that
+        do the same with other intermediates have one text. How rows of outputs are aligned must be seen from the
+        addresses
     low : per task its least entry, without the residue;  fits : which tasks fit;  lengths : how many entries each reads
     """
 
@@ -61,25 +63,25 @@ def compress(schedule: Schedule) -> Schedule:
         for version, chosen in ((mine, fits), ([], ~fits)):
             if chosen.any() or (version is mine and fits.all()):
                 part = Part(plan, kernel, rows, chosen, whole=version is mine)
-                split.add(part, _narrow(plan, version, split.tables))
+                split.add(part, _Narrow(plan, version, split.tables))
     return replace(schedule, plan=split.result())
 
 
 def _columns(plan: Plan, kernel: PlannedKernel, rows: np.ndarray) -> list[_Column]:
     """The tables of a kernel that fit 16 bits in most tasks. Where cursors begin is little."""
-    through: dict[tuple[int, int | None], list[Access]] = {}
-    for a in kernel.accesses():
-        if a.table is not None and (a.column_loop is None or kernel.loops[a.column_loop].cursors is None):
-            through.setdefault((a.table, a.column_loop), []).append(a)
+    through: dict[tuple[int, int | None], list[Address]] = {}
+    for a in kernel.addresses():
+        if a.table is not None and (a.loop is None or not isinstance(kernel.loops[a.loop], ByCursor)):
+            through.setdefault((a.table, a.loop), []).append(a)
     columns = (
-        _column(plan.table(t), t, loop, _common_offset(plan, accesses), plan.entries_of_tasks(rows, loop))
-        for (t, loop), accesses in through.items()
+        _column(plan.table(t), t, loop, _common_offset(plan, addresses), plan.entries_of_tasks(rows, loop))
+        for (t, loop), addresses in through.items()
     )
     return [c for c in columns if c.fits.mean() >= 1 - FEW] if len(rows) else []
 
 
-def _common_offset(plan: Plan, accesses: list[Access]) -> int:
-    return min(a.offset for a in accesses) if all(a.buffer == plan.workspace for a in accesses) else 0
+def _common_offset(plan: Plan, addresses: list[Address]) -> int:
+    return min(a.offset for a in addresses) if all(a.buffer == plan.workspace for a in addresses) else 0
 
 
 def _column(entries: np.ndarray, table: int, loop: int | None, common: int, lengths: np.ndarray) -> _Column:
@@ -117,23 +119,33 @@ def _subtract(entries, scale, residue, low, lengths, ends, begin, end, out):
             out[k] = (entries[k] - residue - low[task]) // scale
 
 
-def _narrow(plan: Plan, columns: list[_Column], tables: Tables) -> Callable[[Access], Access | None]:
-    """Accesses through compressed columns."""
-    base_of = {(c.table, c.loop): i for i, c in enumerate(columns)}
+class _Narrow(Rule):
+    """Compressed columns: of each address the first, which may be of any size; the others are steps."""
 
-    @functools.cache
-    def table(of: tuple[int, int | None]) -> int:
-        column, entries = columns[base_of[of]], plan.table(of[0])
+    def __init__(self, plan: Plan, columns: list[_Column], tables: Tables):
+        self.plan, self.tables = plan, tables
+        self.columns = {(c.table, c.loop): (OfTask(FIELDS + i), c) for i, c in enumerate(columns)}
+        self._numbers: dict[tuple[int, int | None], int] = {}
+
+    def term(self, term: Term, address: Address) -> Sum | None:
+        if not isinstance(term, Listed) or term is not address.columns[0] or term.times != 1:
+            return None
+        if (term.table, address.loop) not in self.columns:
+            return None
+        base, column = self.columns[term.table, address.loop]
+        narrow = Listed(self._number(term.table, address.loop), column.scale)
+        return Sum(column.residue - column.common, (base, narrow))
+
+    def _number(self, table: int, loop: int | None) -> int:
+        """Of the narrow table in place of another."""
+        if (table, loop) not in self._numbers:
+            self._numbers[table, loop] = self.tables.number(self._compressed(table, loop))
+        return self._numbers[table, loop]
+
+    def _compressed(self, table: int, loop: int | None) -> np.ndarray:
+        _, column = self.columns[table, loop]
+        entries = self.plan.table(table)
         out, ends = np.empty(len(entries), np.uint16), np.cumsum(column.lengths)
         parts = entries, column.scale, column.residue, column.low, column.lengths, ends
         divided(len(ends), lambda i, j: _subtract(*parts, i, j, out), len(out))
-        return tables.number(out)
-
-    def narrowed(access: Access) -> Access | None:
-        if access.table is None or (key := (access.table, access.column_loop)) not in base_of:
-            return None
-        column = columns[base_of[key]]
-        offset = access.offset + column.residue - column.common
-        return access._replace(offset=offset, table=table(key), base=base_of[key], scale=column.scale)
-
-    return narrowed
+        return out

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .errors import InternalError
-from .integers.segments import STRIP
 from .plan import Plan
-from .plan.planned import PlannedChunks, PlannedKernel, PlannedLoop
+from .plan.address import tables_of
+from .plan.loops import ByMember
+from .plan.planned import PlannedChunks, PlannedKernel
 
 BLOCK = 128  # threads per block: few enough that a kernel may use as many registers as there are
 CHUNK = 1024  # the most entries of an output that a block collects: as many blocks as a multiprocessor runs find room
@@ -21,17 +22,12 @@ MANY = 32  # terms of a sum from which on a warp adds them up
 
 def by_warps(kernel: PlannedKernel) -> bool:
     """Whether a warp adds up the terms of a member."""
-    return any(loop.is_by_member for loop in kernel.loops)
-
-
-def step(loop: PlannedLoop) -> int:
-    """How far the terms of a member are apart in the loop's columns."""
-    return 1 if loop.is_by_member else STRIP
+    return any(isinstance(loop, ByMember) for loop in kernel.loops)
 
 
 class Terms(NamedTuple):
     """The terms of one loop: the numbers of the buffers that hold, per member, the entry of its first term in the
-    loop's columns, and how many it has. The entries of its other terms follow in steps; see `step`."""
+    loop's columns, and how many it has. The entries of its other terms follow in steps of ``apart``."""
 
     begin: int
     count: int
@@ -57,9 +53,9 @@ class Grid:
 
     def buffers(self, kernel: int) -> tuple[int, ...]:
         """The buffers that a kernel reads and writes, in the order of its arguments."""
-        accesses = self.plan.kernels[kernel].accesses()
-        tables = {a.table for a in accesses if a.table is not None}
-        return tuple(sorted({a.buffer for a in accesses} | tables | {b for terms in self.terms[kernel] for b in terms}))
+        addresses = self.plan.kernels[kernel].addresses()
+        own = {b for terms in self.terms[kernel] for b in terms}
+        return tuple(sorted(own | {a.buffer for a in addresses} | tables_of(addresses)))
 
     def buffers_of_chunks(self, chunks: PlannedChunks) -> tuple[int, ...]:
         """Those of all kernels that write one output together."""
@@ -74,7 +70,7 @@ class Grid:
 
     def launches(self) -> list[list[Launch]]:
         """Per level what runs it, in any order: each finds what it reads when the levels before have run."""
-        levels: list[list[Launch]] = [[] for _ in range(len(self.plan.levels))]
+        levels: list[list[Launch]] = [[] for _ in range(self.plan.levels + 1)]
         for number, chunks in enumerate(self.plan.chunks):
             count = len(self.plan.table(chunks.starts)) - 1
             launch = Launch(f"c{number}", count, count, self.buffers_of_chunks(chunks))
@@ -90,15 +86,15 @@ class Grid:
         for kernel, loops in zip(self.plan.kernels, self.terms, strict=True):
             for loop, (begin, count) in enumerate(loops):
                 first, number = (self.plan.table(b).astype(np.int64) for b in (begin, count))
-                end = int((first + step(kernel.loops[loop]) * (number - 1)).max(initial=-1)) + 1
-                columns = {a.table for a in kernel.accesses() if a.loop == loop and a.table is not None}
+                end = int((first + kernel.loops[loop].apart * (number - 1)).max(initial=-1)) + 1
+                columns = tables_of(a for a in kernel.addresses() if a.loop == loop)
                 if len(first) != kernel.size or any(end > len(self.plan.table(c)) for c in columns):
                     raise InternalError("spread", "a member's terms lie outside of their columns")
 
     def __str__(self) -> str:
         parts = []
         for i, (kernel, loops) in enumerate(zip(self.plan.kernels, self.terms, strict=True)):
-            steps = [f"{step(loop)}*" for loop in kernel.loops]
+            steps = [f"{loop.apart}*" for loop in kernel.loops]
             bounds = [f"\nt{n} = b{b}[i] + {steps[n]}(0..b{count}[i]-1)" for n, (b, count) in enumerate(loops)]
             parts.append(f"kernel {i}: {kernel}" + "".join(bounds))
         for number, chunks in enumerate(self.plan.chunks):

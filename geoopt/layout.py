@@ -51,8 +51,8 @@ class Home:
 
 
 @dataclass(frozen=True, eq=False)
-class Address:
-    """Where the values of a column are.
+class Located:
+    """A column, and where its values are.
 
     column : entries of the buffer;  moves : (runs,) firsts and shifts, where the column has ids of several homes: each
     is to be moved by the shift of the last run that begins at or before it
@@ -115,21 +115,21 @@ class Layout:
     def _number_of(self, scalar: int) -> int:
         return bisect.bisect_right(self.homes, scalar, key=lambda home: home.first) - 1
 
-    def address(self, column: Ids) -> Address:
+    def locate(self, column: Ids) -> Located:
         """The buffer and the entries of it at which a column of ids is found."""
         buffer = self.home_of(int(column.at(np.zeros(1, int))[0]) if column.size else 0).place.buffer
         between = self.homes[self._number_of(column.lowest) : self._number_of(column.highest) + 1]
         homes = [home for home in between if home.place.buffer == buffer]
         if len(homes) == 1:
-            return Address(buffer, homes[0].position(column))
+            return Located(buffer, homes[0].position(column))
         highest = max(home.place.position.highest for home in homes)
         if all(home.place.position.is_contiguous() for home in homes):
             shifts = np.array([home.place.position.offset - home.first for home in homes])
-            return Address(buffer, column, (np.array([home.first for home in homes]), shifts), highest)
+            return Located(buffer, column, (np.array([home.first for home in homes]), shifts), highest)
         ids = column.to_array()
         out = np.empty(len(ids), id_dtype(highest))
         for home in homes:
             inside = np.flatnonzero((ids >= home.first) & (ids < home.first + home.size))
             if len(inside):
                 out[inside] = home.position(Ids.explicit(ids[inside])).to_array()
-        return Address(buffer, Ids.explicit(out).canonical())
+        return Located(buffer, Ids.explicit(out).canonical())

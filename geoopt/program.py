@@ -151,7 +151,7 @@ class Program:
             "without": sorted(self.options.without) + ([] if self.options.blocks else ["blocks"]),
             "nodes": self.preparation.nodes,
             "scalars": self.preparation.scalars,
-            "levels": sum(len(plan.levels) - 1 for plan in self.plans),
+            "levels": sum(plan.levels for plan in self.plans),
             "input_bytes": sum(math.prod(a.shape) for a in self.signature.arguments) * size,
             "output_bytes": sum(map(math.prod, self.machine.output_shapes)) * size,
             "workspace_bytes": sum(plan.workspace_size for plan in self.plans) * size,
@@ -166,10 +166,9 @@ class Program:
 
     def _kernel_report(self, plan: Plan, kernel: PlannedKernel) -> dict[str, Any]:
         size = self.dtype.itemsize
-        accesses = kernel.accesses()
         columns = kernel.tables()
-        columns |= {a.buffer for a in accesses if a.buffer > plan.workspace}
-        values = lambda access: kernel.size if access.loop is None else kernel.loops[access.loop].terms  # noqa: E731
+        columns |= {a.buffer for a in kernel.reads if a.buffer > plan.workspace}
+        values = lambda of: kernel.size if of.loop is None else kernel.loops[of.loop].terms  # noqa: E731
         return {
             "level": kernel.level,
             "members": kernel.size,
@@ -177,7 +176,7 @@ class Program:
             "terms": kernel.terms,
             "operations": operations(list(kernel.roots)),
             "read_bytes": sum(map(values, kernel.reads)) * size,
-            "written_bytes": sum(values(a) for places in kernel.writes for a in places) * size,
+            "written_bytes": sum(map(values, kernel.stores())) * size,
             "column_bytes": sum(plan.table(c).nbytes for c in columns),
         }
 

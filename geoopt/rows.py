@@ -10,15 +10,16 @@ registers, and each row stored at once. Tasks with longer rows, or with rows of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .plan import BEGIN, END, Plan, Schedule
-from .plan.parts import Part, Split
-from .plan.planned import ROW_TERMS, Access
+from .plan import Plan, Schedule
+from .plan.address import Address, Listed
+from .plan.parts import Part, Rule, Split
+from .plan.stores import ROW_TERMS, RowStore, Store
 from .plan.tables import Tables
+from .plan.task import BEGIN, END, KERNEL
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,27 +38,28 @@ def rows(schedule: Schedule) -> Schedule:
         return schedule
     split = Split(plan)
     for kernel, mine in zip(plan.kernels, plan.rows_of_kernels(), strict=True):
-        written = [a for places in kernel.writes for a in places if a.loop is not None and a.table is not None]
-        found = {a: _rows(plan, a, mine) for a in written}
+        written = [s for s in kernel.stores() if s.loop is not None and s.address.table is not None]
+        found = {store: _rows(plan, store.address, mine) for store in written}
         fits = np.all([r.fits for r in found.values()], axis=0) if found else np.zeros(len(mine), bool)
         for version, chosen in ((found, fits), ({}, ~fits)):
             if chosen.any():
                 part = Part(plan, kernel, mine, chosen)
-                split.add(part, _by_row(part, version, split.tables))
+                split.add(part, _ByRow(part, version, split.tables))
     return replace(schedule, plan=split.result())
 
 
-def _rows(plan: Plan, access: Access, tasks: np.ndarray) -> _Rows:
-    parts = [_rows_of_task(plan, access, row) for row in plan.tasks[tasks]]
+def _rows(plan: Plan, address: Address, tasks: np.ndarray) -> _Rows:
+    parts = [_rows_of_task(plan, address, row) for row in plan.tasks[tasks]]
     first, bits, fits = zip(*parts, strict=True)
     return _Rows(np.concatenate(first), np.concatenate(bits), np.array(fits))
 
 
-def _rows_of_task(plan: Plan, access: Access, row: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-    entries = plan.entries(access, row) - access.offset
-    _, member, term = plan.terms(row, access.loop)  # type: ignore[arg-type]
+def _rows_of_task(plan: Plan, address: Address, row: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+    entries, table = plan.entries(address.at(0), row), address.table
+    assert address.loop is not None and table is not None
+    _, member, term = plan.kernels[row[KERNEL]].loops[address.loop].terms_of(row, plan.table)
     size = row[END] - row[BEGIN]
-    first = np.zeros(size, plan.table(access.table).dtype)  # type: ignore[arg-type]
+    first = np.zeros(size, plan.table(table).dtype)
     first[member[term == 0]] = entries[term == 0]
     place = entries - first[member]
     skipped = place - term
@@ -67,13 +69,17 @@ def _rows_of_task(plan: Plan, access: Access, row: np.ndarray) -> tuple[np.ndarr
     return first, before | written << 8, bool(((before & (before + 1)) == 0).all())
 
 
-def _by_row(part: Part, found: dict[Access, _Rows], tables: Tables) -> Callable[[Access], Access | None]:
-    """Accesses that write rows."""
+class _ByRow(Rule):
+    """Stores that write rows."""
 
-    def changed(access: Access) -> Access | None:
-        if access not in found:
+    def __init__(self, part: Part, found: dict[Store, _Rows], tables: Tables):
+        self.part, self.found, self.tables = part, found, tables
+
+    def store(self, store: Store) -> Store | None:
+        if store not in self.found:
             return None
-        first, bits = (part.of(column, None) for column in (found[access].first, found[access].bits))
-        return access._replace(table=tables.number(first), bits=tables.number(bits))
-
-    return changed
+        rows, loop = self.found[store], store.loop
+        assert loop is not None
+        first, bits = (self.tables.number(self.part.of(column, None)) for column in (rows.first, rows.bits))
+        address = Address(store.buffer, store.address.offset, (Listed(first),))
+        return RowStore(address, store.adds, within=loop, bits=bits)

@@ -12,7 +12,6 @@ their terms member by member; with the final addresses, runs are found here.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -21,10 +20,13 @@ from .integers.cursors import cursors_of
 from .integers.ids import id_dtype
 from .integers.runs import Lists, Runs
 from .integers.segments import STRIP, whole_strips
-from .plan import BEGIN, END, FIRST_STRIP, Plan, Schedule
-from .plan.parts import Part, Split
-from .plan.planned import Access, PlannedCursors, PlannedKernel, PlannedLoop
+from .plan import Plan, Schedule
+from .plan.address import Address, Along, Listed, Sum, Term
+from .plan.loops import ByCursor, ByMember, ByRun, Loop
+from .plan.parts import Part, Rule, Split
+from .plan.planned import PlannedKernel
 from .plan.tables import Tables
+from .plan.task import BEGIN, END, FIRST_STRIP
 from .template import bottom_up
 
 AT_ONCE = (4, 2)  # runs that kernels read at once, if groups have enough of them
@@ -36,31 +38,29 @@ SAMPLE = 1000  # strips by which that is judged
 def runs(schedule: Schedule, lanes: int) -> Schedule:
     """lanes : members per vector"""
     plan = schedule.plan
-    if not any(loop.is_by_member for kernel in plan.kernels for loop in kernel.loops):
+    if not any(isinstance(loop, ByMember) for kernel in plan.kernels for loop in kernel.loops):
         return schedule
     split = Split(plan)
     for kernel, mine in zip(plan.kernels, plan.rows_of_kernels(), strict=True):
-        numbers = [i for i, loop in enumerate(kernel.loops) if loop.is_by_member]
-        found = {i: _Run(plan, kernel, plan.tasks[mine], i, lanes) for i in numbers}
-        part = Part(plan, kernel, mine, np.ones(len(mine), bool))
-        split.add(part, _by_run(found, split.tables), {i: run.loop(split.tables) for i, run in found.items()})
+        listed = [(i, loop) for i, loop in enumerate(kernel.loops) if isinstance(loop, ByMember)]
+        found = {i: _Found(plan, kernel, plan.tasks[mine], (i, loop), lanes) for i, loop in listed}
+        split.add(Part(plan, kernel, mine, np.ones(len(mine), bool)), _ByRun(found, split.tables))
     return replace(schedule, plan=split.result())
 
 
-class _Run:
+class _Found:
     """A loop of a kernel by runs, or by cursors.
 
     firsts, steps : per column, where each of them begins, and by how much it goes on from term to term
     """
 
-    def __init__(self, plan: Plan, kernel: PlannedKernel, tasks: np.ndarray, number: int, lanes: int):
-        self.planned, self.lanes = kernel.loops[number], lanes
+    def __init__(self, plan: Plan, kernel: PlannedKernel, tasks: np.ndarray, listed: tuple[int, ByMember], lanes: int):
+        (number, self.listed), self.lanes = listed, lanes
         tables = dict.fromkeys(a.table for a in kernel.reads if a.loop == number and a.table is not None)
         self.place = {table: i for i, table in enumerate(tables)}
-        columns = [plan.table(t) for t in tables] or [np.zeros(self.planned.terms, np.int32)]
-        assert self.planned.counts is not None
-        self.counts = plan.table(self.planned.counts)
-        lists = Lists.of(columns, self.counts, lanes, plan.table(self.planned.starts))
+        columns = [plan.table(t) for t in tables] or [np.zeros(self.listed.terms, np.int32)]
+        self.counts = plan.table(self.listed.counts)
+        lists = Lists.of(columns, self.counts, lanes, plan.table(self.listed.starts))
         some = lists.some_runs()
         self.runs, self.cursors = None, None
         if _may_have_cursors(kernel, number) and _are_short(lists, some):
@@ -72,20 +72,23 @@ class _Run:
         assert found is not None
         self.firsts, self.steps = found.firsts, found.steps
 
-    def loop(self, tables: Tables) -> PlannedLoop:
+    def loop(self, tables: Tables) -> Loop:
+        terms = self.listed.terms
         if self.cursors is not None:
             found = self.cursors
-            columns = map(tables.number, (_small(found.first), found.lengths, found.positions))
+            of_cursors = map(tables.number, (_small(found.first), found.lengths, found.positions))
+            first, lengths, positions = of_cursors
             starts, counts = tables.number(_small(found.starts)), tables.number(self.counts)
-            return PlannedLoop(starts, counts, self.planned.terms, cursors=PlannedCursors(*columns, room=found.room))
+            return ByCursor(starts, terms, counts, first, lengths, positions, found.room)
         runs = self.runs
         assert runs is not None
-        starts, masks = tables.number(_small(runs.starts)), tables.number(runs.masks)
-        return PlannedLoop(starts, None, self.planned.terms, self.lanes, masks, runs.at_once)
+        return ByRun(tables.number(_small(runs.starts)), terms, tables.number(runs.masks), self.lanes, runs.at_once)
 
-    def access(self, access: Access, tables: Tables) -> Access:
-        column = self.place[access.table]  # type: ignore[index]
-        return access._replace(stride=self.steps[column], table=tables.number(self.firsts[column]))
+    def along(self, column: Listed, tables: Tables) -> Sum:
+        """What becomes of the column of a term."""
+        number = self.place[column.table]
+        first, step = Listed(tables.number(self.firsts[number])), self.steps[number]
+        return Sum(0, (first, Along(step)) if step else (first,))
 
 
 def _small(starts: np.ndarray) -> np.ndarray:
@@ -100,7 +103,7 @@ def _may_have_cursors(kernel: PlannedKernel, number: int) -> bool:
     leaves = [e for e in bottom_up([joints[0].sums[0].args[0]]) if e.op in ("leaf", "sum")]
     reads = [kernel.reads[int(e.value)] for e in leaves if e.op == "leaf"]  # type: ignore[arg-type]
     in_columns = (a.loop == number and a.table is not None for a in reads)
-    uniform = (a.loop is None and a.table is None and a.stride == 0 for a in reads)
+    uniform = (a.loop is None and not a.terms for a in reads)
     return len(reads) == len(leaves) and all(map(operator.or_, in_columns, uniform))
 
 
@@ -113,11 +116,15 @@ def _are_short(lists: Lists, some: Runs) -> bool:
     return bool(per_run <= SHORT and per_run * padding <= PADDED)
 
 
-def _by_run(found: dict[int, _Run], tables: Tables) -> Callable[[Access], Access | None]:
-    """Accesses to runs."""
+class _ByRun(Rule):
+    """Loops by runs or cursors. found : by the numbers of the loops"""
 
-    def changed(access: Access) -> Access | None:
-        run = None if access.loop is None else found.get(access.loop)
-        return run.access(access, tables) if run is not None and access.table is not None else None
+    def __init__(self, found: dict[int, _Found], tables: Tables):
+        self.found, self.tables = found, tables
 
-    return changed
+    def term(self, term: Term, address: Address) -> Sum | None:
+        found = None if address.loop is None else self.found.get(address.loop)
+        return found.along(term, self.tables) if found is not None and isinstance(term, Listed) else None
+
+    def loop(self, number: int) -> Loop | None:
+        return self.found[number].loop(self.tables) if number in self.found else None

@@ -26,8 +26,9 @@ import numpy as np
 from .integers.cores import divided
 from .integers.segments import STRIP
 from .native import compiled
-from .plan import KERNEL, Plan, Schedule
+from .plan import Plan, Schedule
 from .plan.planned import PlannedKernel
+from .plan.task import KERNEL
 from .plan.writers import Writers, entries
 
 PRELUDE, LOCAL, LATER = 0, 1, 2  # phases of tasks; later ones go on from there
@@ -113,11 +114,12 @@ class _Sweep:
 
     def _kernel(self, kernel: PlannedKernel, mine: np.ndarray, writers: Writers) -> None:
         written = [a for a in kernel.reads if len(self.plan.variable_sizes) <= a.buffer <= self.plan.workspace]
-        sources = {access: writers.sources(access, mine) for access in dict.fromkeys([*written, *kernel.added])}
+        added = [store.address for store in kernel.added]
+        sources = {address: writers.sources(address, mine) for address in dict.fromkeys([*written, *added])}
         self.needs += [s for a, s in sources.items() if a.buffer == self.plan.workspace]
         found = [(busy, *self._extents(start, writer)) for busy, start, writer in sources.values()]
         late = [(busy, *extents) for busy, *extents in found if extents[2].max(initial=PRELUDE) > PRELUDE]
-        if not late and kernel.size <= STRIP and not any(a.buffer in self.added_to for a in kernel.accesses()):
+        if not late and kernel.size <= STRIP and not any(a.buffer in self.added_to for a in kernel.addresses()):
             self.phase[mine] = PRELUDE
             return
         when = self.when[mine]
@@ -170,10 +172,10 @@ class _Sweep:
         listed = []
         for kernel, mine in adding:
             ends = np.cumsum(plan.entries_of_tasks(mine, None))
-            for access in kernel.added:
-                size = plan.output_sizes[access.buffer - len(plan.variable_sizes)]
-                times = met.setdefault(access.buffer, (np.ones(size, np.float32), np.zeros(size, np.float32)))
-                where = entries(plan, access, kernel.size)
+            for address in (store.address for store in kernel.added):
+                size = plan.output_sizes[address.buffer - len(plan.variable_sizes)]
+                times = met.setdefault(address.buffer, (np.ones(size, np.float32), np.zeros(size, np.float32)))
+                where = entries(plan, address, kernel.size)
                 if isinstance(where, slice):
                     where = np.arange(where.start, where.stop)
                 listed.append((where, ends, mine, times))
@@ -237,8 +239,8 @@ def _work(plan: Plan) -> np.ndarray:
     """A rough cost of each task: values moved."""
     work = np.zeros(len(plan.tasks))
     for kernel, rows in zip(plan.kernels, plan.rows_of_kernels(), strict=True):
-        for access in kernel.accesses():
-            work[rows] += plan.entries_of_tasks(rows, access.column_loop)
+        for address in kernel.addresses():
+            work[rows] += plan.entries_of_tasks(rows, address.loop)
     return work
 
 

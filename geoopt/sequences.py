@@ -12,16 +12,17 @@ reads; the others go on from there, and are loaded or stored together.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .integers.segments import STRIP, whole_strips
-from .plan import BEGIN, COLUMN, END, FIRST_STRIP, Plan, Schedule
-from .plan.parts import Part, Split
-from .plan.planned import Access, PlannedKernel, PlannedSequences
+from .plan import Plan, Schedule
+from .plan.address import Address, Listed, Sum, Term, tables_of
+from .plan.parts import Part, Rule, Split
+from .plan.planned import PlannedKernel, PlannedSequences
 from .plan.tables import Tables
+from .plan.task import BEGIN, COLUMN, END, FIRST_STRIP
 from .template import operations
 
 MANY = 0.75  # the share of vectors with sequences, from which on they are worth a body of their own ...
@@ -61,7 +62,7 @@ def sequences(schedule: Schedule, lanes: int) -> Schedule:
     split = Split(plan)
     for part in split.wholes():
         found = _vectors(plan, part, lanes)
-        split.add(part, _listed(plan, found, split.tables))
+        split.add(part, Rule() if found is None else _InSequence(plan, found, split.tables))
         if found is not None:
             known = PlannedSequences(split.tables.number(found.places), lanes)
             split.kernels[-1] = replace(split.kernels[-1], sequences=known)
@@ -70,10 +71,10 @@ def sequences(schedule: Schedule, lanes: int) -> Schedule:
 
 def _reads_columns(kernel: PlannedKernel) -> bool:
     """Whether a kernel has columns, and only such as tell one entry for each member."""
-    listed = [a for a in kernel.accesses() if a.table is not None]
+    listed = [a.columns for a in kernel.addresses() if a.columns]
     if not listed or kernel.loops or kernel.added or operations(list(kernel.roots)) > LONGEST:
         return False
-    return all(a.step is None and a.bits is None and a.scale == 1 for a in listed)
+    return all(len(columns) == 1 and columns[0].times == 1 for columns in listed)
 
 
 def _vectors(plan: Plan, part: Part, lanes: int) -> _Vectors | None:
@@ -90,7 +91,7 @@ def _vectors(plan: Plan, part: Part, lanes: int) -> _Vectors | None:
     first[vector] = np.repeat(tasks[:, BEGIN] + tasks[:, COLUMN], count) + number * lanes
     first[members == 0] = 0
     follow = members == lanes
-    for table in {a.table for a in kernel.accesses() if a.table is not None}:
+    for table in tables_of(kernel.addresses()):
         breaks = np.cumsum(np.append(False, np.diff(plan.table(table).astype(np.int64)) != 1), dtype=np.int32)
         follow &= breaks[first + np.maximum(members, 1) - 1] == breaks[first]
     vectors, sequences = np.count_nonzero(members), np.count_nonzero(follow)
@@ -99,11 +100,11 @@ def _vectors(plan: Plan, part: Part, lanes: int) -> _Vectors | None:
     return _Vectors(first, members, follow | (members == 0), lanes)  # nobody reads those without members
 
 
-def _listed(plan: Plan, vectors: _Vectors | None, tables: Tables) -> Callable[[Access], Access | None]:
-    """Accesses through the columns of vectors."""
-    table = functools.cache(lambda of: tables.number(vectors.column(plan.table(of))))  # type: ignore[union-attr]
+class _InSequence(Rule):
+    """Columns of vectors."""
 
-    def changed(access: Access) -> Access | None:
-        return None if vectors is None or access.table is None else access._replace(table=table(access.table))
+    def __init__(self, plan: Plan, vectors: _Vectors, tables: Tables):
+        self.number = functools.cache(lambda table: tables.number(vectors.column(plan.table(table))))
 
-    return changed
+    def term(self, term: Term, address: Address) -> Sum | None:
+        return Sum(0, (term.moved(self.number),)) if isinstance(term, Listed) else None

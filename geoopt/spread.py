@@ -16,7 +16,7 @@ import numpy as np
 
 from .grid import Grid, Terms
 from .plan import Plan
-from .plan.planned import PlannedLoop
+from .plan.loops import Loop
 from .plan.tables import Tables
 
 
@@ -29,9 +29,9 @@ def spread(plan: Plan) -> Grid:
     return Grid(replace(plan, tables=tuple(tables.arrays)), terms)
 
 
-def _terms(plan: Plan, loop: PlannedLoop, tasks: np.ndarray, tables: Tables) -> Terms:
+def _terms(plan: Plan, loop: Loop, tasks: np.ndarray, tables: Tables) -> Terms:
     """Where a kernel's members find their terms. tasks : the kernel's, in the order of members"""
-    return Terms(*(tables.number(column.astype(_smallest(column))) for column in plan.first_terms(loop, tasks)))
+    return Terms(*(tables.number(column.astype(_smallest(column))) for column in loop.firsts(tasks, plan.table)))
 
 
 def _smallest(column: np.ndarray) -> np.dtype:

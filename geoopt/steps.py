@@ -11,14 +11,14 @@ first row, and the blocks of a vertex one for the step from row to row.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .plan import Plan, Schedule
-from .plan.parts import Split
-from .plan.planned import Access, PlannedKernel
+from .plan.address import Address, Listed, Sum, Term
+from .plan.parts import Rule, Split
+from .plan.planned import PlannedKernel
 from .plan.tables import SAMPLE, Tables
 
 MOST_COLUMNS = 256  # of a kernel that are compared with each other
@@ -38,13 +38,13 @@ def steps(schedule: Schedule) -> Schedule:
     plan = schedule.plan
     split = Split(plan)
     for part in split.wholes():
-        split.add(part, _by_steps(plan, _found(plan, part.kernel), split.tables))
+        split.add(part, _BySteps(plan, _found(plan, part.kernel), split.tables))
     return replace(schedule, plan=split.result())
 
 
 def _found(plan: Plan, kernel: PlannedKernel) -> list[_Steps]:
     """Steps between the columns of what a kernel writes; those that save most first, and each column by one only."""
-    written = [a for places in kernel.writes for a in places if _is_listed(a)]
+    written = [store.address for store in kernel.stores() if store.loop is None and store.address.table is not None]
     found: list[_Steps] = []
     for buffer in dict.fromkeys(a.buffer for a in written):
         tables = list(dict.fromkeys(a.table for a in written if a.buffer == buffer))[:MOST_COLUMNS]
@@ -54,11 +54,6 @@ def _found(plan: Plan, kernel: PlannedKernel) -> list[_Steps]:
             for table in {*best.places, *(first for first, _ in best.places.values())}:
                 del columns[table]
     return found
-
-
-def _is_listed(access: Access) -> bool:
-    """Whether each member has an entry of its own in a column."""
-    return access.table is not None and access.loop is None and access.stride == 0
 
 
 def _best(columns: dict[int, np.ndarray]) -> _Steps | None:
@@ -103,13 +98,16 @@ def _narrow(step: np.ndarray) -> np.ndarray:
     return step.astype(np.uint8 if step.max() <= BYTE else np.uint16)
 
 
-def _by_steps(plan: Plan, found: list[_Steps], tables: Tables) -> Callable[[Access], Access | None]:
-    places = {t: (steps.step, *place) for steps in found for t, place in steps.places.items()}
+class _BySteps(Rule):
+    """Columns that are another one and some steps."""
 
-    def changed(access: Access) -> Access | None:
-        if not _is_listed(access) or access.table not in places:
+    def __init__(self, plan: Plan, found: list[_Steps], tables: Tables):
+        self.plan, self.tables = plan, tables
+        self.places = {t: (steps.step, *place) for steps in found for t, place in steps.places.items()}
+
+    def term(self, term: Term, address: Address) -> Sum | None:
+        if not isinstance(term, Listed) or address.loop is not None or term.table not in self.places:
             return None
-        step, first, times = places[access.table]
-        return access._replace(table=tables.number(plan.table(first)), step=tables.number(step), times=times)
-
-    return changed
+        step, first, times = self.places[term.table]
+        number = self.tables.number
+        return Sum(0, (Listed(number(self.plan.table(first))), Listed(number(step), times)))

@@ -16,59 +16,61 @@ from .grid import MANY
 from .integers.gathers import taken
 from .integers.ids import id_dtype
 from .integers.segments import STRIP, ranges, whole_strips
-from .plan import BEGIN, END, Plan
-from .plan.parts import Split
-from .plan.planned import Access, PlannedKernel, PlannedLoop
+from .plan import Plan
+from .plan.address import Address
+from .plan.loops import ByMember, ByStrip, Loop
+from .plan.parts import Rule, Split
+from .plan.planned import PlannedKernel
 from .plan.tables import Tables
+from .plan.task import BEGIN, END
 
 
 def warps(plan: Plan) -> Plan:
     split = Split(plan)
     for part in split.wholes():
-        if _has_long_sums(part.kernel):
-            listed = _Listed(plan, part.kernel, part.rows, split.tables)
-            split.add(part, listed.access, listed.loops)
-        else:
-            split.add(part, lambda access: None)
+        is_long = _has_long_sums(part.kernel)
+        split.add(part, _ByMember(plan, part.kernel, part.rows, split.tables) if is_long else Rule())
     return split.result()
 
 
 def _has_long_sums(kernel: PlannedKernel) -> bool:
     """Whether all its sums are long and not listed by member yet, and no value is written term by term."""
-    is_long = all(loop.terms >= MANY * kernel.size and not loop.is_by_member for loop in kernel.loops)
+    is_long = all(loop.terms >= MANY * kernel.size and isinstance(loop, ByStrip) for loop in kernel.loops)
     return bool(kernel.loops) and is_long and all(loop is None for loop in kernel.root_loops)
 
 
-class _Listed:
+class _ByMember(Rule):
     """The columns of a kernel's loops, member by member."""
 
     def __init__(self, plan: Plan, kernel: PlannedKernel, rows: np.ndarray, tables: Tables):
         self.plan, self.tables = plan, tables
         self.entries: list[np.ndarray] = []
-        self.loops: dict[int, PlannedLoop] = {}
+        self.loops: dict[int, ByMember] = {}
         for number, loop in enumerate(kernel.loops):
-            first, counts = plan.first_terms(loop, plan.tasks[rows])
+            first, counts = loop.firsts(plan.tasks[rows], plan.table)
             of_first = np.cumsum(counts, dtype=np.int64) - counts
             dtype = id_dtype(int(plan.table(loop.starts)[-1]))
             steps = STRIP * np.arange(counts.sum(), dtype=dtype)
             self.entries.append(np.repeat((first - STRIP * of_first).astype(dtype), counts) + steps)
-            self.loops[number] = self._loop(loop, counts, plan.tasks[rows])
+            self.loops[number] = self._listed(loop, counts, plan.tasks[rows])
 
-    def access(self, access: Access) -> Access | None:
-        if access.loop is None:
+    def address(self, address: Address) -> Address | None:
+        if address.loop is None:
             return None
-        entries = self.entries[access.loop]
-        if access.table is None:
-            constants = taken(self.plan.table(access.buffer), entries)
-            return access._replace(buffer=self.tables.number(constants)) if access.stride else None
-        column = taken(self.plan.table(access.table), entries)
-        found = self.tables.listed(access.buffer, column, access.loop)
-        return found._replace(offset=access.offset + found.offset)
+        (table, stride), entries = address.plain, self.entries[address.loop]
+        if table is None:
+            constants = taken(self.plan.table(address.buffer), entries)
+            return address.of(self.tables.number(constants)) if stride else None
+        column = taken(self.plan.table(table), entries)
+        found = self.tables.listed(address.buffer, column, address.loop)
+        return found.at(address.offset + found.offset)
 
-    def _loop(self, loop: PlannedLoop, counts: np.ndarray, tasks: np.ndarray) -> PlannedLoop:
+    def loop(self, number: int) -> Loop | None:
+        return self.loops.get(number)
+
+    def _listed(self, loop: Loop, counts: np.ndarray, tasks: np.ndarray) -> ByMember:
         ends = np.append(0, np.cumsum(counts, dtype=np.int64))
         strips = whole_strips(tasks[:, END] - tasks[:, BEGIN])
         first_members = np.repeat(tasks[:, BEGIN], strips) + STRIP * ranges(np.zeros_like(strips), strips)
         starts = np.append(ends[first_members], ends[-1]).astype(id_dtype(int(ends[-1])))
-        numbers = self.tables.number(starts), self.tables.number(counts)
-        return PlannedLoop(*numbers, loop.terms, is_by_member=True)
+        return ByMember(self.tables.number(starts), loop.terms, self.tables.number(counts))

@@ -9,12 +9,13 @@ import scipy.sparse as sp
 import geoopt
 from geoopt.meshes import bumpy
 from geoopt.operators import arap_mesh, arap_rhs, cloth, cloth_system, cotan_laplacian
+from geoopt.plan.address import Linear
 
 from .test_stages import check_all_stages, records
 
 
 def writes_to_workspace(plan):
-    return [[a for places in k.writes for a in places if a.buffer == plan.workspace] for k in plan.kernels]
+    return [[s.address for s in k.stores() if s.buffer == plan.workspace] for k in plan.kernels]
 
 
 def normals_of_neighbours(x, pairs):
@@ -33,7 +34,7 @@ def test_values_that_are_read_together_lie_together(threads):
     check_all_stages(normals_of_neighbours, x, PAIRS, threads=threads)
     plan = records(normals_of_neighbours, x, PAIRS, threads=threads)["allocate"].plan
     [stored] = [places for places in writes_to_workspace(plan) if places]
-    assert [(a.lane, a.stride, a.offset) for a in stored] == [(0, 3, 0), (0, 3, 1), (0, 3, 2)]
+    assert [(a.offset, a.varying) for a in stored] == [(0, (Linear(3),)), (1, (Linear(3),)), (2, (Linear(3),))]
     for kernel in plan.kernels:  # one column for the three values of each neighbour
         reads = [a for a in kernel.reads if a.buffer == plan.workspace]
         assert len({a.table for a in reads}) * 3 == len(reads)
@@ -63,24 +64,24 @@ def test_values_that_are_read_alone_are_written_as_whole_vectors():
     V, F = bumpy(300)
     plan = records(cotan_laplacian, V, F)["allocate"].plan
     stored = [a for places in writes_to_workspace(plan) for a in places]
-    assert stored and all(a.stride == 1 and a.offset == 0 for a in stored)
+    assert stored and all(a.is_sequential and a.offset == 0 for a in stored)
 
 
 def test_rotations_have_one_column_per_neighbour_in_the_right_hand_side_of_arap():
     V, F = bumpy(2000)
     plan = geoopt.compile(arap_rhs, V, arap_mesh(V, F)).plan
     [stored] = [places for places in writes_to_workspace(plan) if places]
-    assert {a.stride for a in stored} == {4}
+    assert {a.varying for a in stored} == {(Linear(4),)}
     for kernel in plan.kernels:
         in_loop = [a for a in kernel.reads if a.buffer == plan.workspace and a.loop is not None]
-        assert len({(a.table, a.base) for a in in_loop}) <= 1
+        assert len({a.terms for a in in_loop}) <= 1
 
 
 def test_values_whose_room_is_not_taken_over_stay_in_their_own_order():
     matrices = [sp.random_array((2000, 2000), density=0.003, format="csr", rng=k) for k in range(3)]
     found = records(lambda A, B, C: (A + B) @ (A @ B + C), *matrices)
     assert found["allocate"].plan is found["place"] or found["allocate"].plan is found["schedule"].plan
-    [written] = {a.lane for places in writes_to_workspace(found["allocate"].plan) for a in places}
+    [written] = {a.terms for places in writes_to_workspace(found["allocate"].plan) for a in places}
     assert written is None  # where rows of the right matrix are whole runs, though three kernels write them
 
 

@@ -13,7 +13,7 @@ from geoopt.meshes import bumpy, cloth, tetrahedral_ball
 from geoopt.operators import cloth as cloth_of
 from geoopt.operators import cloth_system, cotan_laplacian, dual_laplacian
 from geoopt.place.chunks import _cut, _reach
-from geoopt.plan import BEGIN, END, KERNEL
+from geoopt.plan.task import BEGIN, END, KERNEL
 
 from .cases_operators import CASES, case
 from .conftest import grid_of
@@ -29,11 +29,11 @@ def written(plan, kernel, buffer):
     """Per member of a kernel the entries that it writes to a buffer."""
     entries = [[] for _ in range(plan.kernels[kernel].size)]
     for row in plan.tasks[plan.tasks[:, KERNEL] == kernel]:
-        for access in (a for places in plan.kernels[kernel].writes for a in places if a.buffer == buffer):
-            of_task = plan.entries(access, row)
+        for store in (s for s in plan.kernels[kernel].stores() if s.buffer == buffer):
+            of_task = plan.entries_stored(store, row)
             members = np.arange(row[BEGIN], row[END])
-            if access.loop is not None:
-                members = members[plan.terms(row, access.loop)[1]]
+            if store.loop is not None:
+                members = members[plan.kernels[kernel].loops[store.loop].terms_of(row, plan.table).member]
             for member, entry in zip(members, np.broadcast_to(of_task, members.shape), strict=True):
                 entries[member].append(entry)
     return entries

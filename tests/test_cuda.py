@@ -228,7 +228,7 @@ def test_moved_bytes_are_those_of_a_small_program():
     assert moved_bytes(grid, np.dtype(float)) == 64 * 8 + 64 * 8 + 64 * 4
 
 
-def test_moved_bytes_hold_an_entry_once_that_two_accesses_read():
+def test_moved_bytes_hold_an_entry_once_that_two_addresses_are_of():
     """32 of 64 doubles, each read by two members at different places, 32 out."""
     from benchmarks.gpu import moved_bytes
 
@@ -246,8 +246,8 @@ def test_moved_bytes_are_those_of_the_entries_that_tasks_address(name):
     plan = grid.plan
     entries = {(number, b): set() for number, k in enumerate(plan.kernels) if k.size for b in grid.buffers(number)}
     for row in plan.tasks:
-        for access in plan.kernels[row[0]].accesses():
-            entries[row[0], access.buffer].update(plan.entries(access, row).tolist())
+        for address in plan.kernels[row[0]].addresses():
+            entries[row[0], address.buffer].update(plan.entries(address, row).tolist())
     tables = {b: plan.table(b) for _, b in entries if b > plan.workspace}
     want = sum(8 * len(found) if found else tables[b].nbytes for (_, b), found in entries.items())
     assert moved_bytes(grid, np.dtype(float)) == want

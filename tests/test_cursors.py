@@ -14,8 +14,9 @@ from geoopt.integers.cursors import LENGTH, ROOM, cursors_of
 from geoopt.integers.runs import Lists
 from geoopt.integers.segments import STRIP, whole_strips
 from geoopt.meshes import torus
-from geoopt.plan import KERNEL
-from geoopt.plan.parts import Part, Split
+from geoopt.plan.loops import ByCursor
+from geoopt.plan.parts import Part, Rule, Split
+from geoopt.plan.task import KERNEL
 
 from .conftest import needs_avx2
 from .test_runs import WIDE, fetches_in, laplacian, loops, products, square
@@ -88,7 +89,7 @@ def test_terms_in_no_rows_have_no_cursors():
 
 def test_products_of_matrices_in_no_order_have_cursors():
     found, plan = loops(square, random_matrix(5000, 12), stage="compress")
-    assert all(loop.cursors is not None and loop.masks is None for loop in found)
+    assert all(isinstance(loop, ByCursor) for loop in found)
     kernels = [kernel for kernel in plan.kernels if kernel.loops]
     columns = sum(plan.table(t).nbytes for kernel in kernels for t in kernel.tables())
     assert columns < 5 * sum(loop.terms for loop in found)  # with copies that fill strips; two columns had six and more
@@ -97,13 +98,13 @@ def test_products_of_matrices_in_no_order_have_cursors():
 def test_products_of_transposes_have_cursors():
     A, B = random_matrix(4000, 12), random_matrix(4000, 12, 1)
     found, _ = loops(lambda A, B: A.T @ B, A, B)
-    assert [loop.cursors is not None for loop in found] == [True]
+    assert [type(loop) for loop in found] == [ByCursor]
     program = geoopt.compile(lambda A, B: A.T @ B, A, B, options=geoopt.Options(**WIDE))
     assert abs(program(A, B) - A.T @ B).max() < 1e-12
 
 
 def test_products_of_meshes_keep_their_runs():
-    assert all(loop.cursors is None for loop in loops(square, laplacian(torus(2000)))[0])
+    assert not any(isinstance(loop, ByCursor) for loop in loops(square, laplacian(torus(2000)))[0])
 
 
 # -- what they compute --------------------------------------------------------------------------------
@@ -128,7 +129,9 @@ def test_products_equal_scipys(n, threads, dtype, lanes):
 
     options = geoopt.Options(threads=threads, lanes=lanes, t_complexity=99)
     program = geoopt.compile(product, A, 2.0, dtype=dtype, options=options)
-    assert n < 3000 or any(loop.cursors for kernel in program.machine.plan.kernels for loop in kernel.loops)
+    assert n < 3000 or any(
+        isinstance(loop, ByCursor) for kernel in program.machine.plan.kernels for loop in kernel.loops
+    )
     B = A.copy()
     B.data[:] = np.random.default_rng(1).normal(size=A.nnz)
     want = product(B.astype(np.float64), 0.7).sorted_indices()
@@ -141,7 +144,7 @@ def test_products_equal_scipys(n, threads, dtype, lanes):
 def test_what_is_not_finite_stays_where_it_is():
     A = random_matrix(400, 12)
     program = geoopt.compile(square, A, options=geoopt.Options(**WIDE))
-    assert any(loop.cursors for kernel in program.machine.plan.kernels for loop in kernel.loops)
+    assert any(isinstance(loop, ByCursor) for kernel in program.machine.plan.kernels for loop in kernel.loops)
     for bad in (np.nan, np.inf):
         B = A.copy()
         B.data[123] = bad
@@ -163,12 +166,12 @@ def test_kernels_may_be_taken_apart():
     A = random_matrix(300, 12)
     plan = records(square, A, **WIDE)["runs"].plan
     split = Split(plan)
-    assert any(loop.cursors for kernel in plan.kernels for loop in kernel.loops)
+    assert any(isinstance(loop, ByCursor) for kernel in plan.kernels for loop in kernel.loops)
     for number, (kernel, rows) in enumerate(zip(plan.kernels, plan.rows_of_kernels(), strict=True)):
         chosen = np.arange(len(rows)) % 3 == number % 2
         for version in (chosen, ~chosen):
             if version.any():
-                split.add(Part(plan, kernel, rows, version), lambda access: None)
+                split.add(Part(plan, kernel, rows, version), Rule())
     parted = split.result()
     assert len(parted.kernels) > len(plan.kernels)
     order = np.argsort(plan.tasks[:, KERNEL], kind="stable")

@@ -7,7 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 import geoopt
-from geoopt.plan.planned import Access, Joint, PlannedKernel, PlannedLoop
+from geoopt.plan.address import linear
+from geoopt.plan.loops import ByStrip
+from geoopt.plan.planned import Joint, PlannedKernel
+from geoopt.plan.stores import Store
 from geoopt.sparse import from_triplets, triplets
 from geoopt.template import Template
 from geoopt.trace import trace
@@ -82,8 +85,8 @@ def test_a_sum_that_needs_another_comes_later():
     total = t.make("sum", (x,), 0)
     other = t.make("sum", (y,), 0)
     last = t.make("sum", (t.make("multiply", (x, total)),), 0)
-    writes = ((Access(2, 0, 1),), (Access(3, 0, 1),), (Access(4, 0, 1, loop=0),))
-    kernel = PlannedKernel((last, other, y), (), writes, (PlannedLoop(5, None, 9),), 1, 3)
+    writes = ((Store(linear(2, 0, 1)),), (Store(linear(3, 0, 1)),), (Store(linear(4, 0, 1, loop=0)),))
+    kernel = PlannedKernel((last, other, y), (), writes, (ByStrip(5, 9),), 1, 3)
     assert kernel.joints == [Joint(0, (total, other), (2,)), Joint(0, (last,), ())]
 
 

@@ -17,20 +17,21 @@ from geoopt.codegen.llvm_vectors import Vectors
 from geoopt.meshes import bumpy
 from geoopt.operators import arap_mesh, arap_rhs, cloth, cloth_system, cotan_laplacian, polar_rotation
 from geoopt.operators.arap import covariances
-from geoopt.plan.planned import Access
+from geoopt.plan.address import linear, listed
+from geoopt.plan.stores import Store
 
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 
 def test_rows_are_runs_of_entries_of_one_family():
-    def access(offset, table=9, adds=0):
-        return Access(3, offset, table=table, adds=adds)
+    def store(offset, adds=0):
+        return Store(listed(3, offset, 9), adds)
 
-    written = [access(5), access(3), access(4), access(4), access(7, adds=1), access(6), Access(3, 0, 1)]
+    written = [store(5), store(3), store(4), store(4), store(7, adds=1), store(6), Store(linear(3, 0, 1))]
     rows = rows_of_neighbours(written)
     assert sorted(n for row in rows for n in row) == list(range(len(written)))
-    assert sorted(sorted(written[n].offset for n in row) for row in rows) == [[0], [3, 4], [4, 5, 6], [7]]
-    long = rows_of_neighbours([access(k) for k in range(ROW + 3)])
+    assert sorted(sorted(written[n].address.offset for n in row) for row in rows) == [[0], [3, 4], [4, 5, 6], [7]]
+    long = rows_of_neighbours([store(k) for k in range(ROW + 3)])
     assert [len(row) for row in long] == [ROW, 3]
 
 

@@ -13,7 +13,8 @@ from geoopt.meshes import bumpy, cloth, tetrahedral_ball
 from geoopt.operators import arap_mesh, arap_rhs, cotan_laplacian, dual_laplacian
 from geoopt.place.order import Order
 from geoopt.place.strips import Strips
-from geoopt.plan import BEGIN, COLUMN, END, KERNEL
+from geoopt.plan.stores import RowStore
+from geoopt.plan.task import BEGIN, COLUMN, END, KERNEL
 
 from .test_stages import records
 
@@ -33,7 +34,7 @@ def test_members_nearly_in_order_stay_in_their_own_and_fill_their_tasks():
     plan = records(areas, V, F)["place"]
     [kernel] = plan.kernels
     [[write]] = kernel.writes
-    assert write.table is None and write.stride == 1
+    assert write.address.is_sequential
     assert sorted(lengths(plan, 0))[1:] == [1024] * (len(F) // 1024)
 
 
@@ -42,7 +43,7 @@ def test_members_far_from_the_order_of_the_sweep_follow_it():
     shuffled = np.random.default_rng(0).permutation(len(F))
     [kernel] = records(areas, V, F[shuffled])["place"].kernels
     [[write]] = kernel.writes
-    assert write.table is not None
+    assert write.address.columns
 
 
 def test_sums_over_vertices_in_random_order_are_taken_patch_by_patch():
@@ -61,7 +62,7 @@ def test_sums_over_vertices_in_random_order_are_taken_patch_by_patch():
     tasks = [t for t in plan.tasks if t[END] - t[BEGIN] > 500]
     assert len(tasks) >= len(V) // 2000
     for task in tasks:
-        entries, members, _ = plan.terms(task, read.loop)
+        entries, members, _ = kernel.loops[read.loop].terms_of(task, plan.table)
         rows = len(np.unique(plan.table(read.table)[entries]))
         assert rows < 2 * len(np.unique(members))  # without a better order nearly six times as many
 
@@ -82,8 +83,8 @@ def test_triangles_of_vertices_in_random_order_share_them_with_those_before():
     plan = records(areas, V[np.argsort(place)], F)["place"]
     [kernel] = plan.kernels
     [[write]] = kernel.writes
-    assert write.table is not None
-    triangles = F[plan.table(write.table)]
+    assert write.address.columns
+    triangles = F[plan.table(write.address.table)]
     read = [len(np.unique(few)) for few in np.split(triangles, range(64, len(F), 64))]
     assert sorted(lengths(plan, 0)) == [1024] * 18 + [1024 + len(F) % 1024]  # a short rest has no task of its own
     assert np.mean(read) < 1.3 * 64  # as many as two rows of a grid have; without that order more than twice as many
@@ -127,7 +128,7 @@ def test_strips_of_a_task_follow_each_other_through_the_mesh():
     tasks = 0
     for task in plan.tasks:
         kernel, column = plan.kernels[task[KERNEL]], slice(*(task[COLUMN] + task[[BEGIN, END]]))
-        for rows in {a.table for places in kernel.writes for a in places if a.bits is not None}:
+        for rows in {s.address.table for s in kernel.stores() if isinstance(s, RowStore)}:
             first = plan.table(rows)[column].astype(np.int64)
             strips = first[: len(first) // STRIP * STRIP : STRIP]
             assert (np.diff(strips) > 0).all()

@@ -29,17 +29,17 @@ def kernels(function, *arguments, **options):
     np.testing.assert_allclose(program(*arguments), function(*arguments), rtol=1e-14)
     plan = seen["place"]
 
-    def name(access):
-        if access.buffer < 4:
-            return "abcd"[access.buffer]
-        return f"{'r' if access.buffer == plan.workspace else 'out'}[{access.offset}]"
+    def name(address):
+        if address.buffer < 4:
+            return "abcd"[address.buffer]
+        return f"{'r' if address.buffer == plan.workspace else 'out'}[{address.offset}]"
 
     found = []
     for kernel in plan.kernels:
         reads = [name(a) for a in kernel.reads]
         text = listing(list(kernel.roots), lambda i, reads=reads: reads[i]).splitlines()
         for i, places in enumerate(kernel.writes):
-            text = [line.replace(f"y{i} =", f"{name(places[0])} =") for line in text]
+            text = [line.replace(f"y{i} =", f"{name(places[0].address)} =") for line in text]
         found.append((kernel.level, text))
     return found
 

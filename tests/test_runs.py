@@ -19,6 +19,7 @@ from geoopt.integers.patterns import Pattern, product
 from geoopt.integers.runs import runs_of
 from geoopt.meshes import bumpy, torus
 from geoopt.operators import cotan_laplacian
+from geoopt.plan.loops import ByRun
 from geoopt.sparse import from_triplets
 
 from .conftest import needs_avx2
@@ -106,11 +107,11 @@ def test_columns_by_runs_are_small():
 
 def test_sums_without_runs_are_left_alone():
     random = sp.random_array((2000, 2000), density=0.01, format="csr", rng=0)
-    assert all(loop.masks is None for loop in loops(square, random)[0])
+    assert not any(isinstance(loop, ByRun) for loop in loops(square, random)[0])
     A = laplacian(bumpy(300))
-    assert all(loop.masks is None for loop in loops(lambda A: A.sum(axis=1), A)[0])
-    assert all(loop.masks is None for loop in loops(square, A, without={"memory"})[0])
-    assert all(loop.masks is None for loop in loops(square, A, lanes=2)[0])
+    assert not any(isinstance(loop, ByRun) for loop in loops(lambda A: A.sum(axis=1), A)[0])
+    assert not any(isinstance(loop, ByRun) for loop in loops(square, A, without={"memory"})[0])
+    assert not any(isinstance(loop, ByRun) for loop in loops(square, A, lanes=2)[0])
 
 
 def test_constants_that_vary_are_no_runs():
@@ -121,7 +122,7 @@ def test_constants_that_vary_are_no_runs():
         return from_triplets(*places, A.data * weights, A.shape) @ A
 
     options = WIDE | {"t_complexity": 99}  # the weights are not multiplied beforehand
-    assert all(loop.masks is None for loop in loops(weighted, A, **options)[0])
+    assert not any(isinstance(loop, ByRun) for loop in loops(weighted, A, **options)[0])
     program = geoopt.compile(weighted, A, options=geoopt.Options(**options))
     np.testing.assert_allclose(program(A).toarray(), weighted(A).toarray(), rtol=1e-12, atol=1e-12)
 
@@ -176,7 +177,7 @@ def test_far_tasks_keep_wide_columns():
     A = banded(20_000)
     found, plan = loops(cube, A, stage="compress")
     widths = {plan.table(a.table).itemsize for k in plan.kernels for a in k.reads}
-    assert widths == {2, 4} and all(loop.masks is not None for loop in found)
+    assert widths == {2, 4} and all(isinstance(loop, ByRun) for loop in found)
     assert sum(loop.terms for loop in found) == 20_000 * 7 * (7 + 13)
     program = geoopt.compile(cube, A, options=geoopt.Options(**WIDE))
     difference = program(A) - cube(A)
@@ -209,7 +210,7 @@ def test_what_is_not_finite_stays_where_it_is(lanes):
 def test_a_factor_joins_the_run():
     A = laplacian(bumpy(300))
     [loop] = loops(scaled, A, 0.5, t_complexity=99)[0]
-    assert loop.masks is not None
+    assert isinstance(loop, ByRun)
     program = geoopt.compile(scaled, A, 0.5, options=geoopt.Options(t_complexity=99, **WIDE))
     np.testing.assert_allclose(program(A, 0.7).toarray(), (0.7 * A @ A).toarray(), rtol=0, atol=1e-12)
 

@@ -23,7 +23,7 @@ from geoopt.operators import (
     stretch_shear_energy,
     symmetric_dirichlet_energy,
 )
-from geoopt.plan import KERNEL
+from geoopt.plan.task import KERNEL
 from geoopt.sparse import from_triplets
 
 from .test_schedule import out_of_order
@@ -136,8 +136,8 @@ def order_of_additions(plan):
     members = np.cumsum([0] + [k.size for k in plan.kernels])
     for row in plan.tasks:
         kernel = plan.kernels[row[KERNEL]]
-        for access in kernel.added:
-            at = plan.entries(access, row)
+        for store in kernel.added:
+            at = plan.entries_stored(store, row)
             entries.append(at)
             who.append(members[row[KERNEL]] + np.arange(row[1], row[2]))
     entries, who = np.concatenate(entries), np.concatenate(who)
@@ -191,9 +191,9 @@ def conflicts(schedule):
         owner = np.full(plan.output_sizes[0], -1)
         for worker in range(len(phase) - 1):
             for row in plan.tasks[phase[worker] : phase[worker + 1]]:
-                for access in (a for places in plan.kernels[row[KERNEL]].writes for a in places):
-                    if access.buffer == output:
-                        at = plan.entries(access, row)
+                for store in plan.kernels[row[KERNEL]].stores():
+                    if store.buffer == output:
+                        at = plan.entries_stored(store, row)
                         found += int(((owner[at] != -1) & (owner[at] != worker)).sum())
                         owner[at] = worker
     return found

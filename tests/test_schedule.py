@@ -12,7 +12,7 @@ import geoopt
 from geoopt import operators
 from geoopt.meshes import bumpy, cloth
 from geoopt.operators import cotan_laplacian
-from geoopt.plan import BEGIN, END, KERNEL
+from geoopt.plan.task import BEGIN, END, KERNEL
 
 from .test_random_programs import Choices
 from .test_stages import records
@@ -34,8 +34,8 @@ def out_of_order(schedule):
             for source in np.unique(writer[access.buffer - first][plan.entries(access, row)]):
                 if source < 0 or (where[source][0] == where[t][0] and where[source][1] != where[t][1]):
                     found.append((int(source), t))
-        for access in (a for places in kernel.writes for a in places):
-            writer[access.buffer - first][plan.entries(access, row)] = t
+        for store in kernel.stores():
+            writer[store.buffer - first][plan.entries_stored(store, row)] = t
     return found
 
 

@@ -80,8 +80,8 @@ def test_tasks_address_the_same_entries(stencil, span, monkeypatch):
     before, after = last_stages(stencil, f, monkeypatch, threads=2)
     assert any(kernel.sequences for kernel in after.plan.kernels)
     for row in range(len(before.tasks)):
-        both = [(s.plan, s.tasks[row], s.plan.kernels[s.tasks[row][0]].accesses()) for s in (before, after)]
-        for listed, in_sequence in zip(*(accesses for *_, accesses in both), strict=True):
+        both = [(s.plan, s.tasks[row], s.plan.kernels[s.tasks[row][0]].addresses()) for s in (before, after)]
+        for listed, in_sequence in zip(*(addresses for *_, addresses in both), strict=True):
             entries = [p.entries(a, task) for (p, task, _), a in zip(both, (listed, in_sequence), strict=True)]
             np.testing.assert_array_equal(*entries)
     for got, want in zip(evaluate(after, [f]), fields(stencil(f)), strict=True):

@@ -170,7 +170,7 @@ def test_columns_count_rows_where_they_do_not_fit_otherwise(monkeypatch):
     V, F = V[np.argsort(new)], new[F]
     check_all_stages(cotan_laplacian, V, F)
     reads = [a for k in records(cotan_laplacian, V, F)["compress"].plan.kernels for a in k.reads if a.buffer == 0]
-    assert len(reads) == 9 and {a.scale for a in reads} == {3}
+    assert len(reads) == 9 and {a.columns[0].times for a in reads} == {3}
     want, program = cotan_laplacian(V, F)[0], geoopt.compile(cotan_laplacian, V, F)
     assert abs(program(V)[0] - want).max() < 1e-12
 
@@ -187,22 +187,23 @@ def test_long_rows_in_no_order(first, goes_past_caches):
 
     x, b = RNG.uniform(1, 2, 20_000), RNG.uniform(1, 2, 64)
     plan = records(rows, x, b)["compress"].plan
-    [write] = {a for kernel in plan.kernels for places in kernel.writes[:1] for a in places if a.scale > 1}
-    assert write.scale == 128 and write.offset % 128 == first
+    written = {store.address for kernel in plan.kernels for store in kernel.writes[0]}
+    [address] = {a for a in written if any(column.times > 1 for column in a.columns)}
+    assert address.columns[0].times == 128 and address.offset % 128 == first
     assert ("!nontemporal" in emit(plan, Vectors(8, DOUBLE, reads_what_it_writes=True)).text) == goes_past_caches
     np.testing.assert_array_equal(geoopt.compile(rows, x, b)(x, b), rows(x, b))
 
 
-def test_what_all_accesses_to_intermediates_add_goes_to_the_bases():
+def test_what_all_addresses_of_intermediates_add_goes_to_the_bases():
     """Of those through one column, to the workspace only: where rows of outputs begin must be seen."""
     order = np.random.default_rng(2).permutation(500)
     function = lambda x: [np.sin(y[order]) + np.sin(y[order[::-1]]) for y in (np.sqrt(x), np.cbrt(x))]  # noqa: E731
     plan = records(function, np.ones(500))["compress"].plan
     through: dict[tuple, list] = {}
     for number, kernel in enumerate(plan.kernels):
-        for a in kernel.accesses():
-            if a.base is not None:
-                through.setdefault((number, a.table, a.column_loop), []).append(a)
+        for a in kernel.addresses():
+            if a.columns and a.of_task:
+                through.setdefault((number, a.table, a.loop), []).append(a)
     of_intermediates = [found for found in through.values() if all(a.buffer == plan.workspace for a in found)]
     assert of_intermediates and all(min(a.offset for a in found) == 0 for found in of_intermediates)
 

@@ -38,10 +38,15 @@ def adding(program):
     return kernel
 
 
+def steps_of(stores):
+    """The columns of steps: all but the first of each address."""
+    return {column.table for store in stores for column in store.address.columns[1:]}
+
+
 def columns(program):
     """How many columns and how many steps tell where a kernel adds."""
     added = adding(program).added
-    return len({a.table for a in added}), len({a.step for a in added} - {None})
+    return len({s.address.table for s in added}), len(steps_of(added))
 
 
 def compiled(function, *arguments, **options):
@@ -96,7 +101,7 @@ def test_columns_that_differ_for_one_member_are_kept():
         last = first + 2 * step + (np.arange(size) == odd)
         check_all_stages(placed, x, last)
         [kernel] = [k for k in geoopt.compile(placed, x, last).plan.kernels if k.roots[0].op != "constant"]
-        assert len({a.step for places in kernel.writes for a in places} - {None}) == count
+        assert len(steps_of(kernel.stores())) == count
 
 
 @pytest.mark.parametrize("side, lanes", [(8, 8), (8, 4), (4, 4), (4, 0), (3, 0)])
@@ -112,7 +117,7 @@ def test_rows_of_blocks_as_wide_as_vectors(side, lanes):
     B = RNG.normal(size=(len(blocks), side, side))
     check_all_stages(twice, B, lanes=lanes)
     program = geoopt.compile(twice, B, options=geoopt.Options(lanes=lanes))
-    assert any(a.step is not None for kernel in program.plan.kernels for places in kernel.writes for a in places)
+    assert any(steps_of(kernel.stores()) for kernel in program.plan.kernels)
     np.testing.assert_array_equal(program(B).data, twice(B).data)
 
 
@@ -136,8 +141,8 @@ def test_rows_of_a_block_leave_member_by_member():
     """Row by row, the places of all members of a vector would be wanted at once, and again for each row."""
     V, F = cloth_mesh(400)
     program = geoopt.compile(cloth_system, V, V, 0.05, cloth(V, F), options=geoopt.Options(lanes=8))
-    writes = [[a for places in kernel.writes for a in places if not a.adds] for kernel in program.plan.kernels]
-    [filling] = [n for n, written in enumerate(writes) if len(written) == 9 and any(a.times for a in written)]
+    writes = [[store for store in kernel.stores() if not store.adds] for kernel in program.plan.kernels]
+    [filling] = [n for n, written in enumerate(writes) if len(written) == 9 and steps_of(written)]
     text = program.source()
     body = text[text.index("body:", text.index(f"define void @k{filling}(")) :]
     body = body[: body.index("wrap:")]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import geoopt
 from geoopt.operators import cotan_laplacian
-from geoopt.plan.planned import ROW_TERMS
+from geoopt.plan.stores import ROW_TERMS, RowStore
 from geoopt.sparse import from_diagonal, from_triplets
 
 from .conftest import SMALL_MESHES, with_unreferenced
@@ -72,7 +72,8 @@ def test_a_sum_may_be_a_local_of_its_kernel():
 
 
 def bits(plan):
-    return [a.bits for k in plan.kernels for places in k.writes for a in places if a.loop is not None]
+    stores = [store for k in plan.kernels for store in k.stores() if store.loop is not None]
+    return [store.bits if isinstance(store, RowStore) else None for store in stores]
 
 
 @pytest.mark.parametrize("name", ["torus", "bumpy"])

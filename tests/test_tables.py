@@ -13,11 +13,11 @@ from geoopt.plan.tables import Tables
 def test_columns_that_differ_by_a_constant_share_a_table(entries, first, second):
     tables = Tables(7)
     columns = [np.array(entries, np.int32) + np.int32(by) for by in (first, second)]
-    accesses = [tables.column(3, column, None) for column in columns]
+    addresses = [tables.column(3, column, None) for column in columns]
     assert len(tables.arrays) == 1
-    for access, column in zip(accesses, columns, strict=True):
-        assert access.buffer == 3 and access.table == 7
-        np.testing.assert_array_equal(tables.arrays[0] + access.offset, column)
+    for address, column in zip(addresses, columns, strict=True):
+        assert address.buffer == 3 and address.table == 7
+        np.testing.assert_array_equal(tables.arrays[0] + address.offset, column)
 
 
 def test_columns_that_differ_by_more_do_not():

@@ -10,6 +10,7 @@ from geoopt.codegen import TARGETS
 from geoopt.grid import MANY
 from geoopt.meshes import bumpy
 from geoopt.operators import cotan_laplacian
+from geoopt.plan.loops import ByMember
 
 from .conftest import grid_of, needs_cuda_on_host
 
@@ -37,9 +38,11 @@ def test_warps_run_kernels_with_long_sums_only():
     [[launch]] = grid.launches()
     assert launch.count == 40 and launch.blocks == 40 * 32 // 128
     [kernel] = grid.plan.kernels
-    assert kernel.reads[0].table is None and kernel.reads[0].stride == 1 and kernel.loops[0].is_by_member
+    assert kernel.reads[0].is_sequential and isinstance(kernel.loops[0], ByMember)
     assert "t0 = begin0 + lane; t0 < end0; t0 += 32" in TARGETS["cuda"](grid, np.dtype(float))
-    assert not any(loop.is_by_member for k in grid_of(cotan_laplacian, *bumpy(600)).plan.kernels for loop in k.loops)
+    assert not any(
+        isinstance(loop, ByMember) for k in grid_of(cotan_laplacian, *bumpy(600)).plan.kernels for loop in k.loops
+    )
 
 
 def test_a_short_sum_beside_long_ones_stays_with_its_thread():

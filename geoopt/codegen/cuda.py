@@ -13,10 +13,13 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
-from ..grid import BLOCK, WARP, Grid, by_warps, step
+from ..errors import InternalError
+from ..grid import BLOCK, WARP, Grid, by_warps
 from ..integers.segments import STRIP
 from ..ops import OPS
-from ..plan.planned import Access, Joint
+from ..plan.address import Address, Linear, Listed, Term
+from ..plan.planned import Joint
+from ..plan.stores import Store
 from ..template import Expression, bottom_up, is_exact_difference
 from .cuda_projection import ROUTINES
 from .numbers import TYPES, literal
@@ -106,7 +109,7 @@ def _function(name: str, count: str, parameters: list[str], lines: list[str], bl
 def _parameters(grid: Grid, kernels: Iterable[int], buffers: Iterable[int], dtype: np.dtype) -> list[str]:
     """The buffers, those only read as such."""
     plan, scalar = grid.plan, TYPES[dtype.name]
-    written = {a.buffer for k in kernels for places in plan.kernels[k].writes for a in places}
+    written = {store.buffer for k in kernels for store in plan.kernels[k].stores()}
     found = []
     for buffer in buffers:
         kind = TYPES[plan.table(buffer).dtype.name] if buffer > plan.workspace else scalar
@@ -166,8 +169,8 @@ class _Body:
         if e.op == "constant":
             self.names[id(e)] = literal(float(e.value), self.dtype)  # type: ignore[arg-type]
         elif e.op == "leaf":
-            access = self.kernel.reads[int(e.value)]  # type: ignore[arg-type]
-            self._let(id(e), f"x{e.value}", self._place(access), self.scalar)
+            address = self.kernel.reads[int(e.value)]  # type: ignore[arg-type]
+            self._let(id(e), f"x{e.value}", self._place(address), self.scalar)
         elif e.op == "sum":
             self._loop(self.joint_of[id(e)])
         elif e.op == "lane":
@@ -196,7 +199,7 @@ class _Body:
         """Sums of some expressions, and what their loop writes."""
         loop, (begin, count) = joint.loop, self.terms[joint.loop]
         if ("bounds", loop) not in self.names:
-            ends = f"end{loop} = begin{loop} + {_times(step(self.kernel.loops[loop]), f'b{count}[i]')}"
+            ends = f"end{loop} = begin{loop} + {_times(self.kernel.loops[loop].apart, f'b{count}[i]')}"
             self._let(("bounds", loop), f"begin{loop}", f"b{begin}[i], {ends}", self.index)
         roots = [self.kernel.roots[i] for i in joint.roots]
         terms = [total.args[0] for total in joint.sums]
@@ -226,23 +229,31 @@ class _Body:
     def _write(self, roots: Iterable[int]) -> None:
         """Some roots, once per member or once per term of the loop around."""
         for i in roots:
-            for access in self.kernel.writes[i]:
-                is_collected = access.buffer == self.collected
-                place = f"chunk[{self._entry(access)} - first]" if is_collected else self._place(access)
+            for store in self.kernel.writes[i]:
+                if type(store) is not Store or store.adds:
+                    raise InternalError("cuda", f"there is no text for the store {store}")
+                is_collected = store.buffer == self.collected
+                place = f"chunk[{self._entry(store.address)} - first]" if is_collected else self._place(store.address)
                 self._line(f"{place} = {self.names[id(self.kernel.roots[i])]};")
 
-    def _place(self, access: Access) -> str:
+    def _place(self, address: Address) -> str:
         """What the current member, or term, reads or writes."""
-        return f"b{access.buffer}[{self._entry(access)}]"
+        return f"b{address.buffer}[{self._entry(address)}]"
 
-    def _entry(self, access: Access) -> str:
-        i = "i" if access.loop is None else f"t{access.loop}"
-        if access.table is None:
-            return _plus(_times(access.stride, i), access.offset)
-        key = "entry", access.table, access.loop
-        name = f"p{access.table}" if access.loop is None else f"p{access.table}_{access.loop}"
-        entry = self.names.get(key) or self._let(key, name, f"b{access.table}[{i}]", self.index)
-        return _plus(entry, access.offset)
+    def _entry(self, address: Address) -> str:
+        terms = [self._term(term, address) for term in address.terms]
+        return _plus(" + ".join(terms), address.offset)
+
+    def _term(self, term: Term, address: Address) -> str:
+        i = "i" if address.loop is None else f"t{address.loop}"
+        match term:
+            case Linear(times):
+                return _times(times, i)
+            case Listed(table, times):
+                key = "entry", table, address.loop
+                name = f"p{table}" if address.loop is None else f"p{table}_{address.loop}"
+                return _times(times, self.names.get(key) or self._let(key, name, f"b{table}[{i}]", self.index))
+        raise InternalError("cuda", f"there is no text for {type(term).__name__} in the address {address}")
 
 
 def _times(number: int, factor: str) -> str:

@@ -12,12 +12,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ..ops import OPS
-from ..plan import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT, Plan
+from ..plan import Plan
+from ..plan.loops import ByCursor
 from ..plan.planned import PlannedKernel
+from ..plan.task import BEGIN, COLUMN, END, FIRST_STRIP
 from ..template import Expression, bottom_up, is_exact_difference
 from .llvm_fission import AT_ONCE, Piece, pieces_of, rooms_of
 from .llvm_math import Functions
-from .llvm_memory import SEQUENCE, TAIL, WHOLE, slots
+from .llvm_memory import SEQUENCE, TAIL, WHOLE, slots, starts_in_task
 from .llvm_projection import ROUTINES
 from .llvm_scatter import Additions, Room
 from .llvm_side_by_side import Across, SideBySide, side_by_side
@@ -104,7 +106,7 @@ class _Function:
 
     def _start(self, rooms: list[str]) -> list[str]:
         """What a task does before its members: all of the block ``entry`` but its end. rooms : on the stack"""
-        loops = {j.loop: j for j in self.kernel.joints if self.kernel.loops[j.loop].cursors is not None}
+        loops = {j.loop: j for j in self.kernel.joints if isinstance(self.kernel.loops[j.loop], ByCursor)}
         if not loops:
             return ["entry:", *self._entry(), *rooms]
         bodies = {loop: self._body(f"p{loop}.") for loop in loops}
@@ -143,26 +145,26 @@ class _Function:
         field("begin", BEGIN)
         field("end", END)
         field("column", COLUMN)
-        field("shift", SHIFT)
-        field("apart", APART)
         field("strip", FIRST_STRIP)
-        tables = {a.table for a in self.kernel.accesses() if a.table is not None and a.column_loop is None}
-        tables |= {t for a in self.kernel.accesses() for t in (a.bits, a.step) if t is not None}
-        tables |= {loop.counts for loop in self.kernel.loops if loop.counts is not None}
-        slot_of = slots(self.plan, self.kernel)
+        columns, slot_of = self.kernel.columns(None), slots(self.plan, self.kernel)
         taken = [(buffer, slot_of[buffer]) for buffer in self.kernel.buffers()]
         for _, b in taken:
             lines.append(f"  %b{b}.at = getelementptr ptr, ptr %buffers, i64 {b}")
             lines.append(f"  %b{b} = load ptr, ptr %b{b}.at")
         for buffer, b in taken:
-            if buffer in tables:
+            if buffer in columns:
                 kind = f"i{8 * self.plan.table(buffer).itemsize}"
                 lines.append(f"  %c{b} = getelementptr {kind}, ptr %b{b}, i64 %column")
-        based = sorted({(slot_of[a.buffer], a.base) for a in self.kernel.accesses() if a.base is not None})
-        for base in sorted({base for _, base in based}):
-            field(f"base{base}", FIELDS + base)
-        for b, base in based:
-            lines.append(f"  %b{b}.{base} = getelementptr {self.vectors.scalar}, ptr %b{b}, i64 %base{base}")
+        starts = starts_in_task(self.kernel)
+        for number in sorted({term.field for terms in starts for term in terms}):
+            field(f"task{number}", number)
+        for b, terms in sorted({(slot_of[a.buffer], a.of_task) for a in self.kernel.addresses()}, key=str):
+            start = f"%b{b}"
+            for number, term in enumerate(terms, 1):
+                name = f"%b{b}{starts[terms]}" + f".{number}" * (number < len(terms))
+                lines.append(f"  {name}.by = mul i64 %task{term.field}, {term.times}")
+                lines.append(f"  {name} = getelementptr {self.vectors.scalar}, ptr {start}, i64 {name}.by")
+                start = name
         lines.append("  %length = sub i64 %end, %begin")
         lines.append(f"  %most = and i64 %length, -{self.vectors.lanes}")
         lines.append("  %stop = add i64 %begin, %most")

@@ -8,7 +8,9 @@ from __future__ import annotations
 from math import ceil
 
 from ..integers.segments import STRIP
-from ..plan.planned import Access, Joint, PlannedCursors
+from ..plan.address import Address, listed
+from ..plan.loops import ByCursor
+from ..plan.planned import Joint
 from ..template import Expression
 from .llvm_memory import terms_buffer, zeros
 from .llvm_prefetch import LINE, MOST_LINES, Prefetch
@@ -29,9 +31,9 @@ class Cursors(Prefetch):
 
     def term_at_position(self, loop: int) -> str:
         """The members' terms, inside the loop."""
-        access = Access(terms_buffer(self.plan, loop), 0, table=self._cursors_of(loop).positions, loop=loop)
+        address = listed(terms_buffer(self.plan, loop), 0, self._cursors_of(loop).positions, loop)
         loops = frozenset({loop})
-        return self._gathered(access, loops) if self.v.hardware_gathers else self._picked(access, loops)
+        return self._gathered(address, loops) if self.v.hardware_gathers else self._picked(address, loops)
 
     def terms_of_task(self, joint: Joint) -> list[str]:
         """The blocks that compute all terms of a task; the last one is open."""
@@ -74,36 +76,36 @@ class Cursors(Prefetch):
         return f"  {self._terms(loop)} = alloca [{room} x {self.v.scalar}], align {self.v.alignment}"
 
     def leaf(self, number: int) -> str:
-        access = self.kernel.reads[number]
-        is_here = access.loop is not None and self.kernel.loops[access.loop].cursors is not None
-        return self._at_cursor(access) if is_here else super().leaf(number)
+        address = self.kernel.reads[number]
+        is_here = address.loop is not None and isinstance(self.kernel.loops[address.loop], ByCursor)
+        return self._at_cursor(address) if is_here else super().leaf(number)
 
-    def _at_cursor(self, access: Access) -> str:
+    def _at_cursor(self, address: Address) -> str:
         """What the terms of a vector read: one value, or neighbours."""
-        v, loop, vectors = self.v, access.loop, self.inner
+        v, loop, vectors, start = self.v, address.loop, self.inner, address.start
         assert loop is not None
         loops, self.inner = frozenset({loop}), self.per_cursor
-        begin = self._address(access, self._entry(access, f"%r{loop}.c", loops), access.offset, loops)
-        one = None if access.stride else self._splat(self.let(f"load {v.scalar}, ptr {begin}", loops), loops)
+        begin = self._at(start, self._entry(start, f"%r{loop}.c", loops), start.offset, loops)
+        one = None if start != address else self._splat(self.let(f"load {v.scalar}, ptr {begin}", loops), loops)
         if one is None:
-            self._prefetch_cursor(access)
+            self._prefetch_cursor(start)
         self.inner = vectors
         if one is not None:
             return one
         at = self.let(f"getelementptr {v.scalar}, ptr {begin}, i64 %r{loop}.j", loops)
         return self.masked_load(at, f"%r{loop}.mask", loops)
 
-    def _prefetch_cursor(self, access: Access) -> None:
+    def _prefetch_cursor(self, start: Address) -> None:
         """Fetch what a later cursor reads of a large buffer, as much as cursors read on average."""
-        loop, size = access.loop, self.v.dtype.itemsize
+        loop, size = start.loop, self.v.dtype.itemsize
         assert loop is not None
-        if not self.v.prefetches or not self.is_large(access):
+        if not self.v.prefetches or not self.is_large(start):
             return
         loops, cursors = frozenset({loop}), self.plan.table(self._cursors_of(loop).lengths).size
-        later = self._entry(access, self.let(f"add i64 %r{loop}.c, {CURSORS_AHEAD}", loops), loops)
+        later = self._entry(start, self.let(f"add i64 %r{loop}.c, {CURSORS_AHEAD}", loops), loops)
         lines = ceil(self.kernel.loops[loop].terms / cursors * size / LINE)
         for line in range(min(lines, MOST_LINES)):
-            self._fetch(self._address(access, later, access.offset + line * LINE // size, loops), loops)
+            self._fetch(self._at(start, later, start.offset + line * LINE // size, loops), loops)
 
     def _bounds(self, loop: int) -> list[str]:
         """The first cursor of the task, and that behind its last."""
@@ -148,7 +150,7 @@ class Cursors(Prefetch):
         """The address of a loop's terms."""
         return f"%b{self.slots[terms_buffer(self.plan, loop)]}"
 
-    def _cursors_of(self, loop: int) -> PlannedCursors:
-        cursors = self.kernel.loops[loop].cursors
-        assert cursors is not None
-        return cursors
+    def _cursors_of(self, loop: int) -> ByCursor:
+        found = self.kernel.loops[loop]
+        assert isinstance(found, ByCursor)
+        return found

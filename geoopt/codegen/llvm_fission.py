@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..ops import OPS
+from ..plan.loops import ByCursor
 from ..plan.planned import PlannedKernel
 from ..template import Expression, bottom_up, operations
 from .llvm_projection import ROUTINES
@@ -43,7 +44,7 @@ class Piece:
 
 def pieces_of(kernel: PlannedKernel) -> list[Piece]:
     """The pieces of a kernel; none where it is left whole."""
-    if kernel.added or kernel.sequences is not None or any(loop.cursors is not None for loop in kernel.loops):
+    if kernel.added or kernel.sequences is not None or any(isinstance(loop, ByCursor) for loop in kernel.loops):
         return []  # these have rooms of their own, for one vector
     if operations(list(kernel.roots)) < LONG:
         return []
@@ -78,8 +79,8 @@ class _Cuts:
     def _is_repeated(self, e: Expression) -> bool:
         """Whether it is found anew: what one instruction reads, and conditions."""
         if e.op == "leaf":
-            access = self.kernel.reads[int(e.value)]  # type: ignore[arg-type]
-            return access.table is None and access.stride in (0, 1)
+            address = self.kernel.reads[int(e.value)]  # type: ignore[arg-type]
+            return address.is_uniform or address.is_sequential
         return e.op == "constant" or (e.op in OPS and OPS[e.op].gives_bool)
 
     def _uses(self) -> dict[int, list[int]]:

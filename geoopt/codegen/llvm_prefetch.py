@@ -7,7 +7,9 @@ from math import ceil
 from operator import itemgetter
 
 from ..integers.segments import STRIP
-from ..plan.planned import ROW_TERMS, Access
+from ..plan.address import Address, Along
+from ..plan.loops import ByCursor
+from ..plan.stores import ROW_TERMS, RowStore, Store
 from .llvm_memory import Memory
 
 AHEAD = 96  # members between a prefetch and its use: a memory latency's worth of work
@@ -36,44 +38,47 @@ class Prefetch(Memory):
         plan, kernel = self.plan, self.kernel
         inputs = [a for a in kernel.reads if a.buffer < len(plan.variable_sizes)]
         known = {a.buffer for a in kernel.reads} | {plan.workspace}
-        outputs = [a for places in kernel.writes for a in places if a.buffer not in known and not a.adds]
-        streams = {_stream(a): (a, False) for a in reversed(inputs) if a.table is not None and a.loop is None}
-        streams |= {_stream(a): (a, True) for a in outputs if a.table is not None and a.column_loop is None}
-        wanted = [w for w in streams.values() if not kernel.loops or w[0].bits is not None]
-        of_blocks = {a.table for a in outputs if a.step is not None}
+        outputs = [store for store in kernel.stores() if store.buffer not in known and not store.adds]
+        streams: dict[tuple, tuple[Address, Store | None]]
+        streams = {_stream(a): (a, None) for a in reversed(inputs) if a.columns and a.loop is None}
+        written = [(store.address, store) for store in outputs]
+        streams |= {_stream(a): (a, store) for a, store in written if a.columns and a.loop is None}
+        wanted = [(a, store) for a, store in streams.values() if not kernel.loops or isinstance(store, RowStore)]
+        of_blocks = {a.table for a, _ in written if len(a.columns) > 1}
         self._prefetch_columns()
         self._prefetch_whole_lines(outputs)
-        fetched = [f for access, is_write in wanted for f in self._lanes_fetched(access, is_write, of_blocks)]
+        fetched = [f for address, store in wanted for f in self._lanes_fetched(address, store, of_blocks)]
         entries: dict[tuple, str] = {}
-        for lane, access, offset in sorted(fetched, key=itemgetter(0)):  # so that few addresses are held
-            key = access.column, lane
+        for lane, address, offset in sorted(fetched, key=itemgetter(0)):  # so that few addresses are held
+            key = address.column, lane
             if key not in entries:
                 i = self.let(f"add i64 {self.member}, {AHEAD + lane}")
-                entries[key] = self._entry(access, i, frozenset())
-            self._fetch(self._address(access, entries[key], access.offset + offset, frozenset()))
+                entries[key] = self._entry(address, i, frozenset())
+            self._fetch(self._at(address, entries[key], address.offset + offset, frozenset()))
 
     def _lanes_fetched(
-        self, access: Access, is_write: bool, of_blocks: set[int | None]
-    ) -> Iterator[tuple[int, Access, int]]:
-        """Lanes that stand for all, with what is fetched for each. of_blocks : tables of writes that are rows of blocks
+        self, address: Address, store: Store | None, of_blocks: set[int | None]
+    ) -> Iterator[tuple[int, Address, int]]:
+        """Lanes that stand for all, with what is fetched for each. store : None for a read
+        of_blocks : tables of stores that are rows of blocks
 
         Rows may be anywhere, and cross the ends of cache lines; other streams are dense.
         """
-        is_row = access.bits is not None or (is_write and access.table in of_blocks)
-        step = 1 if is_row else max(self.v.lanes // (4 if is_write else 2), 1)
+        is_row = isinstance(store, RowStore) or (store is not None and address.table in of_blocks)
+        step = 1 if is_row else max(self.v.lanes // (2 if store is None else 4), 1)
         for lane in range(0, self.v.lanes, step):
-            for offset in (0, ROW_TERMS - 1) if access.bits is not None else (0,):
-                yield lane, access, offset
+            for offset in (0, ROW_TERMS - 1) if isinstance(store, RowStore) else (0,):
+                yield lane, address, offset
 
     def prefetch_run(self, loop: int) -> None:
         """In a loop by runs, fetch what a later run reads of a large buffer, where reads of a task are too far apart
         for narrow columns."""
         plan, loops = self.plan, frozenset({loop})
-        reads = {a.table: a for a in self.kernel.reads if a.loop == loop and a.stride and a.table is not None}
-        for table, access in reads.items():
-            if self.v.prefetches and plan.table(table).itemsize > NARROW and self.is_large(access):
-                entry = self._entry(access, self.let(f"add i64 {self.start}, {RUNS_AHEAD}", loops), loops)
-                self._fetch(self._address(access, entry, access.offset, loops), loops)
+        along = [a for a in self.kernel.reads if a.loop == loop and any(isinstance(term, Along) for term in a.terms)]
+        for table, address in {a.table: a.start for a in along if a.table is not None}.items():
+            if self.v.prefetches and plan.table(table).itemsize > NARROW and self.is_large(address):
+                entry = self._entry(address, self.let(f"add i64 {self.start}, {RUNS_AHEAD}", loops), loops)
+                self._fetch(self._at(address, entry, address.offset, loops), loops)
 
     def prefetch_terms(self, loop: int, bounds: tuple[str, str, str]) -> None:
         """Before a loop, fetch ahead in its columns, as many cache lines as a vector's terms have on average; where
@@ -95,9 +100,9 @@ class Prefetch(Memory):
                 i = self.let(f"add i64 {first}, {ahead + line * LINE // size}")
                 self._fetch(self.let(f"getelementptr {kind}, ptr {column}, i64 {i}"))
 
-    def is_large(self, access: Access) -> bool:
-        """Whether what it reads of does not stay in a cache."""
-        return self.plan.buffer_sizes[access.buffer] * self.v.dtype.itemsize > LARGE
+    def is_large(self, address: Address) -> bool:
+        """Whether its buffer does not stay in a cache."""
+        return self.plan.buffer_sizes[address.buffer] * self.v.dtype.itemsize > LARGE
 
     def _prefetch_columns(self) -> None:
         """Fetch ahead in the columns of the members. Hardware follows such streams by itself, but each task starts
@@ -108,30 +113,26 @@ class Prefetch(Memory):
         for column, kind, _ in columns:
             self._fetch(self.let(f"getelementptr {kind}, ptr {column}, i64 {i}"))
 
-    def _prefetch_whole_lines(self, outputs: list[Access]) -> None:
+    def _prefetch_whole_lines(self, outputs: list[Store]) -> None:
         """Fetch ahead what is written one line after the other, of large outputs."""
-        written = [a for a in outputs if a.is_sequential and self.is_large(a)]
+        addresses = [store.address for store in outputs]
+        written = [a for a in addresses if a.is_sequential and self.is_large(a)]
         if written and self.v.reads_what_it_writes:
             i = self.let(f"add i64 {self.member}, {AHEAD}")
-            for access in written:
-                self._fetch(self._address(access, i, access.offset, frozenset()))
+            for address in written:
+                self._fetch(self._at(address, i, address.offset, frozenset()))
 
     def _columns(self, loop: int | None) -> list[tuple[str, str, int]]:
         """The columns that vary with the members, or in a loop: address, type and bytes of an entry."""
         kernel, workspace = self.kernel, self.plan.workspace
-        tables = {a.table for a in kernel.accesses() if a.table is not None and a.column_loop == loop}
-        cursors = None if loop is None else kernel.loops[loop].cursors
-        if cursors is not None:
-            tables = {cursors.positions}
-        if loop is None:
-            tables |= {t for a in kernel.accesses() for t in (a.bits, a.step) if t is not None}
-            tables |= {of.counts for of in kernel.loops if of.counts is not None}
+        listed = None if loop is None else kernel.loops[loop]
+        tables = {listed.positions} if isinstance(listed, ByCursor) else kernel.columns(loop)
         base = "%c" if loop is None else "%b"
         constants = {a.buffer for a in kernel.reads if a.buffer > workspace and a.loop == loop}
         found = [(t, base, self.index_types[t][0], self.plan.table(t).itemsize) for t in tables]
         found += [(b, "%b", self.v.scalar, self.v.dtype.itemsize) for b in constants]
-        listed = sorted((self.slots[b], start, kind, size) for b, start, kind, size in found)
-        return [(f"{start}{slot}", kind, size) for slot, start, kind, size in listed]
+        in_order = sorted((self.slots[b], start, kind, size) for b, start, kind, size in found)
+        return [(f"{start}{slot}", kind, size) for slot, start, kind, size in in_order]
 
     def _fetch(self, at: str, loops: frozenset[int] = frozenset()) -> None:
         """For writes as for reads: instructions that fetch for writing are slower (measured on Intel)."""
@@ -139,6 +140,6 @@ class Prefetch(Memory):
         self.do(f"call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)", loops)
 
 
-def _stream(access: Access) -> tuple:
+def _stream(address: Address) -> tuple:
     """Equal for neighbours."""
-    return access.buffer, access.base, access.column
+    return address.buffer, address.terms

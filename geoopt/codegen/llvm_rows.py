@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ..plan.planned import ROW_TERMS, Access
+from ..plan.address import listed
+from ..plan.stores import ROW_TERMS, RowStore
 from .llvm_memory import loop_of
 from .llvm_sequences import Sequences
+from .llvm_stores import NOWHERE
 
 
 class Rows(Sequences):
@@ -15,20 +17,20 @@ class Rows(Sequences):
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        self.tiles: dict[Access, str] = {}
+        self.tiles: dict[RowStore, str] = {}
         self.term = ""  # its number in the current loop
 
-    def write_term(self, access: Access, value: str) -> None:
+    def write_term(self, store: RowStore, value: str) -> None:
         """One term of every member, inside its loop."""
-        loops = loop_of(access)
+        address, loops = store.address, loop_of(store)
         if self.is_full:
-            if access not in self.tiles:
-                self.tiles[access] = self.room(ROW_TERMS)
-            at = self.let(f"getelementptr {self.v.vector}, ptr {self.tiles[access]}, i64 {self.term}", loops)
+            if store not in self.tiles:
+                self.tiles[store] = self.room(ROW_TERMS)
+            at = self.let(f"getelementptr {self.v.vector}, ptr {self.tiles[store]}, i64 {self.term}", loops)
             self.do(f"store {self.v.vector} {value}, ptr {at}", loops)
             return
         entries, written = [], "poison"
-        for lane, (first, bits) in enumerate(zip(self._entries(access, frozenset()), self._bits(access), strict=True)):
+        for lane, (first, bits) in enumerate(zip(self._entries(address, NOWHERE), self._bits(store), strict=True)):
             bit = self.let(f"and i64 {self.let(f'lshr i64 {bits}, {self.term}', loops)}, 1", loops)
             place = self.let(f"add i64 {self.term}, {self.let(f'xor i64 {bit}, 1', loops)}", loops)
             entries.append(self.let(f"add i64 {first}, {place}", loops))
@@ -36,30 +38,30 @@ class Rows(Sequences):
             flag = self.let(f"trunc i64 {is_written} to i1", loops)
             written = self.let(f"insertelement <{self.v.lanes} x i1> {written}, i1 {flag}, i64 {lane}", loops)
         mask = self.let(f"and <{self.v.lanes} x i1> {written}, %tm", loops)
-        self.scatter(access, value, entries, loops, mask)
+        self.scatter(address, value, entries, loops, mask)
 
-    def _bits(self, access: Access) -> list[str]:
+    def _bits(self, store: RowStore) -> list[str]:
         """Per lane, the bits of its row in an i64."""
-        return self._entries(Access(access.buffer, 0, 0, access.bits), frozenset())
+        return self._entries(listed(store.buffer, 0, store.bits), NOWHERE)
 
     def write_rows(self, loop: int) -> None:
         """After a loop, what its tiles hold, row by row; what comes after a hole moves one further."""
-        for access, tile in self.tiles.items():
-            if access.loop == loop:
-                self._write_rows(access, tile)
+        for store, tile in self.tiles.items():
+            if store.loop == loop:
+                self._write_rows(store, tile)
 
-    def _write_rows(self, access: Access, tile: str) -> None:
-        v, size = self.v, self.v.dtype.itemsize
+    def _write_rows(self, store: RowStore, tile: str) -> None:
+        v, size, address = self.v, self.v.dtype.itemsize, store.address
         kind, flags = f"<{ROW_TERMS} x {v.scalar}>", f"<{ROW_TERMS} x i1>"
         name = f"@llvm.masked.store.v{ROW_TERMS}f{8 * size}.p0"
         self.declare(f"void {name}({kind}, ptr, {flags})")
         later = ", ".join(f"i32 {max(t - 1, 0)}" for t in range(ROW_TERMS))
         rows = self._transposed_tile(tile)
-        for row, entry, bits in zip(rows, self._entries(access, frozenset()), self._bits(access), strict=True):
+        for row, entry, bits in zip(rows, self._entries(address, NOWHERE), self._bits(store), strict=True):
             moved = self.let(f"shufflevector {kind} {row}, {kind} poison, <{ROW_TERMS} x i32> <{later}>")
             spread = self.let(f"select {flags} {self._flags(bits)}, {kind} {row}, {kind} {moved}")
             written = self._flags(self.let(f"lshr i64 {bits}, {ROW_TERMS}"))
-            at = self._address(access, entry, access.offset, frozenset())
+            at = self._at(address, entry, address.offset, NOWHERE)
             self.do(f"call void {name}({kind} {spread}, ptr align {size} {at}, {flags} {written})")
 
     def _flags(self, bits: str) -> str:

@@ -10,7 +10,8 @@ import functools
 
 import numpy as np
 
-from ..plan.planned import Access
+from ..plan.address import Address
+from ..plan.loops import ByRun
 from .llvm_memory import Memory, loop_of
 
 WORDS = 8  # of 32 bits, in a vector of 256
@@ -37,15 +38,15 @@ class Runs(Memory):
         return self.run_mask
 
     def leaf(self, number: int) -> str:
-        access = self.kernel.reads[number]
-        is_by_run = access.loop is not None and self.kernel.loops[access.loop].masks is not None
-        return self._of_run(access, loop_of(access)) if is_by_run else super().leaf(number)
+        address = self.kernel.reads[number]
+        is_by_run = address.loop is not None and isinstance(self.kernel.loops[address.loop], ByRun)
+        return self._of_run(address, loop_of(address)) if is_by_run else super().leaf(number)
 
-    def _of_run(self, access: Access, loops: frozenset[int]) -> str:
+    def _of_run(self, address: Address, loops: frozenset[int]) -> str:
         """One value for all terms of a run, or neighbours, expanded to where its mask has terms."""
-        v = self.v
-        at = self._address(access, self._entry(access, self.start, loops), access.offset, loops)
-        if not access.stride:
+        v, start = self.v, address.start
+        at = self._at(start, self._entry(start, self.start, loops), start.offset, loops)
+        if start == address:
             return self._splat(self.let(f"load {v.scalar}, ptr {at}", loops), loops)
         if v.permutes:
             return self._permuted(self.masked_load(at, self.run_mask, loops), loops)

@@ -7,7 +7,10 @@ by whole vectors would wait (measured on Zen 5: 60 ns for the 81 entries of a tr
 
 from __future__ import annotations
 
-from ..plan.planned import Access, PlannedKernel
+import functools
+
+from ..plan.planned import PlannedKernel
+from ..plan.stores import Store
 from .llvm_code import Code
 from .llvm_memory import ROW, rows_of_neighbours
 from .llvm_stores import NOWHERE, Stores, parts, start_of
@@ -25,11 +28,11 @@ class Room:
     def __init__(self, kernel: PlannedKernel, vectors: Vectors):
         self.v = vectors
         self.added = kernel.added
-        self.roots = [n for n, places in enumerate(kernel.writes) for a in places if a.adds]
+        self.roots = [n for n, places in enumerate(kernel.writes) for store in places if store.adds]
         alone = [(number,) for number in range(len(self.added))]
         self.rows = rows_of_neighbours(self.added) if vectors.lanes >= ROW else alone
-        self.starts = list(dict.fromkeys(start_of(a) for a in self.added))
-        self.steps = list(dict.fromkeys(a.step for a in self.added if a.step is not None))
+        self.starts = list(dict.fromkeys(start_of(store.address) for store in self.added))
+        self.steps = list(dict.fromkeys(c.table for store in self.added for c in store.address.columns[1:]))
         self.bytes = self.numbers_at(len(self.starts) + len(self.steps))
 
     def numbers_at(self, number: int) -> int:
@@ -80,17 +83,18 @@ class _Turn:
         places = {size: self._place(size) for row in room.rows for _, size in parts(len(row))}
         starts = {start: self._number("ptr", number) for number, start in enumerate(room.starts)}
         steps = {step: self._number("i64", len(starts) + number) for number, step in enumerate(room.steps)}
-        pointers = {a.family: starts[start_of(a)] for a in room.added if a.step is None}
-        for access in room.added:
-            if access.step is not None and access.family not in pointers:
-                further = code.index("mul", steps[access.step], access.times)
-                pointers[access.family] = self._at(room.v.scalar, starts[start_of(access)], further)
+        pointers = {start: starts[start] for start in room.starts}
+        for address in (store.address for store in room.added):
+            if address.family not in pointers:
+                further = [code.index("mul", steps[c.table], c.times) for c in address.columns[1:]]
+                total = functools.reduce(lambda a, b: code.index("add", a, b), further)
+                pointers[address.family] = self._at(room.v.scalar, starts[start_of(address)], total)
         slot = 0
         for row in room.rows:
             for first, size in parts(len(row)):
-                access = room.added[row[first]]
+                store = room.added[row[first]]
                 at = self._at(f"[{room.v.lanes} x {room.v.scalar}]", "%room", str(slot + first))
-                self._add(access, size, pointers[access.family], self._at(room.v.scalar, at, places[size]))
+                self._add(store, size, pointers[store.address.family], self._at(room.v.scalar, at, places[size]))
             slot += len(row)
 
     def _place(self, size: int) -> str:
@@ -102,14 +106,14 @@ class _Turn:
         lanes = self._at("i8", "%room", str(self.room.numbers_at(number)))
         return self.code.let(f"load {kind}, ptr {self._at(kind, lanes, self.lane)}")
 
-    def _add(self, access: Access, size: int, pointer: str, values: str) -> None:
+    def _add(self, store: Store, size: int, pointer: str, values: str) -> None:
         """Neighbouring values to neighbouring entries."""
         v, code = self.room.v, self.code
         kind, aligned = v.scalar if size == 1 else f"<{size} x {v.scalar}>", f"align {v.dtype.itemsize}"
-        at = self._at(v.scalar, pointer, str(access.offset))
+        at = self._at(v.scalar, pointer, str(store.address.offset))
         added = code.let(f"load {kind}, ptr {values}, {aligned}")
         before = code.let(f"load {kind}, ptr {at}, {aligned}")
-        after = code.let(f"{'fadd' if access.adds > 0 else 'fsub'} {kind} {before}, {added}")
+        after = code.let(f"{'fadd' if store.adds > 0 else 'fsub'} {kind} {before}, {added}")
         code.do(f"store {kind} {after}, ptr {at}, {aligned}")
 
     def _at(self, kind: str, pointer: str, index: str) -> str:

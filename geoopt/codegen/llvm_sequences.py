@@ -6,7 +6,8 @@ Such kernels have a body more, for these vectors; in the others, columns list en
 from __future__ import annotations
 
 from ..integers.segments import STRIP
-from ..plan.planned import Access
+from ..plan.address import Address
+from ..plan.stores import Store
 from .llvm_memory import SEQUENCE
 from .llvm_stores import NOWHERE, Stores
 
@@ -29,30 +30,30 @@ class Sequences(Stores):
         return self.vector
 
     def leaf(self, number: int) -> str:
-        access = self.kernel.reads[number]
-        if not self._is_in_sequence(access):
+        address = self.kernel.reads[number]
+        if not self._is_in_sequence(address):
             return super().leaf(number)
-        return self.let(f"load {self.v.vector}, ptr {self._start(access)}, align {self.v.dtype.itemsize}")
+        return self.let(f"load {self.v.vector}, ptr {self._of_first(address)}, align {self.v.dtype.itemsize}")
 
-    def store(self, access: Access, value: str) -> None:
-        if not self._is_in_sequence(access):
-            super().store(access, value)
+    def store(self, store: Store, value: str) -> None:
+        if not self._is_in_sequence(store.address):
+            super().store(store, value)
             return
-        self.do(f"store {self.v.vector} {value}, ptr {self._start(access)}, align {self.v.dtype.itemsize}")
+        self.do(f"store {self.v.vector} {value}, ptr {self._of_first(store.address)}, align {self.v.dtype.itemsize}")
 
-    def _is_in_sequence(self, access: Access) -> bool:
-        return self.prefix == SEQUENCE and access.table is not None
+    def _is_in_sequence(self, address: Address) -> bool:
+        return self.prefix == SEQUENCE and bool(address.columns)
 
-    def _start(self, access: Access) -> str:
-        """The address of what the first member reads or writes."""
-        key = "sequence", access.column
+    def _of_first(self, address: Address) -> str:
+        """The pointer to what the first member reads or writes."""
+        key = "sequence", *address.column
         if key not in self.values:
-            self.values[key] = self._entry(access, self.vector, NOWHERE)
-        return self._address(access, self.values[key], access.offset, NOWHERE)
+            self.values[key] = self._entry(address, self.vector, NOWHERE)
+        return self._at(address, self.values[key], address.offset, NOWHERE)
 
-    def _first(self, access: Access) -> str:
-        is_listed = self.kernel.sequences is not None and access.table is not None
-        return self.place if is_listed else super()._first(access)
+    def _first(self, address: Address) -> str:
+        is_listed = self.kernel.sequences is not None and address.columns
+        return self.place if is_listed else super()._first(address)
 
     def _column(self, table: int, loop: int | None) -> str:
         return super()._column(table, loop) if self.kernel.sequences is None else f"%b{self.slots[table]}"

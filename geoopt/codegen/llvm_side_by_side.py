@@ -12,7 +12,11 @@ import numpy as np
 
 from ..integers.segments import STRIP
 from ..ops import OPS
-from ..plan.planned import Access, PlannedKernel, PlannedLoop
+from ..plan import Plan
+from ..plan.address import Address, Linear, Listed, Term
+from ..plan.loops import ByCursor, ByRun, Loop
+from ..plan.planned import PlannedKernel
+from ..plan.stores import Store
 from ..template import Expression, bottom_up
 from .llvm_memory import ROW, loop_of
 from .llvm_prefetch import LINE
@@ -36,11 +40,7 @@ def side_by_side(kernel: PlannedKernel, widest: int) -> SideBySide | None:
     """A kernel by vectors of its roots, where these do the same with neighbours; else None. widest : lanes at most"""
     count = len(kernel.roots)
     lanes = min(widest, 1 << count.bit_length() - 1)
-    if (
-        lanes < ROW
-        or kernel.sequences is not None
-        or any(loop.masks is not None or loop.cursors is not None for loop in kernel.loops)
-    ):
+    if lanes < ROW or kernel.sequences is not None or any(isinstance(loop, ByRun | ByCursor) for loop in kernel.loops):
         return None
     if any(e.op not in OPS or OPS[e.op].libm for e in bottom_up(list(kernel.roots)) if e.args and e.op != "sum"):
         return None
@@ -72,9 +72,9 @@ class _Alike:
         writes, others = self.kernel.writes[first], self.kernel.writes[first + step]
         if len(writes) != len(others):
             return False
-        if not all(self._is_beside(a, b, step) for a, b in zip(writes, others, strict=True)):
+        if not all(self._is_beside(a.address, b.address, step) for a, b in zip(writes, others, strict=True)):
             return False
-        if any(a.adds or a.loop is not None or a.bits is not None for a in writes):
+        if any(store.adds or store.loop is not None for store in (*writes, *others)):
             return False
         done: set[tuple[int, int]] = set()
         todo = [(self.kernel.roots[first], self.kernel.roots[first + step])]
@@ -97,8 +97,18 @@ class _Alike:
         return True
 
     @staticmethod
-    def _is_beside(access: Access, other: Access, step: int) -> bool:
-        return other == access._replace(offset=access.offset + step)
+    def _is_beside(address: Address, other: Address, step: int) -> bool:
+        return other == address.at(address.offset + step)
+
+
+def _are_multiples(plan: Plan, term: Term, number: int) -> bool:
+    """Whether all that a term adds to entries is a multiple of a number."""
+    match term:
+        case Linear(times):
+            return times % number == 0
+        case Listed(table, times):
+            return not (plan.table(table).astype(np.int64) * times % number).any()
+    return False
 
 
 def _shared_operations(roots: tuple[Expression, ...], across: set[int]) -> int:
@@ -115,48 +125,48 @@ class Across(Sums):
     across: frozenset[int] = frozenset()
 
     def leaf(self, number: int) -> str:
-        access = self.kernel.reads[number]
-        loops, v = loop_of(access), self.v
-        at = self._at(access, loops)
+        address = self.kernel.reads[number]
+        loops, v = loop_of(address), self.v
+        at = self._pointer(address, loops)
         if number in self.across:
             return self.let(f"load {v.vector}, ptr {at}, align {v.dtype.itemsize}", loops)
         return self._splat(self.let(f"load {v.scalar}, ptr {at}", loops), loops)
 
-    def store(self, access: Access, value: str) -> None:
+    def store(self, store: Store, value: str) -> None:
         """Long rows of large outputs go past the caches, so that their lines are not read before; see `after`."""
         how = f"align {self.v.dtype.itemsize}"
-        if self._is_past_caches(access):
+        if self._is_past_caches(store.address):
             self.declarations["!0 = !{i32 1}"] = None
             how = f"align {self.v.bytes}, !nontemporal !0"
-        self.do(f"store {self.v.vector} {value}, ptr {self._at(access, frozenset())}, {how}")
+        self.do(f"store {self.v.vector} {value}, ptr {self._pointer(store.address, frozenset())}, {how}")
 
     def after(self) -> list[str]:
         """Statements after all members: what went past the caches is there before what comes next."""
-        written = [a for places in self.kernel.writes for a in places]
+        written = [store.address for store in self.kernel.stores()]
         return ["  fence seq_cst"] if any(map(self._is_past_caches, written)) else []
 
-    def _is_past_caches(self, access: Access) -> bool:
+    def _is_past_caches(self, address: Address) -> bool:
         """Whether these are rows of whole lines, and of several: outputs begin with one (`runtime.host`)."""
         v, plan = self.v, self.plan
-        is_output = len(plan.variable_sizes) <= access.buffer < plan.workspace
-        is_read = any(a.buffer == access.buffer for kernel in plan.kernels for a in kernel.reads)
-        if not v.reads_what_it_writes or not is_output or is_read or not self.is_large(access):
+        is_output = len(plan.variable_sizes) <= address.buffer < plan.workspace
+        is_read = any(a.buffer == address.buffer for kernel in plan.kernels for a in kernel.reads)
+        if not v.reads_what_it_writes or not is_output or is_read or not self.is_large(address):
             return False
-        rows = np.array([access.stride]) if access.table is None else plan.listed(access)
-        return access.offset % v.lanes == 0 and not (rows % (SEVERAL * LINE // v.dtype.itemsize)).any()
+        row = SEVERAL * LINE // v.dtype.itemsize
+        return address.offset % v.lanes == 0 and all(_are_multiples(plan, term, row) for term in address.varying)
 
-    def _at(self, access: Access, loops: frozenset[int]) -> str:
-        key = "entry", access.column
+    def _pointer(self, address: Address, loops: frozenset[int]) -> str:
+        key = "entry", *address.column
         if key not in self.values:
-            self.values[key] = self._entry(access, self._first(access), loops)
-        return self._address(access, self.values[key], access.offset, loops)
+            self.values[key] = self._entry(address, self._first(address), loops)
+        return self._at(address, self.values[key], address.offset, loops)
 
-    def _strip(self, loop: PlannedLoop) -> tuple[str, str, str]:
+    def _strip(self, loop: Loop) -> tuple[str, str, str]:
         """Likewise, but that the terms end with the member's own."""
         start, end, within = super()._strip(loop)
-        if loop.counts is not None:
-            kind, _ = self.index_types[loop.counts]
-            at = self.let(f"getelementptr {kind}, ptr %c{self.slots[loop.counts]}, i64 {self.member}")
+        for counts in loop.of_members():
+            kind, _ = self.index_types[counts]
+            at = self.let(f"getelementptr {kind}, ptr %c{self.slots[counts]}, i64 {self.member}")
             count = self.let(f"load {kind}, ptr {at}")
             passed = self.let(f"mul i64 {self.let(f'zext {kind} {count} to i64')}, {STRIP}")
             end = self.let(f"add i64 {self.let(f'add i64 {start}, {within}')}, {passed}")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..integers.segments import STRIP
-from ..plan.planned import Joint, PlannedLoop
+from ..plan.loops import ByCursor, ByRun, Loop
+from ..plan.planned import Joint
+from ..plan.stores import RowStore
 from ..template import Expression, bottom_up
 from .llvm_cursors import Cursors
 from .llvm_memory import zeros
@@ -36,11 +38,11 @@ class Sums(Rows, Cursors, Runs):
 
     def write(self, root: int, value: str) -> None:
         """The writes of a root, but for additions."""
-        for access in (a for a in self.kernel.writes[root] if not a.adds):
-            if access.bits is None:
-                self.store(access, value)
+        for store in (s for s in self.kernel.writes[root] if not s.adds):
+            if isinstance(store, RowStore):
+                self.write_term(store, value)
             else:
-                self.write_term(access, value)
+                self.store(store, value)
 
     def add_up(self, joint: Joint) -> None:
         """The values of a joint's sums, and what its loop writes."""
@@ -51,8 +53,8 @@ class Sums(Rows, Cursors, Runs):
         self._fresh += 1
         tag = f"{self.prefix}s{self._fresh}"
         start, end, within = self._strip(planned)
-        counts = None if planned.counts is None else self._counts(planned.counts)
-        if planned.masks is None:
+        counts = next((self._counts(table) for table in planned.of_members()), None)
+        if not isinstance(planned, ByRun):
             self.prefetch_terms(joint.loop, (start, end, within))
         progress = _Progress("0", self.let(f"add i64 {start}, {within}"), ["zeroinitializer"] * len(terms))
         if counts is not None and self.is_full and 2 * len(terms) > self.v.registers:
@@ -73,12 +75,13 @@ class Sums(Rows, Cursors, Runs):
         outside, self.inner, self.loop = self.values, [], joint.loop
         self.start, self.term = now.entry, now.term
         known, totals = dict(outside), now.totals
-        if planned.cursors is not None:
+        if isinstance(planned, ByCursor):
             known[self.key(terms[0])] = self.term_at_position(joint.loop)
-        for copy in range(planned.at_once):
+        at_once, step = (planned.at_once, planned.at_once) if isinstance(planned, ByRun) else (1, STRIP)
+        for copy in range(at_once):
             self.values = dict(known)
             has_term = None  # where all lanes have
-            if planned.masks is not None:
+            if isinstance(planned, ByRun):
                 self.start = self.let(f"add i64 {now.entry}, {copy}", self._current())
                 has_term = self.begin_run(planned.masks, self._current())
                 self.prefetch_run(joint.loop)
@@ -88,7 +91,7 @@ class Sums(Rows, Cursors, Runs):
         for i in joint.roots:
             self.write(i, self.value(self.kernel.roots[i]))
         after = _Progress(f"%{tag}.next", f"%{tag}.after", totals)
-        self._write_loop(tag, before, now, after, end, STRIP if planned.masks is None else planned.at_once)
+        self._write_loop(tag, before, now, after, end, step)
         self.values, self.inner, self.loop = outside, None, None
         return now
 
@@ -143,14 +146,15 @@ class Sums(Rows, Cursors, Runs):
     def _current(self) -> frozenset[int]:
         return frozenset() if self.loop is None else frozenset({self.loop})
 
-    def _strip(self, loop: PlannedLoop) -> tuple[str, str, str]:
+    def _strip(self, loop: Loop) -> tuple[str, str, str]:
         """Where the terms of the current strip start and end in the columns, and where the first lane's are."""
         starts = loop.starts
         key = ("strip", starts)
         if key not in self.values:
             done = self.let(f"sub i64 {self.member}, %begin")
             first = self.let(f"mul i64 %strip, {loop.split}")
-            number = self.let(f"add i64 {first}, {self.let(f'lshr i64 {done}, {loop.width.bit_length() - 1}')}")
+            width = STRIP // loop.split
+            number = self.let(f"add i64 {first}, {self.let(f'lshr i64 {done}, {width.bit_length() - 1}')}")
             kind, extend = self.index_types[starts]
             at = self.let(f"getelementptr {kind}, ptr %b{self.slots[starts]}, i64 {number}")
             bounds = [
@@ -158,7 +162,7 @@ class Sums(Rows, Cursors, Runs):
             ]
             if kind != "i64":
                 bounds = [self.let(f"{extend} {kind} {b} to i64") for b in bounds]
-            within = self.let(f"and i64 {done}, {STRIP - 1}") if loop.masks is None else "0"
+            within = self.let(f"and i64 {done}, {STRIP - 1}") if not isinstance(loop, ByRun) else "0"
             self.values[key] = (*bounds, within)  # type: ignore[assignment]
         return self.values[key]  # type: ignore[return-value]
 

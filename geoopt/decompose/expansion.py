@@ -13,7 +13,7 @@ from ..integers.ids import Ids
 from ..integers.runs import Lists, sample
 from ..integers.segments import STRIP
 from ..ops import OPS
-from ..plan import TASK_MEMBERS
+from ..plan.task import TASK_MEMBERS
 
 WORTH = 1.5  # terms per run from which on runs beat a load for each term
 MOST_COLUMNS, DEEP = 4, 16  # leaves of a term, and operations between them and the sum: more are not looked at

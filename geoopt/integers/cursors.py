@@ -31,7 +31,7 @@ class Cursors:
     first : (strips + 1,) the first cursor of the task that each strip belongs to, and the number of cursors
     firsts : per column, the entry at which each cursor begins;  steps : by how much it moves with each term
     lengths : the terms of each cursor, which are in this order
-    starts, positions : the terms of each strip as `PlannedLoop` has them: where among those of its task
+    starts, positions : the terms of each strip as `ByStrip` has them: where among those of its task
     room : the most terms of a task
     """
 

@@ -19,14 +19,18 @@ from ..integers.hashing import content
 from ..integers.ids import Ids, id_dtype
 from ..integers.segments import whole_strips
 from ..kernels import Kernel, Kernels, Leaf
-from ..layout import Address, Place
-from ..plan import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, TASK_MEMBERS, Plan
-from ..plan.planned import Access, PlannedChunks, PlannedKernel, PlannedLoop
+from ..layout import Located, Place
+from ..plan import Plan
+from ..plan.address import Address, linear
+from ..plan.loops import ByMember, ByStrip, Loop
+from ..plan.planned import PlannedChunks, PlannedKernel
+from ..plan.stores import Store
 from ..plan.tables import Tables
+from ..plan.task import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, TASK_MEMBERS
 from .chunks import Chunks, chunked
 from .order import Order, additions, chunk_order, member_order
 from .strips import Strips
-from .times import AddressOf, Times
+from .times import Locate, Times
 
 LEAST_MEMBERS = 64  # of tasks that are shorter than others
 
@@ -43,10 +47,7 @@ def place(kernels: Kernels, by_chunks: bool = False) -> Plan:
         tasks.append(placed.tasks(number))
         del placed  # what is listed for one kernel is given back before the next one's
     all_tasks = np.concatenate([np.zeros((0, FIELDS), np.int64), *tasks])
-    level_of = np.array([planned[k].level for k in all_tasks[:, 0]], np.int64)
     planned_chunks = tuple(_planned_chunks(c, tables) for c in chunks)
-    depth = max((p.level for p in planned), default=0)
-    levels = np.searchsorted(level_of, np.arange(1, depth + 2))
     return Plan(
         layout.variable_sizes,
         layout.outputs,
@@ -54,7 +55,6 @@ def place(kernels: Kernels, by_chunks: bool = False) -> Plan:
         tuple(tables.arrays),
         tuple(planned),
         np.ascontiguousarray(all_tasks),
-        levels,
         planned_chunks,
     )
 
@@ -67,28 +67,28 @@ def _planned_chunks(chunks: Chunks, tables: Tables) -> PlannedChunks:
     return PlannedChunks(chunks.buffer, tables.number(chunks.starts), tuple(chunks.of_members), tuple(firsts))
 
 
-def _ordered(kernels: Kernels, chunks: list[Chunks]) -> list[tuple[AddressOf, Order]]:
+def _ordered(kernels: Kernels, chunks: list[Chunks]) -> list[tuple[Locate, Order]]:
     """Per kernel the order of its members, and where its columns are as far as that was looked for."""
     times = Times(kernels.layout)
     is_long = any(kernel.size > TASK_MEMBERS for kernel in kernels.kernels)  # else each is one task, or few
     by_time = is_long and kernels.options.has("memory")
     known: dict[tuple[int, int], Order] = {}  # by the constants that sums read
     found = []
-    addressed = [(kernel, functools.cache(kernels.layout.address)) for kernel in kernels.kernels]
+    located = [(kernel, functools.cache(kernels.layout.locate)) for kernel in kernels.kernels]
     if by_time:
-        times.await_additions(itertools.chain(*(additions(kernel, times, address) for kernel, address in addressed)))
+        times.await_additions(itertools.chain(*(additions(kernel, times, locate) for kernel, locate in located)))
     adding = [kernel for kernel in kernels.kernels if _added(kernel)]
     chunks_of = {n: (of, len(c)) for c in chunks for n, of in c.of_members.items()}
-    for number, (kernel, address) in enumerate(addressed):
+    for number, (kernel, locate) in enumerate(located):
         if number in chunks_of:
-            found.append((address, chunk_order(kernel, *chunks_of[number])))
+            found.append((locate, chunk_order(kernel, *chunks_of[number])))
             continue
-        order = member_order(kernel, times, address, _longest(kernel, adding), by_time)
+        order = member_order(kernel, times, locate, _longest(kernel, adding), by_time)
         constants = _constants_of_sums(kernel)
         # two sums that read the same constants read one table where their members have one order
         order = next((known[c] for c in constants if c in known), order)
         known.update(dict.fromkeys(constants, order))
-        found.append((address, order))
+        found.append((locate, order))
     return found
 
 
@@ -108,10 +108,10 @@ def _longest(kernel: Kernel, adding: list[Kernel]) -> int:
 class _PlacedKernel:
     """One kernel's addresses and tasks."""
 
-    def __init__(self, kernel: Kernel, tables: Tables, address: AddressOf, order: Order):
-        self.kernel, self.tables, self.address, self.order = kernel, tables, address, order
+    def __init__(self, kernel: Kernel, tables: Tables, locate: Locate, order: Order):
+        self.kernel, self.tables, self.locate, self.order = kernel, tables, locate, order
         self._strips: dict[int, Strips] = {}  # by loop, but for those whose terms stay as they come
-        self._placed: dict[tuple, tuple[Ids, Access]] = {}  # by what varies of a column
+        self._placed: dict[tuple, tuple[Ids, Address]] = {}  # by what varies of a column
 
     def planned(self) -> PlannedKernel:
         k = self.kernel
@@ -119,7 +119,7 @@ class _PlacedKernel:
         reads = tuple(self._read(leaf) for leaf in k.leaves)
         if all(w.loop is None for places in k.writes for w in places):
             self._strips.clear()  # nothing is read or written by term any more, and they are long
-        writes = tuple(tuple(self._written(w) for w in places) for places in k.writes)
+        writes = tuple(tuple(map(self._store, places)) for places in k.writes)
         return PlannedKernel(k.roots, reads, writes, loops, k.level, k.size)
 
     def tasks(self, number: int) -> np.ndarray:
@@ -131,59 +131,59 @@ class _PlacedKernel:
         tasks[:, FIRST_STRIP] = np.cumsum(strips) - strips
         return tasks
 
-    def _loop(self, number: int) -> PlannedLoop:
+    def _loop(self, number: int) -> Loop:
         """Lays out the terms of a sum."""
         loop = self.kernel.loops[number]
         if loop.has_runs:
-            tables = self.tables.number(loop.segments.starts), self.tables.number(loop.segments.counts)
-            return PlannedLoop(*tables, loop.segments.total, is_by_member=True)
+            starts, counts = map(self.tables.number, (loop.segments.starts, loop.segments.counts))
+            return ByMember(starts, loop.segments.total, counts)
         strips = self._strips[number] = Strips(loop, self.order)
         differ = None
         if strips.differ:
             members = self.order.members
             differ = self.tables.number(strips.counts if members is None else taken(strips.counts, members))
-        return PlannedLoop(self.tables.number(strips.starts), differ, loop.segments.total)
+        return ByStrip(self.tables.number(strips.starts), loop.segments.total, differ)
 
-    def _read(self, leaf: Leaf) -> Access:
+    def _read(self, leaf: Leaf) -> Address:
         if leaf.ids is None:
             assert leaf.constants is not None
             return self.tables.constants(self._ordered_constants(leaf.constants, leaf.loop), leaf.loop)
-        return self._access(self.address(leaf.ids), leaf.loop)
+        return self._address(self.locate(leaf.ids), leaf.loop)
 
     def _ordered_constants(self, constants: np.ndarray, loop: int | None) -> np.ndarray:
         if loop is not None:
             return self._strips[loop].values(constants) if loop in self._strips else constants
         return constants if self.order.members is None else taken(constants, self.order.members)
 
-    def _written(self, place: Place) -> Access:
-        return self._access(Address(place.buffer, place.position), place.loop)._replace(adds=place.adds)
+    def _store(self, place: Place) -> Store:
+        return Store(self._address(Located(place.buffer, place.position), place.loop), place.adds)
 
-    def _access(self, address: Address, loop: int | None) -> Access:
-        """The access to entries of a buffer, one per member or one per term; columns that differ by a constant share
+    def _address(self, located: Located, loop: int | None) -> Address:
+        """The address of entries of a buffer, one per member or one per term; columns that differ by a constant share
         a table (address coherence), arithmetic ones need none."""
-        if address.moves is not None:
-            return self._varying(address, loop)._replace(buffer=address.buffer)
-        column, base = address.column, address.column.base
+        if located.moves is not None:
+            return self._varying(located, loop).of(located.buffer)
+        column, base = located.column, located.column.base
         if base is None and column.strides[0] == 0:
-            return Access(address.buffer, column.offset)
+            return Address(located.buffer, column.offset)
         varying = None if base is None else (base.__array_interface__["data"][0], base.strides), column.strides, loop
         if varying not in self._placed:
-            found = self._varying(replace(address, column=column.shifted(-column.offset)), loop)
+            found = self._varying(replace(located, column=column.shifted(-column.offset)), loop)
             self._placed[varying] = column, found  # the column is kept, so that its address stays its own
         found = self._placed[varying][1]
-        return found._replace(buffer=address.buffer, offset=column.offset + found.offset)
+        return found.of(located.buffer).at(column.offset + found.offset)
 
-    def _varying(self, address: Address, loop: int | None) -> Access:
-        """The access to a column of some buffer, in the order of the members or terms."""
-        column = address.column
+    def _varying(self, located: Located, loop: int | None) -> Address:
+        """The address of a column of some buffer, in the order of the members or terms."""
+        column = located.column
         if loop is not None:
             listed = self._strips[loop].column(column) if loop in self._strips else column.to_array()
-            return self.tables.column(0, address.moved(listed, in_place=loop in self._strips), loop)
+            return self.tables.column(0, located.moved(listed, in_place=loop in self._strips), loop)
         if self.order.members is not None:
             column = column.compose(Ids.explicit(self.order.members))
-        column = (column if address.moves is None else Ids.explicit(address.moved(column.to_array()))).canonical()
+        column = (column if located.moves is None else Ids.explicit(located.moved(column.to_array()))).canonical()
         if column.base is None:
-            return Access(0, column.offset, column.strides[0] if column.size > 1 else 0)
+            return linear(0, column.offset, column.strides[0] if column.size > 1 else 0)
         return self.tables.column(0, column.to_array(), None)
 
 

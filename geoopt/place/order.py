@@ -21,11 +21,11 @@ from ..integers.gathers import ranked, taken
 from ..integers.ids import Ids, id_dtype
 from ..integers.segments import STRIP, ranges
 from ..kernels import Kernel
-from ..layout import Address
+from ..layout import Located
 from ..native import compiled
-from ..plan import SPAN
-from ..plan.planned import ROW_TERMS
-from .times import FEW, PART, TIMES, AddressOf, Times, one_per_column, same_column
+from ..plan.stores import ROW_TERMS
+from ..plan.task import SPAN
+from .times import FEW, PART, TIMES, Locate, Times, one_per_column, same_column
 
 FAR = SPAN // 2  # what `compress` can address from the middle of its span
 LONG_ROW = 16  # neighbours that a term reads
@@ -43,28 +43,28 @@ class Order:
     end: np.ndarray
 
 
-def additions(kernel: Kernel, times: Times, address: AddressOf) -> Iterator[tuple[int, Ids, np.ndarray]]:
+def additions(kernel: Kernel, times: Times, locate: Locate) -> Iterator[tuple[int, Ids, np.ndarray]]:
     """Before any order is known: where members will add to outputs, and when, as far as the inputs they read tell."""
     added = [w for places in kernel.writes for w in places if w.adds]
     if added:
-        times.reorder_inputs(kernel, address)
-        reached, _ = _reads(kernel, times, address)
+        times.reorder_inputs(kernel, locate)
+        reached, _ = _reads(kernel, times, locate)
         columns = {(w.buffer, same_column(w.position)): w for w in reversed(added)}  # of neighbours, the first
         for write in columns.values():
             yield write.buffer, write.position, reached
 
 
-def member_order(kernel: Kernel, times: Times, address: AddressOf, longest: int, by_time: bool = True) -> Order:
+def member_order(kernel: Kernel, times: Times, locate: Locate, longest: int, by_time: bool = True) -> Order:
     """The order of a kernel's members; records the times of what they write.
 
     longest : at most so many members in one run, but for a short rest;  by_time : else only by numbers of terms
     """
     if kernel.has_runs:  # what neighbours share is worth more than a better order
         if by_time:
-            _timed(kernel, times, address)
+            _timed(kernel, times, locate)
         return Order(None, *_runs(np.zeros(kernel.size, bool), longest))
     buckets = -(-kernel.size // longest)
-    timed = _timed(kernel, times, address) if by_time else None
+    timed = _timed(kernel, times, locate) if by_time else None
     key, classes = _keys(kernel, timed, buckets)
     by = np.arange(kernel.size, dtype=id_dtype(kernel.size))
     members = _sorted_by(key, by)
@@ -95,14 +95,14 @@ def chunk_order(kernel: Kernel, of_members: np.ndarray, chunks: int) -> Order:
     return Order(members if _farthest(members) else None, begin, end)
 
 
-def _timed(kernel: Kernel, times: Times, address: AddressOf) -> tuple[np.ndarray, np.ndarray]:
+def _timed(kernel: Kernel, times: Times, locate: Locate) -> tuple[np.ndarray, np.ndarray]:
     """What `_reads` gives, where anybody needs it; what members write gets their times."""
     read_later = [w for places in kernel.writes for w in places if w.buffer in times.read and not w.adds]
     if not kernel.has_runs:
-        times.reorder_inputs(kernel, address)
+        times.reorder_inputs(kernel, locate)
     reached, is_far = np.zeros(kernel.size, np.uint16), np.zeros(kernel.size, bool)
     if not kernel.has_runs or read_later:
-        reached, is_far = _reads(kernel, times, address)
+        reached, is_far = _reads(kernel, times, locate)
     if not reached.any():
         reached = _awaited(kernel, times, reached)
     for write in read_later:
@@ -128,12 +128,12 @@ def _keys(kernel: Kernel, timed: tuple[np.ndarray, np.ndarray] | None, buckets: 
     return key, classes
 
 
-def _reads(kernel: Kernel, times: Times, address: AddressOf) -> tuple[np.ndarray, np.ndarray]:
+def _reads(kernel: Kernel, times: Times, locate: Locate) -> tuple[np.ndarray, np.ndarray]:
     """Per member its time, and whether its reads of one input are far apart."""
     reached, is_far = np.zeros(kernel.size, np.uint16), np.zeros(kernel.size, bool)
     single = []
     for leaf in one_per_column(kernel):
-        found = address(leaf.ids)  # type: ignore[arg-type]
+        found = locate(leaf.ids)  # type: ignore[arg-type]
         if leaf.loop is None:
             single.append(found)
         else:
@@ -146,7 +146,7 @@ def _reads(kernel: Kernel, times: Times, address: AddressOf) -> tuple[np.ndarray
     return reached, is_far & (is_far.mean() <= FEW if kernel.size else False)
 
 
-def _read_once(columns: list[Address], times: Times, reached: np.ndarray, is_far: np.ndarray) -> None:
+def _read_once(columns: list[Located], times: Times, reached: np.ndarray, is_far: np.ndarray) -> None:
     """Make some members' times those of what they read, if later, and mark those that read one input far apart."""
     low: dict[int, np.ndarray] = {}
     high: dict[int, np.ndarray] = {}

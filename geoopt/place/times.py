@@ -18,7 +18,7 @@ from ..integers.gathers import taken
 from ..integers.ids import Ids
 from ..integers.segments import Segments
 from ..kernels import Kernel, Leaf, Loop
-from ..layout import Address, Layout
+from ..layout import Layout, Located
 from ..native import compiled
 
 POOR = 1 / 16  # an input is in poor order if members read rows farther apart than this share of it
@@ -31,7 +31,7 @@ NEVER = TIMES - 1
 TOGETHER = TIMES // 100  # within so much time neighbours, as the entries of a row of a matrix, are written together
 PART = 1 << 20  # members whose terms are looked at together
 
-AddressOf = Callable[[Ids], Address]
+Locate = Callable[[Ids], Located]
 
 
 class Times:
@@ -47,19 +47,19 @@ class Times:
         # another order than that of the entries
         self.first_additions: dict[int, np.ndarray] = {}
 
-    def of(self, address: Address) -> np.ndarray:
+    def of(self, located: Located) -> np.ndarray:
         """The times of the entries at an address."""
-        times, column = self._table(address.buffer), address.column
+        times, column = self._table(located.buffer), located.column
         if column.base is None and column.strides[0] == 0:
             return np.broadcast_to(times[column.offset], column.shape)
-        return taken(times, address.entries())
+        return taken(times, located.entries())
 
-    def advance(self, reached: np.ndarray, address: Address, segments: Segments) -> None:
+    def advance(self, reached: np.ndarray, located: Located, segments: Segments) -> None:
         """Make members' times those of their latest terms, if later. segments : each member's terms"""
-        times, listed = self._table(address.buffer), address.column.to_array()
+        times, listed = self._table(located.buffer), located.column.to_array()
         for first in range(0, len(reached), PART):  # the entries of all terms are never listed at once
             some, own = reached[first : first + PART], segments.offsets(first, first + PART)
-            entries, own = address.moved(listed[own[0] : own[-1]]), own - own[0]
+            entries, own = located.moved(listed[own[0] : own[-1]]), own - own[0]
             divided(len(some), _advancing(some, times, entries, own), len(entries))
 
     def _table(self, buffer: int) -> np.ndarray:
@@ -97,14 +97,14 @@ class Times:
     def is_input(self, buffer: int) -> bool:
         return buffer < len(self.variables)
 
-    def reorder_inputs(self, kernel: Kernel, address: AddressOf) -> None:
+    def reorder_inputs(self, kernel: Kernel, locate: Locate) -> None:
         """Find better orders of the rows of inputs, where most of a kernel's members read rows far apart.
 
         Reverse Cuthill–McKee numbers the rows such that those read together are near each other.
         """
-        read: dict[int, list[tuple[Address, Segments | None]]] = {}
+        read: dict[int, list[tuple[Located, Segments | None]]] = {}
         for leaf in one_per_column(kernel):
-            found = address(leaf.ids)  # type: ignore[arg-type]
+            found = locate(leaf.ids)  # type: ignore[arg-type]
             buffer = found.buffer
             if found.column.base is not None and self.is_input(buffer) and buffer not in self.reordered:
                 segments = None if leaf.loop is None else kernel.loops[leaf.loop].segments
@@ -118,24 +118,24 @@ class Times:
             order = _cuthill_mckee(rows, low, count)
             self._inputs[buffer] = np.repeat(order, self._lanes(buffer))
 
-    def _is_poor(self, buffer: int, columns: list[tuple[Address, Segments | None]], size: int) -> bool:
+    def _is_poor(self, buffer: int, columns: list[tuple[Located, Segments | None]], size: int) -> bool:
         """Whether members read rows of an input far apart, as some tell."""
         some = np.unique(np.linspace(0, size - 1, min(size, SAMPLE)).astype(np.int64))
         low, high, _ = self._rows_read(buffer, columns, some)
         return bool(np.mean(high - low > POOR * self.variables[buffer][0]) > FEW)
 
     def _rows_read(
-        self, buffer: int, columns: list[tuple[Address, Segments | None]], members: np.ndarray
+        self, buffer: int, columns: list[tuple[Located, Segments | None]], members: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
         """The lowest and the highest row of an input that members read; the rows of each column, and the offsets of
         each member's. columns : with each member's terms, unless each reads one"""
         low, high = np.full(len(members), self.variables[buffer][0]), np.zeros(len(members), np.int64)
         found = []
-        for address, segments in columns:
+        for located, segments in columns:
             terms, counts = members, np.ones_like(members)
             if segments is not None:
                 terms, counts = segments.entries(members), segments.lengths[members]
-            rows = address.moved(address.column.compose(Ids.explicit(terms)).to_array()) // self._lanes(buffer)
+            rows = located.moved(located.column.compose(Ids.explicit(terms)).to_array()) // self._lanes(buffer)
             found.append((rows, np.append(0, np.cumsum(counts, dtype=np.int64))))
             _widen(low, high, *found[-1])
         return low, high, found

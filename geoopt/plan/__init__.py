@@ -11,11 +11,10 @@ import numpy as np
 from ..errors import InternalError
 from ..integers.segments import STRIP, whole_strips
 from ..template import evaluate_template
-from .planned import Access, PlannedChunks, PlannedKernel, PlannedLoop
-
-KERNEL, BEGIN, END, COLUMN, FIRST_STRIP, SHIFT, APART, FIELDS = range(8)  # columns of the table of tasks
-TASK_MEMBERS = 1024  # of one task, but for a short rest that the last has besides: what they access fits the cache
-SPAN = 1 << 16  # entries that a column in 16 bits can tell apart
+from .address import Address, Positions
+from .planned import PlannedChunks, PlannedKernel
+from .stores import Store
+from .task import BEGIN, COLUMN, END, FIRST_STRIP, KERNEL
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +25,6 @@ class Plan:
     tables : integer arrays (columns) and float arrays (varying constants)
     tasks : (k, 7 + bases) int64 rows: kernel, first member, end member, column (the entry of member i in a table is
         i + column), first strip (of 16 members each, counted from the first member), shift, apart, and the bases
-    levels : (number of levels + 1,) first task of each level
     chunks : where kernels that write one output run together
     """
 
@@ -36,7 +34,6 @@ class Plan:
     tables: tuple[np.ndarray, ...]
     kernels: tuple[PlannedKernel, ...]
     tasks: np.ndarray
-    levels: np.ndarray
     chunks: tuple[PlannedChunks, ...] = ()
 
     @property
@@ -65,20 +62,10 @@ class Plan:
         rows = [np.flatnonzero(self.tasks[:, KERNEL] == k) for k in range(len(self.kernels))]
         return [r[np.argsort(self.tasks[r, BEGIN])] for r in rows]
 
-    def first_terms(self, loop: PlannedLoop, tasks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Per member of a kernel the entry of its first term in a loop's columns, and how many it has; its other terms
-        follow in steps of `STRIP`, or of 1 if they are listed by member. tasks : the kernel's, in the order of members
-        """
-        if loop.is_by_member:
-            assert loop.counts is not None
-            counts = self.table(loop.counts)
-            return np.cumsum(counts, dtype=np.int64) - counts, counts
-        length = tasks[:, END] - tasks[:, BEGIN]
-        strip, lane = np.divmod(np.arange(length.sum()) - np.repeat(tasks[:, BEGIN], length), STRIP)
-        strip += np.repeat(tasks[:, FIRST_STRIP], length)
-        starts = self.table(loop.starts).astype(np.int64)
-        counts = np.diff(starts)[strip] // STRIP if loop.counts is None else self.table(loop.counts)
-        return starts[strip] + lane, counts
+    @property
+    def levels(self) -> int:
+        """How many levels its kernels have."""
+        return max((k.level for k in self.kernels), default=0)
 
     def entries_of_tasks(self, rows: np.ndarray, loop: int | None) -> np.ndarray:
         """How many entries of a column the tasks ``rows`` of one kernel read: one per member, or those of a loop."""
@@ -86,93 +73,51 @@ class Plan:
         if loop is None or not len(rows):
             return members
         planned = self.kernels[self.tasks[rows[0], KERNEL]].loops[loop]
-        return self._between(rows, planned, planned.starts if planned.cursors is None else planned.cursors.first)
+        return self.places_of_tasks(rows, planned.boundaries, planned.split)
 
-    def places_of_tasks(self, rows: np.ndarray, loop: int) -> np.ndarray:
-        """How many places the strips of tasks of one kernel have for terms, or runs."""
-        planned = self.kernels[self.tasks[rows[0], KERNEL]].loops[loop]
-        return self._between(rows, planned, planned.starts)
-
-    def _between(self, rows: np.ndarray, loop: PlannedLoop, table: int) -> np.ndarray:
-        """How much is between the ends of tasks. table : tells where each strip begins"""
+    def places_of_tasks(self, rows: np.ndarray, starts: int, split: int) -> np.ndarray:
+        """How many entries the strips of tasks of one kernel have in a column. starts : the table of where each begins
+        split : how many of them there are for `STRIP` members"""
         strips = whole_strips(self.tasks[rows, END] - self.tasks[rows, BEGIN])
-        starts, first = self.table(table), self.tasks[rows, FIRST_STRIP]
-        return (starts[(first + strips) * loop.split] - starts[first * loop.split]).astype(np.int64)
+        begins, first = self.table(starts), self.tasks[rows, FIRST_STRIP]
+        return (begins[(first + strips) * split] - begins[first * split]).astype(np.int64)
 
     def check(self) -> None:
-        """Every member of every kernel belongs to exactly one task of the kernel's level."""
+        """Every member of every kernel belongs to exactly one task."""
         done = np.zeros(len(self.kernels), np.int64)
         np.add.at(done, self.tasks[:, KERNEL], self.tasks[:, END] - self.tasks[:, BEGIN])
         if any(done[i] != k.size for i, k in enumerate(self.kernels)):
             raise InternalError("place", "tasks do not cover the members of every kernel once")
-        level = np.repeat(np.arange(1, len(self.levels)), np.diff(self.levels))
-        of_kernels = np.array([k.level for k in self.kernels], np.int64)
-        if not np.array_equal(of_kernels[self.tasks[:, KERNEL]], level):
-            raise InternalError("place", "a task is scheduled in another level than its kernel's")
 
     def __str__(self) -> str:
         return "\n\n".join(f"kernel {i}: {k}" for i, k in enumerate(self.kernels))
 
-    def terms(self, row: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The terms of a loop in a task, without copies: their entries in columns, their members, and their numbers
-        among the terms of a member, a run or a cursor."""
-        loop = self.kernels[row[KERNEL]].loops[number]
-        members = row[END] - row[BEGIN]
-        first = row[FIRST_STRIP] * loop.split
-        starts = self.table(loop.starts)[first:][: whole_strips(members) * loop.split + 1].astype(np.int64)
-        lengths = np.diff(starts)
-        entry = np.arange(starts[0], starts[-1])
-        strip = np.repeat(np.arange(len(lengths)), lengths)
-        if loop.masks is not None:
-            has_term = self.table(loop.masks)[entry][:, None] >> np.arange(loop.width) & 1
-            run, lane = np.nonzero(has_term)
-            return entry[run], strip[run] * loop.width + lane, (np.cumsum(has_term, axis=1) - 1)[run, lane]
-        counts = None if loop.counts is None else self.table(loop.counts)[row[BEGIN] + row[COLUMN] :][:members]
-        if loop.is_by_member:
-            assert counts is not None
-            before = np.cumsum(counts, dtype=np.int64) - counts
-            return entry, np.repeat(np.arange(members), counts), np.arange(len(entry)) - np.repeat(before, counts)
-        term, lane = np.divmod(entry - np.repeat(starts[:-1], lengths), loop.width)
-        member = strip * loop.width + lane
-        real = member < members
-        if counts is not None:
-            real &= term < np.append(counts, np.zeros(STRIP, int))[member]
-        entry, member, term = entry[real], member[real], term[real]
-        if loop.cursors is not None:
-            begin, end = self.table(loop.cursors.first)[[first, first + len(lengths)]]
-            ends = np.cumsum(self.table(loop.cursors.lengths)[begin:end], dtype=np.int64)
-            positions = self.table(loop.cursors.positions)[entry]
-            cursor = np.searchsorted(ends, positions, side="right")
-            entry, term = begin + cursor, positions - np.append(0, ends)[cursor]
-        return entry, member, term
-
-    def entries(self, access: Access, row: np.ndarray) -> np.ndarray:
-        """The entries of its buffer that a task addresses: one per member, or one per term of a loop."""
+    def positions(self, row: np.ndarray, loop: int | None) -> Positions:
+        """Where a task's members, or the terms of a loop, are in the columns."""
+        kernel = self.kernels[row[KERNEL]]
+        if loop is not None:
+            entry, _, along = kernel.loops[loop].terms_of(row, self.table)
+            return Positions(row, self.table, entry, entry, 0, along)
         i = np.arange(row[BEGIN], row[END])
-        if access.loop is not None:
-            entry, member, term = self.terms(row, access.loop)
-            i = i[member] if access.bits is not None else entry
-        if access.lane is not None:
-            return row[SHIFT] + access.lane * row[APART] + access.stride * i + access.offset
-        if access.table is None:
-            return access.stride * i + access.offset
-        at, further = i if access.column_loop is not None else i + row[COLUMN], 0
-        sequences = self.kernels[row[KERNEL]].sequences
-        if sequences is not None:
-            vector, lane = np.divmod(i - row[BEGIN], sequences.lanes)
-            vector += row[FIRST_STRIP] * (STRIP // sequences.lanes)
-            place = self.table(sequences.places)[vector].astype(np.int64)
-            at, further = np.where(place > 0, place + lane, vector), np.where(place > 0, 0, lane)
-        listed = self.listed(access, at) + further
-        listed += access.offset + (0 if access.base is None else row[FIELDS + access.base])
-        if access.bits is not None:
-            return listed + term + (self.table(access.bits)[at] >> term & 1 == 0)
-        return listed + access.stride * term if access.stride else listed
+        if kernel.sequences is None:
+            return Positions(row, self.table, i, i + row[COLUMN], 0, None)
+        vector, lane = np.divmod(i - row[BEGIN], kernel.sequences.lanes)
+        vector += row[FIRST_STRIP] * (STRIP // kernel.sequences.lanes)
+        place = self.table(kernel.sequences.places)[vector].astype(np.int64)
+        listed, beyond = np.where(place > 0, place + lane, vector), np.where(place > 0, 0, lane)
+        return Positions(row, self.table, i, listed, beyond, None)
 
-    def listed(self, access: Access, at: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """What the columns of an access tell for some members or terms."""
-        found = self.table(access.table)[at].astype(np.int64) * access.scale  # type: ignore[arg-type]
-        return found if access.step is None else found + access.times * self.table(access.step)[at].astype(np.int64)
+    def entries(self, address: Address, row: np.ndarray) -> np.ndarray:
+        """The entries of its buffer that a task addresses: one per member, or one per term of a loop."""
+        return address.entries(self.positions(row, address.loop))
+
+    def entries_stored(self, store: Store, row: np.ndarray) -> np.ndarray:
+        """The entries of its buffer that a task writes, or adds to."""
+        members = self.positions(row, None)
+        if store.loop is None:
+            return store.entries(members, None, None)
+        of_member = self.kernels[row[KERNEL]].loops[store.loop].terms_of(row, self.table).member
+        return store.entries(members, self.positions(row, store.loop), of_member)
 
     def evaluate(self, inputs: list[np.ndarray], tasks: np.ndarray) -> list[np.ndarray]:
         """Run tasks one by one with NumPy, exactly as a backend addresses memory."""
@@ -209,7 +154,7 @@ class Schedule:
 def _run(plan: Plan, row: np.ndarray, memory: list[np.ndarray]) -> None:
     """One task."""
     kernel = plan.kernels[row[KERNEL]]
-    member_of = [plan.terms(row, loop)[1] for loop in range(len(kernel.loops))]
+    member_of = [loop.terms_of(row, plan.table).member for loop in kernel.loops]
 
     def leaves(number: int, loop: int | None) -> np.ndarray:
         access = kernel.reads[number]
@@ -223,8 +168,8 @@ def _run(plan: Plan, row: np.ndarray, memory: list[np.ndarray]) -> None:
     with np.errstate(all="ignore"):
         values = evaluate_template(kernel.roots, leaves, sums, kernel.root_loops)
     for value, places in zip(values, kernel.writes, strict=True):
-        for access in places:
-            if access.adds:
-                np.add.at(memory[access.buffer], plan.entries(access, row), access.adds * value)
+        for store in places:
+            if store.adds:
+                np.add.at(memory[store.buffer], plan.entries_stored(store, row), store.adds * value)
             else:
-                memory[access.buffer][plan.entries(access, row)] = value
+                memory[store.buffer][plan.entries_stored(store, row)] = value

@@ -1,17 +1,43 @@
-"""Some of a kernel's tasks as a kernel of their own: stages that treat tasks differently split kernels so."""
+"""The driver of the stages that give kernels other addresses: a stage states a `Rule`, and for each kernel, or for some
+of its tasks, `Split.add` makes the kernel that the rule asks for and brings its tables."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from ..integers.segments import STRIP, whole_strips
-from . import BEGIN, COLUMN, END, FIRST_STRIP, KERNEL, Plan
-from .planned import Access, PlannedCursors, PlannedKernel, PlannedLoop
+from . import Plan
+from .address import Address, Sum, Term
+from .loops import Loop
+from .planned import PlannedKernel
+from .stores import Store
 from .tables import Tables
+from .task import BEGIN, COLUMN, END, FIRST_STRIP, KERNEL
+
+
+class Rule:
+    """What becomes of a kernel's addresses. A stage overrides what it changes; None: as it is. The tables of what it
+    gives are of the new plan (`Split.tables`)."""
+
+    def term(self, term: Term, address: Address) -> Sum | None:
+        """Of a term of an address."""
+        return None
+
+    def address(self, address: Address) -> Address | None:
+        """Of a whole address."""
+        return None
+
+    def store(self, store: Store) -> Store | None:
+        """Of a store, with its address."""
+        return None
+
+    def loop(self, number: int) -> Loop | None:
+        """Of a loop."""
+        return None
 
 
 class Split:
@@ -25,12 +51,10 @@ class Split:
         self.tasks = np.pad(plan.tasks, ((0, 0), (0, columns)))
         self.kernels: list[PlannedKernel] = []
 
-    def add(
-        self, part: Part, changed: Callable[[Access], Access | None], loops: Mapping[int, PlannedLoop] | None = None
-    ) -> None:
-        """A kernel of some tasks; see `Part.planned`."""
+    def add(self, part: Part, rule: Rule) -> None:
+        """A kernel of some tasks."""
         part.renumber(self.tasks, len(self.kernels))
-        self.kernels.append(part.planned(self.tables, changed, loops or {}))
+        self.kernels.append(part.planned(self.tables, rule))
 
     def wholes(self) -> Iterator[Part]:
         """Every kernel with all its tasks."""
@@ -66,83 +90,81 @@ class Part:
         tasks[mine, FIRST_STRIP] = np.cumsum(strips) - strips
 
     def of(self, entries: np.ndarray, loop: int | None) -> np.ndarray:
-        """Of one entry per member, or per term, those that the columns hold."""
-        return entries if self.whole else self._chosen(entries, loop)
+        """Of one entry per member, or per entry of a loop's columns, those that the columns hold."""
+        return entries if self.whole else self._chosen(entries, self.plan.entries_of_tasks(self.rows, loop))
 
-    def _chosen(self, entries: np.ndarray, loop: int | None) -> np.ndarray:
-        return entries[np.repeat(self.chosen, self.plan.entries_of_tasks(self.rows, loop))]
-
-    def planned(
-        self, tables: Tables, changed: Callable[[Access], Access | None], loops: Mapping[int, PlannedLoop]
-    ) -> PlannedKernel:
-        """The kernel with its tables among ``tables``; accesses that ``changed`` gives anew and ``loops`` (by number)
-        are taken as they are."""
-        number = functools.cache(lambda table, loop: tables.number(self.of(self.plan.table(table), loop)))
-
-        def moved(access: Access) -> Access:
-            new = changed(access) or access
-            if new is access and access.table is not None:
-                new = new._replace(table=number(access.table, access.column_loop))
-            if access.bits is not None:
-                new = new._replace(bits=number(access.bits, None))
-            if access.step is not None:
-                new = new._replace(step=number(access.step, None))
-            if new is access and access.buffer > self.plan.workspace:  # constants
-                constants = self.plan.table(access.buffer)
-                inside = constants if access.loop is None else self.of(constants, access.loop)
-                new = new._replace(buffer=tables.number(inside))
-            return new
-
-        writes = tuple(tuple(map(moved, places)) for places in self.kernel.writes)
-        reads = tuple(map(moved, self.kernel.reads))
-        all_loops = tuple(loops.get(i) or self._loop(i, tables) for i in range(len(self.kernel.loops)))
+    def planned(self, tables: Tables, rule: Rule) -> PlannedKernel:
+        """The kernel, with its tables among ``tables``."""
+        moved = _Moved(self, tables, rule)
+        writes = tuple(_distinct(map(moved.store, places)) for places in self.kernel.writes)
+        reads = tuple(map(moved.address, self.kernel.reads))
+        loops = tuple(rule.loop(i) or self._loop(loop, tables) for i, loop in enumerate(self.kernel.loops))
         size = int(self.plan.entries_of_tasks(self.rows[self.chosen], None).sum())
-        return replace(self.kernel, reads=reads, writes=writes, loops=all_loops, size=size)
+        return replace(self.kernel, reads=reads, writes=writes, loops=loops, size=size)
+
+    def _loop(self, loop: Loop, tables: Tables) -> Loop:
+        if self.whole:
+            found = loop.moved(lambda table: tables.number(self.plan.table(table)))
+            return found if self.chosen.all() else replace(found, terms=self._terms(loop))
+        return loop.selected(self, self.plan.table, tables.number)
+
+    def _terms(self, loop: Loop) -> int:
+        """How many terms a loop has in the chosen tasks."""
+        return loop.selected(self, self.plan.table, lambda array: 0).terms
+
+    # -- for loops ------------------------------------------------------------------------------------
+
+    def of_members(self, table: int) -> np.ndarray:
+        return self._chosen(self.plan.table(table), self.plan.entries_of_tasks(self.rows, None))
+
+    def of_strips(self, starts: int, split: int) -> np.ndarray:
+        return self._chosen(np.diff(self.plan.table(starts)), self._strips() * split)
+
+    def of_places(self, table: int, starts: int, split: int) -> np.ndarray:
+        return self._chosen(self.plan.table(table), self.plan.places_of_tasks(self.rows, starts, split))
+
+    def members_of_strips(self) -> np.ndarray:
+        strips, members = self._strips()[self.chosen], self.plan.entries_of_tasks(self.rows[self.chosen], None)
+        found = np.full(strips.sum(), STRIP)
+        found[np.cumsum(strips) - 1] -= strips * STRIP - members
+        return found
+
+    def _chosen(self, entries: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """counts : how many entries each task has"""
+        return entries[np.repeat(self.chosen, counts)]
 
     def _strips(self) -> np.ndarray:
         """The number of strips of each task."""
         return whole_strips(self.plan.entries_of_tasks(self.rows, None))
 
-    def _loop(self, number: int, tables: Tables) -> PlannedLoop:
-        loop = replace(self.kernel.loops[number], terms=self._terms(number))
-        if self.whole:
-            return loop.moved(lambda table: tables.number(self.plan.table(table)))
-        starts = np.append(0, np.cumsum(self._lengths(loop))).astype(self.plan.table(loop.starts).dtype)
-        masks = None if loop.masks is None else tables.number(self._chosen(self.plan.table(loop.masks), number))
-        cursors = None if loop.cursors is None else self._cursors(loop.cursors, number, tables)
-        counts = None if loop.counts is None else tables.number(self._chosen(self.plan.table(loop.counts), None))
-        return replace(loop, starts=tables.number(starts), masks=masks, counts=counts, cursors=cursors)
 
-    def _cursors(self, cursors: PlannedCursors, number: int, tables: Tables) -> PlannedCursors:
-        """Those of the chosen tasks."""
-        plan, chosen = self.plan, self.chosen
-        count, places = plan.entries_of_tasks(self.rows, number), plan.places_of_tasks(self.rows, number)
-        before = np.cumsum(count[chosen]) - count[chosen]
-        first = np.append(np.repeat(before, self._strips()[chosen]), count[chosen].sum())
-        first = first.astype(plan.table(cursors.first).dtype)
-        lengths = plan.table(cursors.lengths)[np.repeat(chosen, count)]
-        positions = plan.table(cursors.positions)[np.repeat(chosen, places)]
-        return PlannedCursors(*map(tables.number, (first, lengths, positions)), room=cursors.room)
+def _distinct(stores: Iterable[Store]) -> tuple[Store, ...]:
+    """A value is written to a place once, but added as often as that is said."""
+    return tuple({store if not store.adds else (number, store): store for number, store in enumerate(stores)}.values())
 
-    def _terms(self, number: int) -> int:
-        """How many terms a loop has in the chosen tasks."""
-        loop = self.kernel.loops[number]
-        if self.chosen.all():
-            return loop.terms
-        if loop.masks is not None:
-            masks = self._chosen(self.plan.table(loop.masks), number)
-            return int(np.bitwise_count(masks).sum(dtype=np.int64))
-        if loop.counts is None:
-            return int((self._lengths(loop) // STRIP * self._members_of_strips()).sum())
-        return int(self._chosen(self.plan.table(loop.counts), None).sum(dtype=np.int64))
 
-    def _lengths(self, loop: PlannedLoop) -> np.ndarray:
-        """How many entries each strip of the chosen tasks has in a loop's columns."""
-        return np.diff(self.plan.table(loop.starts))[np.repeat(self.chosen, self._strips() * loop.split)]
+class _Moved:
+    """What becomes of a part's addresses: what a rule says, else they have their tables among the new ones."""
 
-    def _members_of_strips(self) -> np.ndarray:
-        """How many members each strip of the chosen tasks has."""
-        strips, members = self._strips()[self.chosen], self.plan.entries_of_tasks(self.rows[self.chosen], None)
-        found = np.full(strips.sum(), STRIP)
-        found[np.cumsum(strips) - 1] -= strips * STRIP - members
-        return found
+    def __init__(self, part: Part, tables: Tables, rule: Rule):
+        self.rule, self.workspace = rule, part.plan.workspace
+        table = part.plan.table
+        self.number = functools.cache(lambda number, loop: tables.number(part.of(table(number), loop)))
+        # constants of members are read without a column
+        self.constants = lambda number, loop: tables.number(
+            table(number) if loop is None else part.of(table(number), loop)
+        )
+
+    def address(self, address: Address) -> Address:
+        new = self.rule.address(address)
+        if new is not None:
+            return new
+        new = address.rewritten(lambda term: self.rule.term(term, address) or self._term(term, address.loop))
+        return new.of(self.constants(new.buffer, new.loop)) if new.buffer > self.workspace else new
+
+    def store(self, store: Store) -> Store:
+        new = self.rule.store(store)
+        return new or store.at(self.address(store.address), lambda table: self.number(table, None))
+
+    def _term(self, term: Term, loop: int | None) -> Sum:
+        return Sum(0, (term.moved(lambda table: self.number(table, loop)),))

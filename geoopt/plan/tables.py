@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..integers.ids import Ids
-from .planned import Access
+from .address import Address, linear, listed
 
 SAMPLE = 64  # entries that are looked at before whole arrays are compared
 
@@ -26,28 +26,28 @@ class Tables:
         for array in arrays:
             self._alike(array).append(self._added(array))
 
-    def column(self, buffer: int, entries: np.ndarray, loop: int | None) -> Access:
-        """The access to listed entries; columns that differ by a constant share a table (address coherence)."""
+    def column(self, buffer: int, entries: np.ndarray, loop: int | None) -> Address:
+        """The address of listed entries; columns that differ by a constant share a table (address coherence)."""
         some = entries[:: max(len(entries) // SAMPLE, 1)]
         alike = self._columns.setdefault((entries.dtype.str, entries.shape, (some - some[:1]).tobytes()), [])
         for number in alike:
             known = self.arrays[number - self.first]
             by = int(entries[0]) - int(known[0]) if len(entries) else 0
             if known is entries or (entries - known == by).all():
-                return Access(buffer, by, 0, number, loop)
+                return listed(buffer, by, number, loop)
         alike.append(self._added(np.require(entries, requirements=["C", "W"])))  # compiled code for one type of array
-        return Access(buffer, 0, 0, alike[-1], loop)
+        return listed(buffer, 0, alike[-1], loop)
 
-    def listed(self, buffer: int, entries: np.ndarray, loop: int | None) -> Access:
+    def listed(self, buffer: int, entries: np.ndarray, loop: int | None) -> Address:
         """The same, but without a table where the entries follow each other."""
         column = Ids.explicit(entries).canonical()
         if column.base is None and column.strides == (1,):
-            return Access(buffer, column.offset, 1, None, loop)
+            return linear(buffer, column.offset, 1, loop)
         return self.column(buffer, entries, loop)
 
-    def constants(self, values: np.ndarray, loop: int | None) -> Access:
-        """The access to constants that vary from member to member, or from term to term."""
-        return Access(self.number(values), 0, 1, None, loop)
+    def constants(self, values: np.ndarray, loop: int | None) -> Address:
+        """The address of constants that vary from member to member, or from term to term."""
+        return linear(self.number(values), 0, 1, loop)
 
     def number(self, array: np.ndarray) -> int:
         """The buffer number of an array's content."""

@@ -7,7 +7,7 @@ import numpy as np
 from ..integers.cores import divided
 from ..native import compiled
 from . import Plan
-from .planned import Access
+from .address import Address
 
 
 class Writers:
@@ -22,20 +22,21 @@ class Writers:
 
     def add(self, kernel: int, mine: np.ndarray) -> None:
         """Record what the tasks ``mine`` of a kernel write."""
-        for access in (a for places in self.plan.kernels[kernel].writes for a in places if not a.adds):
-            if access.buffer in self._asked:
-                task = np.repeat(mine.astype(np.int32), self.plan.entries_of_tasks(mine, access.loop))
-                self.task_of[access.buffer - self.first_buffer][entries(self.plan, access, len(task))] = task
+        for address in (s.address for s in self.plan.kernels[kernel].stores() if not s.adds):
+            if address.buffer in self._asked:
+                task = np.repeat(mine.astype(np.int32), self.plan.entries_of_tasks(mine, address.loop))
+                self.task_of[address.buffer - self.first_buffer][entries(self.plan, address, len(task))] = task
 
-    def sources(self, access: Access, mine: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What the tasks ``mine`` read through an access: the tasks that read anything, where the writers of each
+    def sources(self, address: Address, mine: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What the tasks ``mine`` read through an address: the tasks that read anything, where the writers of each
         start, and the tasks that write it, each once."""
-        length = self.plan.entries_of_tasks(mine, access.loop)
+        length = self.plan.entries_of_tasks(mine, address.loop)
         busy = np.flatnonzero(length)
         begin, end = (np.cumsum(length) - length)[busy], np.cumsum(length)[busy]
-        task_of = self.task_of[access.buffer - self.first_buffer]
-        table = np.zeros(0, np.int32) if access.table is None else self.plan.table(access.table)
-        read = task_of, len(self.plan.tasks), table, access.offset, access.stride
+        task_of = self.task_of[address.buffer - self.first_buffer]
+        number, stride = address.plain
+        table = np.zeros(0, np.int32) if number is None else self.plan.table(number)
+        read = task_of, len(self.plan.tasks), table, address.offset, stride
         parts = divided(len(busy), lambda i, j: _writers(*read, begin[i:j], end[i:j]), int(length.sum()))
         counts, found = (np.concatenate(p) for p in zip(*parts, strict=True))
         return mine[busy], np.cumsum(counts) - counts, found
@@ -70,11 +71,12 @@ def _find(task_of, table, offset, stride, begin, end, seen, counts, found):
     return count
 
 
-def entries(plan: Plan, access: Access, count: int) -> np.ndarray | slice:
+def entries(plan: Plan, address: Address, count: int) -> np.ndarray | slice:
     """The buffer entries of all members, or of all terms: a kernel's columns list them task by task."""
-    if access.table is not None:
-        table = plan.table(access.table)
-        return table + table.dtype.type(access.offset) if access.offset else table
-    if access.stride == 1:
-        return slice(access.offset, access.offset + count)
-    return access.offset + access.stride * np.arange(count)
+    number, stride = address.plain
+    if number is not None:
+        table = plan.table(number)
+        return table + table.dtype.type(address.offset) if address.offset else table
+    if stride == 1:
+        return slice(address.offset, address.offset + count)
+    return address.offset + stride * np.arange(count)
