@@ -198,6 +198,25 @@ def test_array_code_between_numbers_keeps_its_place():
     assert len(lift(trace(f, (x,))[0]).graph.nodes) < 12
 
 
+@pytest.mark.parametrize("function", [np.tanh, lambda x: np.sin(np.clip(x, -2, 2)) + np.exp(np.minimum(x, 1))])
+def test_a_negated_sum_may_be_one_term_of_another(function):
+    """As in second derivatives of what triangles add to their corners, number by number."""
+    triangles = [[1, 2, 4], [1, 4, 2], [0, 3, 0], [1, 4, 3]]
+
+    def energy(x):
+        a, sums = function(0.7 * x), [0.0] * len(x)
+        for i, j, k in triangles:
+            for corner in (i, j, k):
+                sums[corner] = sums[corner] + (a[j] - a[i]) * a[k] - 0.7
+        return np.sum(np.sin(np.stack([s + 0.5 * b for s, b in zip(sums, a, strict=True)])))
+
+    x = np.random.default_rng(0).uniform(-1, 1, 5)
+    slopes = geoopt.gradient(energy)
+    wanted = np.stack([(slopes(x + 1e-6 * e) - slopes(x - 1e-6 * e)) / 2e-6 for e in np.eye(5)])
+    for hessian in (geoopt.hessian(energy), geoopt.compile(geoopt.hessian(energy), x)):
+        np.testing.assert_allclose(hessian(x).toarray(), wanted, atol=1e-7)
+
+
 def test_dead_numbers_are_dropped():
     def f(x):
         unused = [np.sin(x[i]) for i in range(len(x))]

@@ -300,6 +300,8 @@ class Graph:
             for operand in node.operands:
                 if operand.size and operand.highest >= node.first:
                     raise InternalError("trace", f"node {node.index} ({node.op}) reads a later scalar")
+                if operand.size and operand.lowest < 0 and operand.to_array().min() < 0:
+                    raise InternalError("trace", f"node {node.index} ({node.op}) reads a scalar that there is not")
                 wanted = node.shape[:1] if node.op in BLOCK_OPS else node.shape
                 if node.op not in ("segment_sum", "solution") and operand.shape != wanted:
                     raise InternalError("trace", f"node {node.index} ({node.op}) has an operand of another shape")

@@ -214,6 +214,8 @@ def _keep_long_terms(codes, references, absorbed, count, begun):
                 count[i] += 1
     for i in range(len(codes) - 1, -1, -1):
         a, b = references[i, 0], references[i, 1]
+        if codes[i] == NEGATIVE and not absorbed[i] and a >= 0:
+            absorbed[a] = False  # a negation that is read as one term is no part of a sum, nor is what it negates
         if not is_linear(codes[i]) or b == NOTHING:
             continue
         is_a, is_b = a >= 0 and absorbed[a], b >= 0 and absorbed[b]
