@@ -14,16 +14,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import geoopt
-from geoopt.align import align
 from geoopt.errors import DeviceError
 from geoopt.grid import Grid
-from geoopt.kernels import Kernels
 from geoopt.meshes import bumpy, cloth, icosphere, load, torus
-from geoopt.pipeline import chosen, planned
-from geoopt.place import place
+from geoopt.pipeline import DEVICES, chosen, planned
 from geoopt.runtime import cpu
-from geoopt.spread import spread
-from geoopt.warps import warps
 
 # --hypothesis-profile=thorough runs many more random programs than every run of the tests does
 settings.register_profile("default", max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
@@ -141,24 +136,13 @@ def differences(function, x, step=1e-5):
 
 
 def grid_of(function, *arguments, **options) -> Grid:
-    """What GPUs would run; see `stages_for_gpus`."""
+    """What GPUs would run."""
     return gpu_stages(function, *arguments, **options)["spread"]
 
 
 def gpu_stages(function, *arguments, **options) -> dict:
-    """`stages_for_gpus` of a function; as there, nothing is read by runs."""
+    """What the stages from `place` on make of a function for a GPU, which need not be there."""
     found = {}
-    narrow = geoopt.Options(**{"lanes": 2} | options)
-    planned(function, *arguments, options=narrow, watch=found.__setitem__)
-    return stages_for_gpus(found["share"])
-
-
-def stages_for_gpus(kernels: Kernels) -> dict:
-    """What the stages from `place` on make of kernels for a GPU, which need not be there."""
-    placed = place(kernels, by_chunks=True)
-    aligned = align(placed)
-    by_warps = warps(aligned)
-    found = {"place": placed, "align": aligned, "warps": by_warps, "spread": spread(by_warps)}
-    for record in found.values():
-        record.check()
-    return found
+    options = geoopt.Options(**options | {"assembly": "gather"})  # GPUs do not add to what others wrote
+    planned(function, *arguments, device="cuda", options=options, watch=found.__setitem__)
+    return {stage: found[stage] for stage in ("place", *DEVICES["cuda"].back)}

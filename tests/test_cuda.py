@@ -263,7 +263,7 @@ def test_members_find_the_terms_that_their_task_gives_them():
     assert any(grid.terms)
     for row in plan.tasks:
         for number, (begin, count) in enumerate(grid.terms[row[0]]):
-            entry, member, term = plan.terms(row, number)
+            entry, member, term = plan.kernels[row[0]].loops[number].terms_of(row, plan.table)
             first, many = (plan.table(b)[row[1] : row[2]].astype(int) for b in (begin, count))
             np.testing.assert_array_equal(first[member] + STRIP * term, entry)
             np.testing.assert_array_equal(np.bincount(member, minlength=len(many)), many)

@@ -14,7 +14,7 @@ from geoopt.meshes import bumpy, torus
 from geoopt.operators import cotan_laplacian
 from geoopt.pipeline import planned
 
-from .conftest import stages_for_gpus, two_triangles
+from .conftest import two_triangles
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -29,14 +29,15 @@ DOUBLE = np.dtype(np.float64)
 TEXTS = {
     "expression": lambda found: str(found["sequences"].plan),
     "llvm": lambda found: TARGETS["cpu"](found["sequences"].plan, Vectors(4, DOUBLE)).text,
-    "cuda": lambda found: TARGETS["cuda"](stages_for_gpus(found["share"])["spread"], DOUBLE),
+    "cuda": lambda found: TARGETS["cuda"](found["spread"], DOUBLE),
 }
 
 
 @pytest.mark.parametrize("kind", TEXTS)
 def test_kernels_of_two_triangles(kind, update_golden):
     found = {}
-    planned(cotan_laplacian, *two_triangles(), watch=found.__setitem__)
+    device = "cuda" if kind == "cuda" else "cpu"
+    planned(cotan_laplacian, *two_triangles(), device=device, watch=found.__setitem__)
     text = TEXTS[kind](found)
     compare(GOLDEN / f"cotan_two_triangles.{kind}.txt", text.rstrip() + "\n", update_golden)
 
@@ -45,8 +46,8 @@ def test_kernels_of_two_triangles(kind, update_golden):
 def test_kernels_of_a_product(kind, update_golden):
     """L² of two triangles: sums of several terms."""
     found = {}
-    options = geoopt.Options(unrolled_terms=0, lanes=2)  # as on GPUs, nothing is read by runs
-    planned(lambda L: L @ L, cotan_laplacian(*two_triangles())[0], options=options, watch=found.__setitem__)
+    options, L = geoopt.Options(unrolled_terms=0), cotan_laplacian(*two_triangles())[0]
+    planned(lambda L: L @ L, L, device="cuda", options=options, watch=found.__setitem__)
     compare(GOLDEN / f"square_two_triangles.{kind}.txt", TEXTS[kind](found).rstrip() + "\n", update_golden)
 
 

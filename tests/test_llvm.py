@@ -10,8 +10,9 @@ import pytest
 import geoopt
 from geoopt.codegen import llvm_prefetch
 from geoopt.codegen.llvm import emit
+from geoopt.codegen.llvm_body import LOADS, ROW
 from geoopt.codegen.llvm_fission import LONGEST, MOST_ROOMS, pieces_of, rooms_of
-from geoopt.codegen.llvm_memory import LOADS, ROW, rows_of_neighbours
+from geoopt.codegen.llvm_memory import rows_of_neighbours
 from geoopt.codegen.llvm_stores import parts
 from geoopt.codegen.llvm_vectors import Vectors
 from geoopt.meshes import bumpy
@@ -181,7 +182,7 @@ def test_columns_are_fetched_ahead_line_by_line(terms):
         assert kernel.loops
         lines, slot = -(-kernel.terms * 8 * 2 // (64 * kernel.size)), kernel.buffers().index
         assert [fetches(f"b{slot(read.table)}") for read in kernel.reads] == [lines]
-        assert [fetches(f"c{slot(write.table)}") for [write] in kernel.writes] == [1]
+        assert [fetches(f"c{slot(write.address.table)}") for [write] in kernel.writes] == [1]
 
 
 def test_long_columns_are_left_to_hardware():

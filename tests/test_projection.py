@@ -17,7 +17,7 @@ from geoopt.meshes import cloth, tetrahedral_ball
 from geoopt.operators import bending_energy, neo_hookean_energy, symmetric_dirichlet_energy
 from geoopt.runtime import nvrtc
 
-from .conftest import differences, needs, needs_cuda_on_host, stages_for_gpus
+from .conftest import differences, grid_of, needs, needs_cuda_on_host
 
 LIFT = {"psd": lambda w: np.maximum(w, 0), "abs": np.abs}
 DEVICES = ["cpu", pytest.param("cuda-on-host", marks=needs_cuda_on_host)]
@@ -218,11 +218,8 @@ def test_other_words_and_larger_elements_are_refused():
 @needs(nvrtc.library)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["double", "float"])
 def test_the_text_compiles_for_a_gpu(dtype):
-    found = {}
     energy, x = ENERGIES["hinges"]
-    hessian = geoopt.hessian(energy, project="abs")
-    geoopt.compile(hessian, x, device="cpu", watch=found.__setitem__)
-    text = TARGETS["cuda"](stages_for_gpus(found["share"])["spread"], np.dtype(dtype))
+    text = TARGETS["cuda"](grid_of(geoopt.hessian(energy, project="abs"), x), np.dtype(dtype))
     ptx = nvrtc.compiled(text).ptx
     assert "abs78(w" in text and (".f64" in ptx) == (dtype == np.float64)
 

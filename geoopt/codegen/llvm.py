@@ -17,9 +17,10 @@ from ..plan.loops import ByCursor
 from ..plan.planned import PlannedKernel
 from ..plan.task import BEGIN, COLUMN, END, FIRST_STRIP
 from ..template import Expression, bottom_up, is_exact_difference
+from .llvm_body import SEQUENCE, TAIL, WHOLE
 from .llvm_fission import AT_ONCE, Piece, pieces_of, rooms_of
 from .llvm_math import Functions
-from .llvm_memory import SEQUENCE, TAIL, WHOLE, slots, starts_in_task
+from .llvm_memory import slots, starts_in_task
 from .llvm_projection import ROUTINES
 from .llvm_scatter import Additions, Room
 from .llvm_side_by_side import Across, SideBySide, side_by_side

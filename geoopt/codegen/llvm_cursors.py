@@ -12,7 +12,8 @@ from ..plan.address import Address, listed
 from ..plan.loops import ByCursor
 from ..plan.planned import Joint
 from ..template import Expression
-from .llvm_memory import terms_buffer, zeros
+from .llvm_body import zeros
+from .llvm_memory import terms_buffer
 from .llvm_prefetch import LINE, MOST_LINES, Prefetch
 
 CURSORS_AHEAD = 16  # cursors between a prefetch and its use

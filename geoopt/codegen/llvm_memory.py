@@ -15,70 +15,26 @@ from ..plan.address import Address, Linear, Listed, OfTask, Term
 from ..plan.loops import ByCursor
 from ..plan.planned import PlannedKernel
 from ..plan.stores import Store
+from .llvm_body import ROW, Body, zeros
 from .llvm_vectors import Vectors
 
-WHOLE, TAIL, SEQUENCE = "f", "t", "s"  # prefixes of the bodies of a function, which start the names of all values
-ROW = 4  # neighbours read together
-LOADS = 256  # that LLVM may move past each other: what it does with those of a block takes time by the square of them
 
+class Memory(Body):
+    """Statements that read one vector of members.
 
-class Memory:
-    """Statements that read one vector of members; ``outer`` collects them.
-
-    ``member`` is that of the first lane. Inside a loop over terms (``loop``), what varies there goes to ``inner``
-    instead, and ``start`` is the entry of the first lane in the loop's columns, or of the run.
+    member : that of the first lane
+    start : in a loop, the entry of the first lane in the columns, or of the run
     """
 
     def __init__(self, plan: Plan, kernel: PlannedKernel, vectors: Vectors, declarations: dict[str, None], prefix: str):
-        self.plan, self.kernel, self.v, self.declarations = plan, kernel, vectors, declarations
-        self.prefix, self._percent = prefix, f"%{prefix}"
-        self.is_full = prefix in (WHOLE, SEQUENCE)
-        self.outer: list[str] = []
-        self.inner: list[str] | None = None
-        self.loop: int | None = None
-        self.member = "%i"
-        self.start = ""
+        super().__init__(vectors, declarations, prefix)
+        self.plan, self.kernel = plan, kernel
+        self.member, self.start = "%i", ""
         self.values: dict[tuple, str] = {}
         tables = enumerate(plan.tables, plan.workspace + 1)
         self.index_types = {i: (f"i{8 * t.itemsize}", "zext" if t.dtype.kind == "u" else "sext") for i, t in tables}
-        self._fresh = self._loads = 0
-        self._rooms: list[str] = []
         self.rows = _rows(kernel.reads, vectors.lanes)
         self.slots, self.starts = slots(plan, kernel), starts_in_task(kernel)
-
-    # -- statements -----------------------------------------------------------------------------------
-
-    def let(self, expression: str, loops: frozenset[int] = frozenset()) -> str:
-        """Append an assignment where it belongs: inside the current loop if it varies there."""
-        self._fresh += 1
-        name = f"{self._percent}{self._fresh}"
-        lines = self.outer if not loops or self.inner is None or self.loop not in loops else self.inner
-        lines.append(f"  {name} = {expression}")
-        if expression[:5] == "load ":
-            self._loads += 1
-            if self._loads % LOADS == 0:
-                self.do('call void asm sideeffect "", ""()', loops)
-        return name
-
-    def do(self, statement: str, loops: frozenset[int] = frozenset()) -> None:
-        """Append a statement without a value, likewise."""
-        self._lines(loops).append(f"  {statement}")
-
-    def _lines(self, loops: frozenset[int]) -> list[str]:
-        return self.inner if self.inner is not None and self.loop in loops else self.outer
-
-    def declare(self, text: str) -> None:
-        self.declarations[f"declare {text}"] = None
-
-    def room(self, vectors: int) -> str:
-        """The address of some vectors on the stack."""
-        name = f"%{self.prefix}room{len(self._rooms)}"
-        self._rooms.append(f"  {name} = alloca [{vectors} x {self.v.vector}], align {self.v.alignment}")
-        return name
-
-    def allocations(self) -> list[str]:
-        """Statements for the function's entry."""
-        return self._rooms
 
     def mask(self) -> None:
         """%tm: which lanes of the last vector are members; lane numbers are clamped to the last member."""
@@ -210,7 +166,7 @@ class Memory:
 
     def pointers(self, address: Address, loops: frozenset[int]) -> str:
         """Per lane the address, as a vector."""
-        if self.is_full and address.loop is None and all(isinstance(term, Listed) for term in address.varying):
+        if self.is_full and address.loop is None and address.columns == address.varying != ():
             return self._pointers_to(address, self._listed(address), loops)
         return self._pointers(address, self._entries(address, loops), loops)
 
@@ -278,54 +234,6 @@ class Memory:
         """Outputs may be the caller's arrays, past which nothing may be read; of the others the runtime takes care."""
         return len(self.plan.variable_sizes) <= buffer < self.plan.workspace
 
-    def transposed(self, vectors: list[str], wanted: frozenset[int], loops: frozenset[int]) -> list[str]:
-        """Transpose the 4×4 numbers that four vectors have in each four lanes; of the results those that are wanted."""
-        quads = self.v.lanes // ROW
-        low, high = _interleave(quads, 0), _interleave(quads, 1)
-        firsts = {
-            odd: (
-                self.shuffle(vectors[0], vectors[1], pattern, loops),
-                self.shuffle(vectors[2], vectors[3], pattern, loops),
-            )
-            for odd, pattern in ((0, low), (1, high))
-            if wanted & {odd, odd + 2}
-        }
-        return [
-            self.shuffle(*firsts[k % 2], _halves(quads, k // 2), loops) if k in wanted else "poison" for k in range(ROW)
-        ]
-
-    def interleaved(self, a: str, b: str, odd: int) -> str:
-        """(a0 b0 a2 b2) or (a1 b1 a3 b3) of each four lanes."""
-        return self.shuffle(a, b, _interleave(self.v.lanes // ROW, odd), frozenset())
-
-    def part(self, vector: str, first: int, size: int, loops: frozenset[int]) -> str:
-        """Neighbouring lanes of a vector: a shorter one, or a scalar."""
-        v = self.v
-        if size == 1:
-            return self.let(f"extractelement {v.vector} {vector}, i64 {first}", loops)
-        if size == v.lanes:
-            return vector
-        mask = ", ".join(f"i32 {k}" for k in range(first, first + size))
-        pick = f"shufflevector {v.vector} {vector}, {v.vector} poison, <{size} x i32> <{mask}>"
-        return self.let(pick, loops)
-
-    def join(self, parts: list[str], width: int, loops: frozenset[int]) -> str:
-        """One vector of some shorter ones."""
-        while len(parts) > 1:
-            kind = f"<{width} x {self.v.scalar}>"
-            mask = ", ".join(f"i32 {k}" for k in range(2 * width))
-            pairs = zip(parts[::2], parts[1::2], strict=True)
-            joined = [
-                self.let(f"shufflevector {kind} {a}, {kind} {b}, <{2 * width} x i32> <{mask}>", loops) for a, b in pairs
-            ]
-            parts, width = joined, 2 * width
-        return parts[0]
-
-    def shuffle(self, a: str, b: str, pattern: list[int], loops: frozenset[int]) -> str:
-        v = self.v
-        mask = ", ".join(f"i32 {k}" for k in pattern)
-        return self.let(f"shufflevector {v.vector} {a}, {v.vector} {b}, <{v.lanes} x i32> <{mask}>", loops)
-
 
 def slots(plan: Plan, kernel: PlannedKernel) -> dict[int, int]:
     """The places of a kernel's buffers among the pointers that its function takes; then come the terms by cursors.
@@ -370,22 +278,6 @@ def rows_of_neighbours(stores: list[Store]) -> list[tuple[int, ...]]:
             row.append(number)
         rows.append(tuple(row))
     return rows
-
-
-def zeros(lanes: int) -> str:
-    return f"<{lanes} x i32> zeroinitializer"
-
-
-def _interleave(quads: int, odd: int) -> list[int]:
-    """(a0 b0 a2 b2) or (a1 b1 a3 b3) in each four lanes of two vectors a, b."""
-    n = 4 * quads
-    return [k for q in range(quads) for k in (4 * q + odd, n + 4 * q + odd, 4 * q + 2 + odd, n + 4 * q + 2 + odd)]
-
-
-def _halves(quads: int, upper: int) -> list[int]:
-    """(a0 a1 b0 b1) or (a2 a3 b2 b3) in each four lanes."""
-    n, u = 4 * quads, 2 * upper
-    return [k for q in range(quads) for k in (4 * q + u, 4 * q + u + 1, n + 4 * q + u, n + 4 * q + u + 1)]
 
 
 def _rows(reads: tuple[Address, ...], lanes: int) -> dict[int, tuple[int, frozenset[int]]]:

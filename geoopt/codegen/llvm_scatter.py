@@ -11,8 +11,9 @@ import functools
 
 from ..plan.planned import PlannedKernel
 from ..plan.stores import Store
+from .llvm_body import ROW
 from .llvm_code import Code
-from .llvm_memory import ROW, rows_of_neighbours
+from .llvm_memory import rows_of_neighbours
 from .llvm_stores import NOWHERE, Stores, parts, start_of
 from .llvm_vectors import Vectors
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..integers.segments import STRIP
 from ..plan.address import Address
 from ..plan.stores import Store
-from .llvm_memory import SEQUENCE
+from .llvm_body import SEQUENCE
 from .llvm_stores import NOWHERE, Stores
 
 

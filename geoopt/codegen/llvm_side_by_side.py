@@ -18,7 +18,8 @@ from ..plan.loops import ByCursor, ByRun, Loop
 from ..plan.planned import PlannedKernel
 from ..plan.stores import Store
 from ..template import Expression, bottom_up
-from .llvm_memory import ROW, loop_of
+from .llvm_body import ROW
+from .llvm_memory import loop_of
 from .llvm_prefetch import LINE
 from .llvm_sums import Sums
 

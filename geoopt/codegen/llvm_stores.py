@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from ..plan.address import Address
 from ..plan.stores import Store
-from .llvm_memory import ROW, Memory, loop_of, rows_of_neighbours
+from .llvm_body import ROW
+from .llvm_memory import Memory, loop_of, rows_of_neighbours
 
 NOWHERE: frozenset[int] = frozenset()  # in no loop
 BLOCK = 16  # the most values of a block: until all are known, they stay in registers

@@ -9,8 +9,8 @@ from ..plan.loops import ByCursor, ByRun, Loop
 from ..plan.planned import Joint
 from ..plan.stores import RowStore
 from ..template import Expression, bottom_up
+from .llvm_body import zeros
 from .llvm_cursors import Cursors
-from .llvm_memory import zeros
 from .llvm_rows import Rows
 from .llvm_runs import Runs
 
