@@ -12,17 +12,16 @@ import numpy as np
 
 from geoopt.codegen import TARGETS as PRINTED
 from geoopt.graph.phased import Phases
-from geoopt.lift import lift
 from geoopt.ops import OPS
 from geoopt.options import Options
-from geoopt.phases import phases
-from geoopt.pipeline import DEVICES, FRONT, Device, work
+from geoopt.pipeline import DEVICES, FRONT, WHOLE, Device
 from geoopt.plan import Plan
 from geoopt.plan.address import Address
 from geoopt.plan.loops import ByCursor, ByMember, ByRun, ByStrip
 from geoopt.plan.planned import PlannedKernel
 from geoopt.plan.stores import RowStore, Store
 from geoopt.runtime import cpu
+from geoopt.stages import Context, Stage
 from geoopt.template import bottom_up, operations
 from geoopt.trace import trace
 
@@ -33,7 +32,7 @@ from .works import mesh_of
 Counts = dict[str, Any]  # plain data: numbers, and how often there is what
 VERTICES = 150
 MESHES = {"cotan": ("bumpy", "torus", "cloth")}  # of a benchmark whose programs are counted on more than its own mesh
-MIDDLE = FRONT[FRONT.index("phases") + 1 : FRONT.index("place")]  # stages that several targets have in common
+*MIDDLE, PLACE = FRONT  # stages that several targets have in common, and the first that they have not
 DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 OPTIONS = Options()
 KINDS = {ByCursor: "cursors", ByRun: "runs", ByMember: "by member", ByStrip: "strips"}  # on a GPU: by warps, threads
@@ -48,7 +47,7 @@ class Target:
 
     def kind(self, dtype: np.dtype) -> tuple:
         """What those stages depend on besides the traced program."""
-        return self.device.adds, self.device.expanded_lanes(OPTIONS, dtype)
+        return self.device.adds, self.device.context(OPTIONS, dtype).expanded_lanes
 
 
 def _processor(name: str, features: str) -> Target:
@@ -92,26 +91,26 @@ def of_benchmark(name: str) -> dict[str, Counts]:
 
 def counted(given: Work) -> Iterator[tuple[str, np.dtype, Counts]]:
     """The counts of a program for each target and type. What does not depend on these is done once."""
-    whole = phases(lift(trace(given.function, given.arguments)[0]))
+    whole = _through(WHOLE, trace(given.function, given.arguments)[0], Context(OPTIONS, DTYPES[0]))
     nodes = sum(len(traced.graph.nodes) for traced in whole.programs)
     solved = {"programs": len(whole.programs), "solves": _solves(whole)} if whole.solves else {}
     kernels: dict[tuple, Any] = {}
     for name, target in TARGETS.items():
         for dtype in DTYPES:
-            kind = target.kind(dtype)
+            kind, context = target.kind(dtype), target.device.context(OPTIONS, dtype)
             if kind not in kernels:
-                kernels[kind] = [_through(MIDDLE, traced, target.device, dtype) for traced in whole.programs]
-            stages = "place", *target.device.back
-            records = [_through(stages, record, target.device, dtype) for record in kernels[kind]]
+                kernels[kind] = [_through(MIDDLE, traced, context) for traced in whole.programs]
+            stages = PLACE, *target.device.back
+            records = [_through(stages, record, context) for record in kernels[kind]]
             text = sum(len(target.text(record, dtype)) for record in records)
             counts = {"nodes": nodes, **_of_plans([r.plan for r in records], dtype), "text": text}
             yield name, dtype, counts | solved
 
 
-def _through(stages: tuple[str, ...], record: Any, device: Device, dtype: np.dtype) -> Any:
+def _through(stages: Iterable[Stage], record: Any, context: Context) -> Any:
     """What some stages make of a record."""
     for stage in stages:
-        record = work(stage, device, OPTIONS, dtype)(record)
+        record = stage(record, context)
         record.check()
     return record
 

@@ -18,14 +18,17 @@ from .integers.gathers import taken
 from .integers.ids import id_dtype
 from .plan import Plan
 from .plan.address import Address
+from .plan.forms import GRIDS
 from .plan.parts import Rule, Split
 from .plan.planned import PlannedKernel
 from .plan.tables import Tables
+from .stages import Context, stage
 
 LINE = 32  # entries: 128 bytes in single precision
 
 
-def align(plan: Plan) -> Plan:
+@stage(*GRIDS)
+def align(plan: Plan, context: Context) -> Plan:
     places, size = _places(plan)
     split = Split(plan)
 

@@ -23,12 +23,14 @@ from .integers.gathers import taken
 from .integers.ids import id_dtype
 from .plan import Plan, Schedule
 from .plan.address import Address, Linear, OfTask
+from .plan.forms import PLACED
 from .plan.parts import Rule, Split
 from .plan.planned import PlannedKernel
 from .plan.stores import Store
 from .plan.tables import Tables
 from .plan.task import APART, BEGIN, END, KERNEL, SHIFT
 from .plan.writers import entries
+from .stages import Context, stage
 
 WORTH = 2  # by how much the workspace must shrink, if values are read one by one
 IN_ORDER = 0.75  # the share of members that read what follows, from which on lanes are apart
@@ -65,7 +67,8 @@ class _Block:
         return Address(buffer, 0, (shift, OfTask(APART, lane), stride) if lane else (shift, stride))
 
 
-def allocate(schedule: Schedule) -> Schedule:
+@stage(*PLACED, switch="memory")
+def allocate(schedule: Schedule, context: Context) -> Schedule:
     plan = schedule.plan
     if not plan.workspace_size:
         return schedule

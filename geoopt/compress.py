@@ -21,11 +21,13 @@ from .integers.cores import divided
 from .native import compiled
 from .plan import Plan, Schedule
 from .plan.address import Address, Listed, OfTask, Sum, Term
+from .plan.forms import ENCODED
 from .plan.loops import ByCursor
 from .plan.parts import Part, Rule, Split
 from .plan.planned import PlannedKernel
 from .plan.tables import SAMPLE, Tables
 from .plan.task import FIELDS, SPAN
+from .stages import Context, stage
 
 FEW = 0.25  # a table is compressed if at most this share of the tasks does not fit
 
@@ -51,7 +53,8 @@ class _Column:
     lengths: np.ndarray
 
 
-def compress(schedule: Schedule) -> Schedule:
+@stage(*ENCODED, switch="memory")
+def compress(schedule: Schedule, context: Context) -> Schedule:
     plan = schedule.plan
     rows_of = plan.rows_of_kernels()
     columns = [_columns(plan, k, rows) for k, rows in zip(plan.kernels, rows_of, strict=True)]

@@ -9,7 +9,6 @@ import numpy as np
 from .errors import InternalError
 from .graph import Graph, Traced
 from .graph.references import Reference
-from .options import Options
 
 MOST_PLACES = 8  # to which a kernel writes or adds one value
 
@@ -72,7 +71,6 @@ class Cut:
     """
 
     traced: Traced
-    options: Options
     stored: frozenset[int]
     scatters: dict[int, list[Scatter]]
     streams: dict[int, Stream]

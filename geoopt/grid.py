@@ -51,6 +51,9 @@ class Grid:
     plan: Plan
     terms: tuple[tuple[Terms, ...], ...]
 
+    def forms(self) -> frozenset[type]:
+        return self.plan.forms()
+
     def buffers(self, kernel: int) -> tuple[int, ...]:
         """The buffers that a kernel reads and writes, in the order of its arguments."""
         addresses = self.plan.kernels[kernel].addresses()

@@ -29,6 +29,7 @@ from .integers.ids import Ids, id_dtype
 from .integers.owners import owners
 from .integers.patterns import sorting
 from .layout import Home, Layout, Place
+from .stages import Context
 
 Shared = Hashable  # what kernels of the same elements may have in common: nodes by index, gathers, terms, tags
 NUMBERS: Shared = "numbers"  # what kernels have in common whose values belong to no element
@@ -36,17 +37,18 @@ EXAMPLES = 16  # members by which columns are compared
 REPEATED = 0.1  # share of places that may be written twice, so that values in fewer places are no group of their own
 
 
-def group(cut: Cut) -> Groups:
+def group(cut: Cut, context: Context) -> Groups:
+    options = context.options
     placer = _Placing(cut)
-    structure = Structure(cut, {index: home.buffer for index, home in placer.homes.items()})
+    structure = Structure(cut, {index: home.buffer for index, home in placer.homes.items()}, options)
     groups: list[Group] = []
     streamed = cut.streamed
     for node in cut.graph.nodes:
         if node.index not in streamed:
             groups += _groups_of_node(cut, structure, placer, node)
-    if cut.options.blocks or cut.graph.blocks:
+    if options.blocks or cut.graph.blocks:
         groups = _blocks(cut, structure, groups)
-    if cut.options.has("memory"):
+    if options.has("memory"):
         groups = written_beside(groups, cut.graph)
     groups.sort(key=lambda g: g.level)
     return Groups(cut, tuple(groups), placer.layout(), structure)
@@ -155,7 +157,7 @@ def _groups_of_node(cut: Cut, structure: Structure, placer: _Placing, node: Node
     for buffer, local, positions in partial:
         level = cut.ready[node.index]
         is_read = node.op == "constant" or structure.reads(node, level)
-        find = _read if is_read and positions.base is None else functools.partial(_evaluated, cut)
+        find = _read if is_read and positions.base is None else functools.partial(_evaluated, structure)
         for roots in find(node, buffer, local, positions) if local.size else ():
             groups += _split(structure, roots, level, roots[0].ids.size)
     return groups
@@ -168,10 +170,10 @@ def _read(node: Node, buffer: int, local: Ids, positions: Ids) -> list[list[Root
     return [[Root(flat.compose(c).canonical(), (Place(buffer, p),)) for c, p in columns]]
 
 
-def _evaluated(cut: Cut, node: Node, buffer: int, local: Ids, positions: Ids) -> Iterator[list[Root]]:
+def _evaluated(structure: Structure, node: Node, buffer: int, local: Ids, positions: Ids) -> Iterator[list[Root]]:
     """Roots that evaluate each scalar once, if it is in few places."""
     local, positions = (view.reshape((local.size,)) for view in (local, positions))
-    for members, copies in each_once(node, local, REPEATED if cut.options.has("memory") else 0):
+    for members, copies in each_once(node, local, REPEATED if structure.options.has("memory") else 0):
         writes = tuple(Place(buffer, positions.compose(c).canonical()) for c in copies)
         yield [Root(node.ids.reshape((node.size,)).compose(members).canonical(), writes)]
 
@@ -225,7 +227,7 @@ def _blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
     read = functools.cache(lambda node, size: _read_elsewhere(cut, node, size))  # by many groups each
     reach = []
     for own, g in zip(tags, groups, strict=True):
-        may_join = cut.options.blocks and alike[g.level, g.size] > 1
+        may_join = structure.options.blocks and alike[g.level, g.size] > 1
         reach.append(own | _elementwise_reach(cut, structure, g, read) if may_join else own)
     joined: list[tuple[list[Group], set[Shared]]] = []
     for g, touched in zip(groups, reach, strict=True):

@@ -27,15 +27,16 @@ from .kernels import Kernel, Kernels, Leaf, Loop
 from .layout import Place
 from .native import compiled
 from .ops import OPS
+from .stages import Context
 from .template import Expression, Template
 
 # a visit asks for the expressions of other columns and is sent them, so that depth costs no recursion
 Visit = Generator[tuple[Ids, "int | None"], Any, Expression]
 
 
-def harvest(groups: Groups) -> Kernels:
+def harvest(groups: Groups, context: Context) -> Kernels:
     kernels = tuple(_Walk(groups, g).kernel() for g in groups.groups)
-    return Kernels(groups.layout, groups.cut.options, kernels)
+    return Kernels(groups.layout, kernels)
 
 
 class _Walk:

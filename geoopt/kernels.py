@@ -10,7 +10,6 @@ from .errors import InternalError
 from .integers.ids import Ids
 from .integers.segments import Segments
 from .layout import Layout, Place
-from .options import Options
 from .template import Expression, Template, listing
 
 
@@ -73,7 +72,6 @@ class Kernels:
     graph, is not kept: it is large."""
 
     layout: Layout
-    options: Options
     kernels: tuple[Kernel, ...]
 
     def check(self) -> None:

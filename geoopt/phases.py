@@ -16,12 +16,13 @@ from .graph.rebuild import Rebuild
 from .graph.references import reachable
 from .graph.values import Values
 from .integers.ids import Ids
+from .stages import Context
 
 WORTH_STORING = 2  # times as many numbers as a value has, from which on it is stored rather than computed again ...
 LONGEST = 32  # ... and operations one after the other
 
 
-def phases(traced: Traced) -> Phases:
+def phases(traced: Traced, context: Context) -> Phases:
     live = reachable(traced)
     if not any(node.op == "solution" for node in live):
         return Phases.single(traced)

@@ -35,7 +35,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -65,13 +65,14 @@ from .share import share
 from .signature import Signature
 from .simplify import simplify
 from .spread import spread
+from .stages import Context, Stage
 from .steps import steps
 from .trace import trace
 from .warps import warps
 
-WHOLE = ("trace", "lift", "phases")  # stages of the whole program; all others are of each of its phases
-FRONT = (*WHOLE, "decompose", "group", "harvest", "simplify", "share", "place")
-FOR_GPUS = ("align", "warps", "spread")
+WHOLE: tuple[Stage, ...] = (lift, phases)  # of the whole program, after `trace`; all others are of each of its phases
+FRONT: tuple[Stage, ...] = (decompose, group, harvest, simplify, share, place)
+FOR_GPUS: tuple[Stage, ...] = (align, warps, spread)
 
 
 @dataclass(frozen=True)
@@ -79,13 +80,13 @@ class Device:
     """How programs are made for one kind of machine.
 
     back : the stages between `place` and `assemble`;  machine : made of the last one's result
-    adds : whether its kernels can add to what others wrote;  by_chunks : whether those of one output run together
-    vectors : with some options and type, the vectors that text is written for; None where there are none
     describe : what there is, in a line; raises DeviceError where something is missing
+    adds, by_chunks : see `Context`
+    vectors : with some options and type, the vectors that text is written for; None where there are none
     """
 
-    back: tuple[str, ...]
-    machine: Callable[[Any, Options, np.dtype], Machine]
+    back: tuple[Stage, ...]
+    machine: Callable[[Any, Context], Machine]
     describe: Callable[[], str]
     adds: bool = False
     by_chunks: bool = False
@@ -93,27 +94,16 @@ class Device:
 
     @property
     def stages(self) -> tuple[str, ...]:
-        return (*FRONT, *self.back, "assemble")
+        """The names of all stages."""
+        return ("trace", *(stage.__name__ for stage in (*WHOLE, *FRONT, *self.back)), "assemble")
 
-    def lanes(self, options: Options, dtype: np.dtype) -> int:
-        """Members per vector; 1 where there are no vectors, or memory is not to be read in better ways."""
-        v = self.vectors(options, dtype)
-        return v.lanes if v and options.has("memory") else 1
-
-    def expanded_lanes(self, options: Options, dtype: np.dtype) -> int:
-        """The lanes of a vector where masks tell what is read of it, and expand it, and are wanted; else 0."""
-        v = self.vectors(options, dtype)
-        return v.lanes if v and (v.is_avx512 or v.permutes) and options.has("memory") else 0
-
-    def writes_rows(self, options: Options, dtype: np.dtype) -> bool:
-        """Whether what a vector of members writes is transposed, and stored as rows."""
-        v = self.vectors(options, dtype)
-        return v is not None and v.is_avx512 and options.has("memory")
+    def context(self, options: Options, dtype: np.dtype) -> Context:
+        return Context(options, dtype, self.adds, self.by_chunks, self.vectors(options, dtype))
 
 
 DEVICES = {
     "cpu": Device(
-        ("schedule", "allocate", "runs", "rows", "steps", "compress", "sequences"),
+        (schedule, allocate, runs, rows, steps, compress, sequences),
         cpu.CpuMachine,
         cpu.describe,
         adds=True,
@@ -122,7 +112,7 @@ DEVICES = {
     "cuda": Device(FOR_GPUS, cuda.CudaMachine, cuda.describe, by_chunks=True),
     "cuda-on-host": Device(FOR_GPUS, cuda_on_host.HostedCudaMachine, cuda_on_host.describe, by_chunks=True),
 }
-STAGES = tuple(dict.fromkeys([*FRONT, *(s for d in DEVICES.values() for s in d.back), "assemble"]))
+STAGES = tuple(dict.fromkeys([*(s for d in DEVICES.values() for s in d.stages[:-1]), "assemble"]))
 
 ARE_FLOATS = (
     "arrays of integers are structure; give positions and other numbers that vary as floats, e.g. V.astype(float)"
@@ -130,27 +120,6 @@ ARE_FLOATS = (
 IN_CONTAINERS = "what a {} holds is structure; give its arrays as arguments of their own"
 
 Watch = Callable[[str, Any], None]
-
-
-class _How(NamedTuple):
-    """What a program is made for."""
-
-    target: Device
-    dtype: np.dtype
-    options: Options
-
-    @classmethod
-    def of(cls, device: str, dtype: Any, options: Options | None) -> _How:
-        """Refused where there is no such thing, or not for the device."""
-        dtype = np.dtype(dtype)
-        if dtype not in (np.dtype(np.float64), np.dtype(np.float32)):
-            raise ArgumentError(f"dtype {dtype} is not supported; use np.float64 or np.float32")
-        target, options = chosen(device), Options() if options is None else options
-        if not isinstance(options, Options):
-            raise ArgumentError(f"options must be geoopt.Options(...), not a {type(options).__name__}")
-        if options.assembly == "scatter" and not target.adds:
-            raise ArgumentError(f"Options(assembly='scatter') is for the CPU; use 'auto' on device {device!r}")
-        return cls(target, dtype, options)
 
 
 def compile(
@@ -176,23 +145,23 @@ def compile(
     Raises ArgumentError for arguments it cannot take, DeviceError for a device that is not there and TracingError
     where the code cannot be traced.
     """
-    how = _How.of(device, dtype, options)
-    how.target.describe()
+    target, context = chosen(device), _context(device, dtype, options)
+    target.describe()
     clock, compiled_before = _Clock(watch), seconds_of_compiling()
-    programs, phases, signature, traced = _divided(function, arguments, keywords, how, clock)
+    programs, phases, signature, traced = _divided(function, arguments, keywords, context, clock)
     machines = [
-        clock.run("assemble", lambda record=record: how.target.machine(record, how.options, how.dtype))
-        for record in _planned(programs, how, clock)
+        clock.run("assemble", lambda record=record: target.machine(record, context))
+        for record in _planned(programs, target, context, clock)
     ]
     machine = machines[0]
     if phases.solves:
         from .solvers.phased import PhasedMachine  # which most programs do not need
 
         may_fail = signature.paths > 1 and not signature.has_comparisons  # which do not tell what they compare
-        threads = how.options.worker_count
-        machine = clock.run("solvers", lambda: PhasedMachine(phases, machines, how.dtype, threads, may_fail))
+        threads = context.options.worker_count
+        machine = clock.run("solvers", lambda: PhasedMachine(phases, machines, context.dtype, threads, may_fail))
     preparation = Preparation(*traced, clock.seconds, peak_bytes(), seconds_of_compiling() - compiled_before)
-    return Program(signature, how.options, how.dtype, machine, preparation)
+    return Program(signature, context.options, context.dtype, machine, preparation)
 
 
 def planned(
@@ -209,13 +178,26 @@ def planned(
 
     Takes, and refuses, what `compile` does.
     """
-    how, clock = _How.of(device, dtype, options), _Clock(watch)
-    records = list(_planned(_divided(function, arguments, keywords, how, clock)[0], how, clock))
+    target, context, clock = chosen(device), _context(device, dtype, options), _Clock(watch)
+    programs = _divided(function, arguments, keywords, context, clock)[0]
+    records = list(_planned(programs, target, context, clock))
     return records[0] if len(records) == 1 else records
 
 
+def _context(device: str, dtype: Any, options: Options | None) -> Context:
+    """Refused where there is no such thing, or not for the device."""
+    dtype, target, options = np.dtype(dtype), chosen(device), Options() if options is None else options
+    if dtype not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise ArgumentError(f"dtype {dtype} is not supported; use np.float64 or np.float32")
+    if not isinstance(options, Options):
+        raise ArgumentError(f"options must be geoopt.Options(...), not a {type(options).__name__}")
+    if options.assembly == "scatter" and not target.adds:
+        raise ArgumentError(f"Options(assembly='scatter') is for the CPU; use 'auto' on device {device!r}")
+    return target.context(options, dtype)
+
+
 def _divided(
-    function: Callable, arguments: tuple, keywords: dict, how: _How, clock: _Clock
+    function: Callable, arguments: tuple, keywords: dict, context: Context, clock: _Clock
 ) -> tuple[list[Traced], Phases, Signature, tuple[int, int]]:
     """The distinct programs of a function's phases, how they follow each other, and the signature.
 
@@ -230,24 +212,23 @@ def _divided(
         why = IN_CONTAINERS.format(" or ".join(inside)) if inside else ARE_FLOATS
         raise ArgumentError(f"no argument of {signature.function} is a variable: {why}")
     traced = len(record.graph.nodes), record.graph.size
-    for stage in WHOLE[1:]:
-        record = _staged(stage, record, how, clock)
+    for stage in WHOLE:
+        record = _staged(stage, record, context, clock)
     return list(record.programs), replace(record, programs=()), signature, traced
 
 
-def _planned(programs: list[Traced], how: _How, clock: _Clock) -> Iterator[Any]:
+def _planned(programs: list[Traced], target: Device, context: Context, clock: _Clock) -> Iterator[Any]:
     """What the last stage before `assemble` gives of each program; these are taken from the list, so that what a stage
     drops does not stay in memory."""
     while programs:
         record: Any = programs.pop(0)
-        for stage in how.target.stages[len(WHOLE) : -1]:
-            record = _staged(stage, record, how, clock)
+        for stage in (*FRONT, *target.back):
+            record = _staged(stage, record, context, clock)
         yield record
 
 
-def _staged(stage: str, record: Any, how: _How, clock: _Clock) -> Any:
-    does = work(stage, how.target, how.options, how.dtype)
-    return clock.run(stage, lambda: does(record))
+def _staged(stage: Stage, record: Any, context: Context, clock: _Clock) -> Any:
+    return clock.run(stage.__name__, lambda: stage(record, context))
 
 
 def chosen(device: str) -> Device:
@@ -269,34 +250,6 @@ def devices() -> dict[str, str]:
         except DeviceError:
             continue
     return found
-
-
-def work(stage: str, device: Device, options: Options, dtype: np.dtype) -> Callable[[Any], Any]:
-    """What a stage between trace and assemble does to the record before it."""
-    return {
-        "lift": lift,
-        "phases": phases,
-        "decompose": lambda ir: decompose(ir, options, device.adds, device.expanded_lanes(options, dtype)),
-        "group": group,
-        "harvest": harvest,
-        "simplify": simplify,
-        "share": share,
-        "place": lambda ir: place(ir, device.by_chunks and options.has("memory")),
-        "schedule": lambda ir: schedule(ir, options.worker_count),
-        "allocate": allocate if options.has("memory") else _unchanged,
-        "runs": lambda ir: runs(ir, device.expanded_lanes(options, dtype)),
-        "rows": rows if device.writes_rows(options, dtype) else _unchanged,
-        "steps": steps if options.has("memory") else _unchanged,
-        "compress": compress if options.has("memory") else _unchanged,
-        "sequences": lambda ir: sequences(ir, device.lanes(options, dtype)),
-        "align": align,
-        "warps": warps,
-        "spread": spread,
-    }[stage]
-
-
-def _unchanged(record: Any) -> Any:
-    return record
 
 
 class _Clock:

@@ -16,10 +16,12 @@ import numpy as np
 
 from .plan import Plan, Schedule
 from .plan.address import Address, Listed
+from .plan.forms import READ
 from .plan.parts import Part, Rule, Split
 from .plan.stores import ROW_TERMS, RowStore, Store
 from .plan.tables import Tables
 from .plan.task import BEGIN, END, KERNEL
+from .stages import Context, stage
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +34,11 @@ class _Rows:
     fits: np.ndarray
 
 
-def rows(schedule: Schedule) -> Schedule:
+@stage(*READ)
+def rows(schedule: Schedule, context: Context) -> Schedule:
     plan = schedule.plan
-    if not any(loop is not None for kernel in plan.kernels for loop in kernel.root_loops):
+    writes_terms = any(loop is not None for kernel in plan.kernels for loop in kernel.root_loops)
+    if not context.writes_rows or not writes_terms:
         return schedule
     split = Split(plan)
     for kernel, mine in zip(plan.kernels, plan.rows_of_kernels(), strict=True):

@@ -22,11 +22,13 @@ from .integers.runs import Lists, Runs
 from .integers.segments import STRIP, whole_strips
 from .plan import Plan, Schedule
 from .plan.address import Address, Along, Listed, Sum, Term
+from .plan.forms import ALLOCATED
 from .plan.loops import ByCursor, ByMember, ByRun, Loop
 from .plan.parts import Part, Rule, Split
 from .plan.planned import PlannedKernel
 from .plan.tables import Tables
 from .plan.task import BEGIN, END, FIRST_STRIP
+from .stages import Context, stage
 from .template import bottom_up
 
 AT_ONCE = (4, 2)  # runs that kernels read at once, if groups have enough of them
@@ -35,9 +37,9 @@ PADDED = 4  # ... and places per run, where strips have as many for each member 
 SAMPLE = 1000  # strips by which that is judged
 
 
-def runs(schedule: Schedule, lanes: int) -> Schedule:
-    """lanes : members per vector"""
-    plan = schedule.plan
+@stage(*ALLOCATED)
+def runs(schedule: Schedule, context: Context) -> Schedule:
+    plan, lanes = schedule.plan, context.expanded_lanes
     if not any(isinstance(loop, ByMember) for kernel in plan.kernels for loop in kernel.loops):
         return schedule
     split = Split(plan)

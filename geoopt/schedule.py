@@ -27,9 +27,11 @@ from .integers.cores import divided
 from .integers.segments import STRIP
 from .native import compiled
 from .plan import Plan, Schedule
+from .plan.forms import PLACED
 from .plan.planned import PlannedKernel
 from .plan.task import KERNEL
 from .plan.writers import Writers, entries
+from .stages import Context, stage
 
 PRELUDE, LOCAL, LATER = 0, 1, 2  # phases of tasks; later ones go on from there
 TURNS = 3  # phases of a later step: for additions within a range, near the border of two, and elsewhere
@@ -41,7 +43,9 @@ RANGE_TASKS = 10  # tasks that add to one range of the sweep, so that few of the
 MOST_RANGES = 64  # ... but not more ranges than this: as many threads can add at once
 
 
-def schedule(plan: Plan, workers: int) -> Schedule:
+@stage(*PLACED)
+def schedule(plan: Plan, context: Context) -> Schedule:
+    workers = context.options.worker_count
     sweep = _Sweep(plan, _ranges(plan, workers), workers)
     is_local = sweep.phase == LOCAL
     worker = np.where(is_local, sweep.worker, 0)

@@ -19,10 +19,12 @@ import numpy as np
 from .integers.segments import STRIP, whole_strips
 from .plan import Plan, Schedule
 from .plan.address import Address, Listed, Sum, Term, tables_of
+from .plan.forms import ENCODED
 from .plan.parts import Part, Rule, Split
 from .plan.planned import PlannedKernel, PlannedSequences
 from .plan.tables import Tables
 from .plan.task import BEGIN, COLUMN, END, FIRST_STRIP
+from .stages import Context, stage
 from .template import operations
 
 MANY = 0.75  # the share of vectors with sequences, from which on they are worth a body of their own ...
@@ -54,9 +56,9 @@ class _Vectors:
         return entries[np.concatenate([self.first, listed])]
 
 
-def sequences(schedule: Schedule, lanes: int) -> Schedule:
-    """lanes : members per vector"""
-    plan = schedule.plan
+@stage(*ENCODED)
+def sequences(schedule: Schedule, context: Context) -> Schedule:
+    plan, lanes = schedule.plan, context.lanes
     if not 1 < lanes <= STRIP or not any(map(_reads_columns, plan.kernels)):
         return schedule
     split = Split(plan)

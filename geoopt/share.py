@@ -15,11 +15,11 @@ import numpy as np
 from .integers.ids import Ids
 from .kernels import Kernel, Kernels
 from .layout import Home, Layout, Place
+from .stages import Context, stage
 
 
-def share(kernels: Kernels) -> Kernels:
-    if not kernels.options.has("local"):
-        return kernels
+@stage(switch="local")
+def share(kernels: Kernels, context: Context) -> Kernels:
     layout = kernels.layout
     moved: dict[int, int] = {}  # first entry of a lane of the workspace that is not written -> of the one to read
     shared = tuple(_shared(layout, k, moved) for k in kernels.kernels)

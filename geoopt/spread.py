@@ -16,11 +16,14 @@ import numpy as np
 
 from .grid import Grid, Terms
 from .plan import Plan
+from .plan.forms import GRIDS
 from .plan.loops import Loop
 from .plan.tables import Tables
+from .stages import Context, stage
 
 
-def spread(plan: Plan) -> Grid:
+@stage(*GRIDS)
+def spread(plan: Plan, context: Context) -> Grid:
     tables = Tables(plan.workspace + 1, plan.tables)
     terms = tuple(
         tuple(_terms(plan, loop, plan.tasks[rows], tables) for loop in kernel.loops)

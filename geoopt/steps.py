@@ -17,9 +17,11 @@ import numpy as np
 
 from .plan import Plan, Schedule
 from .plan.address import Address, Listed, Sum, Term
+from .plan.forms import WRITTEN
 from .plan.parts import Rule, Split
 from .plan.planned import PlannedKernel
 from .plan.tables import SAMPLE, Tables
+from .stages import Context, stage
 
 MOST_COLUMNS = 256  # of a kernel that are compared with each other
 LARGEST, BYTE = (1 << 16) - 1, (1 << 8) - 1  # steps that fit 16 bits, and 8
@@ -34,7 +36,8 @@ class _Steps:
     places: dict[int, tuple[int, int]]
 
 
-def steps(schedule: Schedule) -> Schedule:
+@stage(*WRITTEN, switch="memory")
+def steps(schedule: Schedule, context: Context) -> Schedule:
     plan = schedule.plan
     split = Split(plan)
     for part in split.wholes():

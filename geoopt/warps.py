@@ -18,14 +18,17 @@ from .integers.ids import id_dtype
 from .integers.segments import STRIP, ranges, whole_strips
 from .plan import Plan
 from .plan.address import Address
+from .plan.forms import GRIDS
 from .plan.loops import ByMember, ByStrip, Loop
 from .plan.parts import Rule, Split
 from .plan.planned import PlannedKernel
 from .plan.tables import Tables
 from .plan.task import BEGIN, END
+from .stages import Context, stage
 
 
-def warps(plan: Plan) -> Plan:
+@stage(*GRIDS)
+def warps(plan: Plan, context: Context) -> Plan:
     split = Split(plan)
     for part in split.wholes():
         is_long = _has_long_sums(part.kernel)

@@ -145,4 +145,4 @@ def gpu_stages(function, *arguments, **options) -> dict:
     found = {}
     options = geoopt.Options(**options | {"assembly": "gather"})  # GPUs do not add to what others wrote
     planned(function, *arguments, device="cuda", options=options, watch=found.__setitem__)
-    return {stage: found[stage] for stage in ("place", *DEVICES["cuda"].back)}
+    return {stage: found[stage] for stage in ("place", *(s.__name__ for s in DEVICES["cuda"].back))}

@@ -7,7 +7,7 @@ import pytest
 
 import geoopt
 from geoopt.evaluate import evaluate
-from geoopt.lift import lift
+from geoopt.lift import lifted
 from geoopt.meshes import bumpy, cloth, torus
 from geoopt.operators import cotan_laplacian, svd3
 from geoopt.sparse import from_diagonal, from_triplets
@@ -80,13 +80,13 @@ def test_boundaries_and_unreferenced_vertices():
 
 
 def test_the_number_of_nodes_does_not_depend_on_the_mesh():
-    counts = {len(lift(trace(cotan_by_loops, torus(n))[0]).graph.nodes) for n in (100, 1600)}
+    counts = {len(lifted(trace(cotan_by_loops, torus(n))[0]).graph.nodes) for n in (100, 1600)}
     assert len(counts) == 1 and counts.pop() < 60
 
 
 def test_elements_are_the_faces():
     V, F = bumpy(600)
-    graph = lift(trace(cotan_by_loops, (V, F))[0]).graph
+    graph = lifted(trace(cotan_by_loops, (V, F))[0]).graph
     roots = [n for n in graph.nodes if n.op == "sqrt"]
     assert [n.shape for n in roots] == [(len(F),)]
     assert {n.shape[0] for n in graph.nodes if n.op == "divide"} == {len(F)}
@@ -104,7 +104,7 @@ def small_vectors(V, F):
 
 def test_short_arrays_in_loops_become_long_nodes():
     V, F = bumpy(600)
-    traced = lift(trace(small_vectors, (V, F))[0])
+    traced = lifted(trace(small_vectors, (V, F))[0])
     assert len(traced.graph.nodes) < 80
     got, want = geoopt.compile(small_vectors, V, F)(V), small_vectors(V, F)
     np.testing.assert_allclose(got[0], want[0], rtol=1e-13, atol=1e-15)
@@ -151,7 +151,7 @@ def test_inner_loops_of_varying_length_are_one_sum():
     neighbours = [rng.choice(90, size=rng.integers(3, 12), replace=False).tolist() for _ in range(90)]
     got = geoopt.compile(one_rings, V, neighbours)(V)
     np.testing.assert_allclose(got, one_rings(V, neighbours), rtol=1e-13, atol=1e-13)
-    graph = lift(trace(one_rings, (V, neighbours))[0]).graph
+    graph = lifted(trace(one_rings, (V, neighbours))[0]).graph
     assert len(graph.nodes) < 30
 
 
@@ -178,9 +178,9 @@ def test_numbers_mean_what_numpy_computes():
 def test_lifting_keeps_the_meaning():
     x, h = np.array([0.3, 0.7, -0.2, 1.1]), 0.25
     traced, signature = trace(numbers, (x, h))
-    lifted = lift(traced)
-    assert all(node.tape is None for node in lifted.graph.nodes)
-    for record in (traced, lifted):
+    found = lifted(traced)
+    assert all(node.tape is None for node in found.graph.nodes)
+    for record in (traced, found):
         got = signature.rebuild(evaluate(record, [x, h]))
         np.testing.assert_allclose(np.array(got["numbers"], float), numbers(x, h)["numbers"], rtol=1e-14)
 
@@ -195,7 +195,7 @@ def test_array_code_between_numbers_keeps_its_place():
 
     x = np.linspace(1, 2, 700)
     np.testing.assert_allclose(geoopt.compile(f, x)(x), f(x), rtol=1e-13)
-    assert len(lift(trace(f, (x,))[0]).graph.nodes) < 12
+    assert len(lifted(trace(f, (x,))[0]).graph.nodes) < 12
 
 
 @pytest.mark.parametrize("function", [np.tanh, lambda x: np.sin(np.clip(x, -2, 2)) + np.exp(np.minimum(x, 1))])
@@ -222,7 +222,7 @@ def test_dead_numbers_are_dropped():
         unused = [np.sin(x[i]) for i in range(len(x))]
         return [x[i] + 1 for i in range(len(x))] if unused else None
 
-    graph = lift(trace(f, (np.ones(40),))[0]).graph
+    graph = lifted(trace(f, (np.ones(40),))[0]).graph
     assert "sin" not in [n.op for n in graph.nodes]
 
 
@@ -251,10 +251,10 @@ def test_a_small_matrix_made_entry_by_entry_leaves_long_arrays_alone(count):
 
     x = np.random.default_rng(0).normal(size=(count, 3))
     traced, _ = trace(strained, (x, 2.0, 0.3))
-    lifted = lift(traced)
+    found = lifted(traced)
     few = count > 1000
-    assert not any(node.op == "scalars" for node in lifted.graph.nodes)
-    assert (lifted.graph.size == traced.graph.size) == few
-    before, after = ([n for n in t.graph.nodes if n.op != "scalars" and n.shape] for t in (traced, lifted))
+    assert not any(node.op == "scalars" for node in found.graph.nodes)
+    assert (found.graph.size == traced.graph.size) == few
+    before, after = ([n for n in t.graph.nodes if n.op != "scalars" and n.shape] for t in (traced, found))
     assert not few or [(n.op, n.shape, n.first) for n in before] == [(n.op, n.shape, n.first) for n in after]
     check_all_stages(strained, x, 2.0, 0.3)

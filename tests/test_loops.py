@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import geoopt
-from geoopt.lift import lift
+from geoopt.lift import lifted
 from geoopt.trace import trace
 
 COUNTS = (8, 9, 20, 60)
@@ -188,7 +188,7 @@ def test_nodes_and_kernels_do_not_depend_on_the_number_of_elements(loop, mesh):
     for n in COUNTS:
         V, elements = mesh(n)
         program = geoopt.compile(loop, V, elements)
-        found.add((len(lift(trace(loop, (V, elements))[0]).graph.nodes), len(program.plan.kernels)))
+        found.add((len(lifted(trace(loop, (V, elements))[0]).graph.nodes), len(program.plan.kernels)))
         np.testing.assert_allclose(dense(program(V)), dense(loop(V, elements)), rtol=1e-9, atol=1e-11)
     assert len(found) == 1 and max(found)[1] <= 10
 
@@ -202,7 +202,7 @@ def test_where_tracing_changes_to_the_tape_nothing_else_changes(loop, mesh, coun
     for n in counts:
         traced, _ = trace(loop, mesh(n))
         assert traced.graph.is_loop == (n > 20)
-        nodes.add(len(lift(traced).graph.nodes))
+        nodes.add(len(lifted(traced).graph.nodes))
     assert len(nodes) == 1
 
 
@@ -233,7 +233,7 @@ def test_any_body_of_a_loop(steps):
     for n in (8, 14):
         V, F = strip(n)
         traced, _ = trace(loop, (V, F))
-        found.add(len(lift(traced).graph.nodes))
+        found.add(len(lifted(traced).graph.nodes))
         for got, want in zip(geoopt.compile(loop, V, F)(V), loop(V, F), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11)
     assert len(found) == 1
@@ -262,4 +262,4 @@ def steps_of_time(A):
 def test_values_of_few_elements_are_no_elements(function, count):
     A = np.random.default_rng(0).normal(size=(count, 6, 6)) + 3 * np.eye(6)
     traced, _ = trace(function, (A,))
-    assert lift(traced) is traced
+    assert lifted(traced) is traced

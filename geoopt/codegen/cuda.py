@@ -18,6 +18,7 @@ from ..grid import BLOCK, WARP, Grid, by_warps
 from ..integers.segments import STRIP
 from ..ops import OPS
 from ..plan.address import Address, Linear, Listed, Term
+from ..plan.forms import GRIDS, refuse
 from ..plan.planned import Joint
 from ..plan.stores import Store
 from ..template import Expression, bottom_up, is_exact_difference
@@ -45,6 +46,7 @@ __device__ {scalar} total({scalar}* part, {scalar} x) {{
 
 def emit(grid: Grid, dtype: np.dtype) -> str:
     """The text of a module with the functions ``k0, k1, ..., c0, c1, ...`` of numbers of one type."""
+    refuse("cuda", grid.forms(), GRIDS)
     routines: dict[str, None] = {}
     kernels = [_of_members(grid, number, dtype, routines) for number in grid.apart]
     outputs = [_of_chunks(grid, number, dtype, routines) for number in range(len(grid.plan.chunks))]

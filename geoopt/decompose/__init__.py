@@ -27,6 +27,7 @@ from ..integers.gathers import has_repeats
 from ..integers.hashing import add_hashes, add_segment_hashes, content, first_equal
 from ..ops import OPS
 from ..options import Options
+from ..stages import Context
 from .by_element import with_values_by_element
 from .combine import with_combined_sums, without_joins
 from .equal_lanes import with_equal_lanes_once
@@ -46,9 +47,8 @@ COSTLY = 128  # what evaluating a value again at other levels costs, from which 
 BLOCK_MARGIN = 1.5  # how much cheaper a stored block must be than evaluating each of its values where it is read
 
 
-def decompose(traced: Traced, options: Options, adds: bool = True, lanes: int = 0) -> Cut:
-    """adds : whether kernels can add to what others wrote;  lanes : of the vectors that runs are expanded to, or 0"""
-    given = traced
+def decompose(traced: Traced, context: Context) -> Cut:
+    given, options, lanes = traced, context.options, context.expanded_lanes
     if not options.has("global"):
         options = replace(options, t_ref=math.inf)
     else:
@@ -59,7 +59,7 @@ def decompose(traced: Traced, options: Options, adds: bool = True, lanes: int = 
     live = reachable(traced)
     refs = {n.index: list(references(graph, n)) for n in live}
     chosen = _chosen(traced, live, refs, options)
-    added = scatters(traced, refs, chosen, options.least_scattered) if adds and finds_blocks(options) else {}
+    added = scatters(traced, refs, chosen, options.least_scattered) if context.adds and finds_blocks(options) else {}
     if added:
         traced = without_sums(traced, added)
         graph, live = traced.graph, reachable(traced, added)
@@ -74,9 +74,9 @@ def decompose(traced: Traced, options: Options, adds: bool = True, lanes: int = 
     stored = frozenset(chosen).difference(*(stream.nodes for stream in found.values()))
     levels, ready = _levels(traced, live, refs, stored, added, options.blocks)
     if added and not _are_written_before(traced, added, levels, ready):
-        return decompose(given, options, adds=False, lanes=lanes)
+        return decompose(given, replace(context, adds=False))
     runs = _read_by_runs(traced, refs, stored, options, lanes).difference(found) if lanes else frozenset()
-    return Cut(traced, options, stored, added, found, levels, ready, equals, refs, runs)
+    return Cut(traced, stored, added, found, levels, ready, equals, refs, runs)
 
 
 def _rewrites(options: Options) -> tuple[Callable[[Traced], Traced], ...]:

@@ -24,6 +24,7 @@ from ..integers.hashing import content
 from ..integers.ids import Ids, id_dtype
 from ..kernels import Kernel, Leaf
 from ..options import Options
+from ..stages import Context
 from ..symbolic import Symbolic, symbolic
 from ..symbolic.arithmetic import apply, as_symbolic
 from ..template import Expression, Template, bottom_up, rewritten
@@ -31,7 +32,8 @@ from .chain import known
 from .templates import gradient, hessian
 
 MOST_PROJECTED = 12  # rows of a block: the four corners of a tetrahedron or a hinge
-_IN_PLACE = Options(without=frozenset({"global", "memory"}))  # and every place once: it is a summand
+# every place once: it is a summand
+_IN_PLACE = Context(Options(without=frozenset({"global", "memory"})), np.dtype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +251,8 @@ def elements(graph: Graph, levels: Levels, sums: list[Sum]) -> list[Element]:
     cut_off = Graph(nodes, graph.firsts, graph.size)
     outputs = tuple(s.terms for s in sums)
     variables = tuple(n for n in reachable(Traced(cut_off, (), outputs)) if n.op == "variable")
-    kernels = harvest(group(decompose(Traced(cut_off, variables, outputs), _IN_PLACE))).kernels
+    cut = decompose(Traced(cut_off, variables, outputs), _IN_PLACE)
+    kernels = harvest(group(cut, _IN_PLACE), _IN_PLACE).kernels
     return [Element(graph, levels, kernel, len(variables)) for kernel in _joined(levels, kernels)]
 
 

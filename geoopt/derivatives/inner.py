@@ -11,7 +11,7 @@ from ..graph import Graph, Node, Traced
 from ..graph.rebuild import Rebuild
 from ..graph.references import reachable
 from ..integers.ids import Ids
-from ..lift import lift
+from ..lift import lifted
 from ..symbolic import Symbolic, symbolic
 from ..symbolic.arithmetic import as_symbolic
 
@@ -37,7 +37,7 @@ class Inner:
     def inlined(self, arrays: list[Symbolic]) -> list[Symbolic]:
         """Arrays of the inner graph as arrays of the outer one, the arguments in their places."""
         self.graph.finish()
-        traced = lift(replace(self.traced, outputs=tuple(a.ids for a in arrays)))
+        traced = lifted(replace(self.traced, outputs=tuple(a.ids for a in arrays)))
         copied = _Copied(traced, self.outer)
         for node, place in zip(traced.variables, self.places, strict=True):
             copied.nodes[node.index] = self.outer.node_of(place.offset)
@@ -67,7 +67,7 @@ def traced_inside(outer: Graph, arguments: list[Symbolic], function: Callable[[l
     if conditions:  # of branches in the function: they choose between results of the code around it
         inner = Inner(Traced(graph, variables, ()), tuple(stand_ins), outer, tuple(places))
         outer.path.conditions[asked:] = [c != 0 for c in inner.inlined(conditions)]
-    traced = lift(Traced(graph, variables, (result.ids,)))
+    traced = lifted(Traced(graph, variables, (result.ids,)))
     live = {n.index for n in reachable(traced)} | {n.index for n in traced.variables[: len(arguments)]}
     pairs = zip(traced.variables, places, strict=True)
     kept, of_kept = zip(*(p for p in pairs if p[0].index in live), strict=True)

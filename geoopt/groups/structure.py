@@ -17,6 +17,7 @@ from ..integers.ids import Ids
 from ..integers.kinds import Kinds
 from ..native import compiled
 from ..ops import OPS
+from ..options import Options
 
 MOSTLY = 0.9
 MANY = -1  # in a sum's structure: a number of terms that may differ from member to member
@@ -25,10 +26,9 @@ MANY = -1  # in a sum's structure: a number of terms that may differ from member
 class Structure:
     """The structure of the scalars of every node, as arrays of kinds that broadcast to the node's shape."""
 
-    def __init__(self, cut: Cut, buffers: dict[int, int]):
+    def __init__(self, cut: Cut, buffers: dict[int, int], options: Options):
         """buffers : of the variables and of what is stored, by node"""
-        self.cut = cut
-        self.buffers = buffers
+        self.cut, self.buffers, self.options = cut, buffers, options
         self.graph: Graph = cut.graph
         self.kinds = Kinds()
         self._found: dict[tuple[int, int], np.ndarray] = {}
@@ -138,7 +138,7 @@ class Structure:
         """
         if node.index in self.cut.runs:
             return [np.broadcast_to(np.int32(MANY), c.shape) if c.all() else np.where(c > 0, MANY, c) for c in counts]
-        limit = self.cut.options.unrolled_terms
+        limit = self.options.unrolled_terms
         return [
             c if c.max(initial=0) <= limit else np.where(c > (limit if _is_mostly(c, limit) else 0), MANY, c)
             for c in counts

@@ -28,6 +28,7 @@ from ..graph.tape import NAMES, NONE
 from ..integers.ids import Ids
 from ..integers.segments import Segments
 from ..ops import OPS
+from ..stages import Context
 from ..symbolic.unset import reject_reads
 from .loops import work_of
 from .scalar_runs import Run, elements_of, runs_of
@@ -37,7 +38,11 @@ MOST_TOGETHER = min(LANES)  # values of an element in one node
 FEW, RARE = 256, 1e-3  # scalars made one by one, and their share of all, up to which each is a node of its own
 
 
-def lift(traced: Traced) -> Traced:
+def lift(traced: Traced, context: Context) -> Traced:
+    return lifted(traced)
+
+
+def lifted(traced: Traced) -> Traced:
     """Raises TracingError where the program computes with numbers that nobody has set."""
     found = _lift(traced)
     reject_reads(found)

@@ -27,6 +27,7 @@ from ..plan.planned import PlannedChunks, PlannedKernel
 from ..plan.stores import Store
 from ..plan.tables import Tables
 from ..plan.task import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, TASK_MEMBERS
+from ..stages import Context
 from .chunks import Chunks, chunked
 from .order import Order, additions, chunk_order, member_order
 from .strips import Strips
@@ -35,11 +36,11 @@ from .times import Locate, Times
 LEAST_MEMBERS = 64  # of tasks that are shorter than others
 
 
-def place(kernels: Kernels, by_chunks: bool = False) -> Plan:
-    """by_chunks : kernels that write one output run together, as GPUs need it; see `chunks`"""
+def place(kernels: Kernels, context: Context) -> Plan:
+    by_chunks = context.by_chunks and context.options.has("memory")
     kernels, chunks = chunked(kernels) if by_chunks else (kernels, [])
     layout, tables = kernels.layout, Tables(kernels.layout.workspace + 1)
-    ordered = _ordered(kernels, chunks)
+    ordered = _ordered(kernels, chunks, context.options.has("memory"))
     planned, tasks = [], []
     for number, kernel in enumerate(kernels.kernels):
         placed = _PlacedKernel(kernel, tables, *ordered.pop(0))
@@ -67,11 +68,14 @@ def _planned_chunks(chunks: Chunks, tables: Tables) -> PlannedChunks:
     return PlannedChunks(chunks.buffer, tables.number(chunks.starts), tuple(chunks.of_members), tuple(firsts))
 
 
-def _ordered(kernels: Kernels, chunks: list[Chunks]) -> list[tuple[Locate, Order]]:
-    """Per kernel the order of its members, and where its columns are as far as that was looked for."""
+def _ordered(kernels: Kernels, chunks: list[Chunks], by_time: bool) -> list[tuple[Locate, Order]]:
+    """Per kernel the order of its members, and where its columns are as far as that was looked for.
+
+    by_time : as a sweep over the mesh comes to them
+    """
     times = Times(kernels.layout)
     is_long = any(kernel.size > TASK_MEMBERS for kernel in kernels.kernels)  # else each is one task, or few
-    by_time = is_long and kernels.options.has("memory")
+    by_time &= is_long
     known: dict[tuple[int, int], Order] = {}  # by the constants that sums read
     found = []
     located = [(kernel, functools.cache(kernels.layout.locate)) for kernel in kernels.kernels]

@@ -12,6 +12,7 @@ from ..errors import InternalError
 from ..integers.segments import STRIP, whole_strips
 from ..template import evaluate_template
 from .address import Address, Positions
+from .forms import forms_of
 from .planned import PlannedChunks, PlannedKernel
 from .stores import Store
 from .task import BEGIN, COLUMN, END, FIRST_STRIP, KERNEL
@@ -61,6 +62,10 @@ class Plan:
         """Per kernel, its tasks in the order of their members."""
         rows = [np.flatnonzero(self.tasks[:, KERNEL] == k) for k in range(len(self.kernels))]
         return [r[np.argsort(self.tasks[r, BEGIN])] for r in rows]
+
+    def forms(self) -> frozenset[type]:
+        """The kinds of terms, stores and loops that are in it: see `forms`."""
+        return forms_of(self.kernels, self.chunks)
 
     @property
     def levels(self) -> int:
@@ -144,6 +149,9 @@ class Schedule:
     @property
     def tasks(self) -> np.ndarray:
         return self.plan.tasks
+
+    def forms(self) -> frozenset[type]:
+        return self.plan.forms()
 
     def check(self) -> None:
         ends = self.shares[:, [0, -1]].ravel()

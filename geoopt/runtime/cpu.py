@@ -18,6 +18,7 @@ from ..native import address, cache, object_code
 from ..native.object_code import assembly, host
 from ..options import Options
 from ..plan import Schedule
+from ..stages import Context
 from .crew import Crew, Work
 from .host import HostMachine
 
@@ -60,8 +61,9 @@ def vectors_of(name: str, features: str, math: frozenset[str], options: Options,
 class CpuMachine(HostMachine):
     """Machine code for a schedule's kernels, compiled or from the cache; the engine keeps it alive."""
 
-    def __init__(self, schedule: Schedule, options: Options, dtype: np.dtype):
-        v = vectors(options, dtype)
+    def __init__(self, schedule: Schedule, context: Context):
+        v, options = context.vectors, context.options
+        assert v is not None
         module = TARGETS["cpu"](schedule.plan, v)
         text, processor = module.text, host()
         name = object_code.name(processor, text)
@@ -69,7 +71,7 @@ class CpuMachine(HostMachine):
         self.was_cached = code is not None
         make = lambda: object_code.compiled(name, text, processor)  # noqa: E731
         future = None if code else started(lambda: cache.obtained(cache.programs(), name, make)[0])
-        super().__init__(schedule.plan, dtype)  # packs the tables
+        super().__init__(schedule.plan, context.dtype)  # packs the tables
         code = code or future.result()  # type: ignore[union-attr]
         self.code_bytes = len(code)
         self.traits = {"lanes": v.lanes, "threads": options.worker_count}

@@ -17,9 +17,9 @@ from ..codegen import TARGETS
 from ..errors import ArgumentError, DeviceError
 from ..grid import BLOCK, Grid
 from ..native import cache
-from ..options import Options
 from ..signature import Argument, with_values
 from ..sparse.stored import index_arrays, made
+from ..stages import Context
 from . import nvrtc
 from .host import values_in_pattern
 
@@ -48,13 +48,13 @@ class CudaMachine:
 
     solves = ()
 
-    def __init__(self, grid: Grid, options: Options, dtype: np.dtype):
-        self._cupy = cupy = _cupy()
-        text = TARGETS["cuda"](grid, dtype)
+    def __init__(self, grid: Grid, context: Context):
+        self._cupy, dtype = _cupy(), context.dtype
+        cupy, text = self._cupy, TARGETS["cuda"](grid, dtype)
         self.dtype, self.plan = dtype, grid.plan
         self.plans, self.output_shapes = (grid.plan,), grid.plan.output_shapes
         self._device = cupy.cuda.Device()
-        code = _compiled(text, f"sm_{self._device.compute_capability}", not options.strict)
+        code = _compiled(text, f"sm_{self._device.compute_capability}", not context.options.strict)
         self.code_bytes = len(code)
         self.traits = {"threads_per_block": BLOCK}
         self.sources = {"cuda": lambda: text, "ptx": lambda: nvrtc.compiled(text).ptx}

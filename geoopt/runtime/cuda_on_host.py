@@ -20,7 +20,7 @@ from ..codegen import TARGETS
 from ..errors import DeviceError, InternalError
 from ..grid import BLOCK, Grid
 from ..native import cache
-from ..options import Options
+from ..stages import Context
 from . import nvrtc
 from .host import HostMachine
 
@@ -100,7 +100,8 @@ extern "C" void launch_{0}(unsigned blocks, unsigned threads, void** arguments) 
 class HostedCudaMachine(HostMachine):
     """A grid's kernels as a shared library."""
 
-    def __init__(self, grid: Grid, options: Options, dtype: np.dtype):
+    def __init__(self, grid: Grid, context: Context):
+        dtype = context.dtype
         super().__init__(grid.plan, dtype)
         text = TARGETS["cuda"](grid, dtype)
         self._launches = [launch for level in grid.launches() for launch in level]

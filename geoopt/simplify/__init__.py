@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from ..kernels import Kernel, Kernels
 from ..options import FAMILIES, Options
+from ..stages import Context
 from ..template import Expression, Template, Written, bottom_up, read, rewritten, written
 from .constants import fold_constants
 from .factors import factorize
@@ -41,8 +42,8 @@ PASSES: dict[str, tuple[Pass, ...]] = {
 }
 
 
-def simplify(kernels: Kernels) -> Kernels:
-    options = kernels.options
+def simplify(kernels: Kernels, context: Context) -> Kernels:
+    options = context.options
     if options.strict:
         options = replace(options, without=options.without | set(FAMILIES))
     return replace(kernels, kernels=tuple(_simplified(k, options) for k in kernels.kernels))
