@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from .arrays import Array
+from .codegen import TARGETS
 from .errors import ArgumentError
 from .options import Options
 from .plan import Plan
 from .plan.planned import PlannedKernel
+from .plan.relist import relist
 from .runtime.machine import Machine
 from .signature import Argument, Signature
 from .template import operations
@@ -181,14 +183,25 @@ class Program:
         }
 
     def source(self, kind: str = "") -> str:
-        """The generated code: "expression", or of the device "llvm" or "asm" (cpu), "cuda" or "ptx" (the others).
+        """The generated code: "expression", or of the device "llvm" or "asm" (cpu), "cuda" or "ptx" (the others); or
+        "c", a file of its own, with all tables, that any C compiler takes: see `codegen.c`.
 
-        Without a kind, what the device compiles: "llvm" or "cuda".
+        Without a kind, what the device compiles: "llvm" or "cuda". A program that solves linear systems has no C.
         """
-        sources = {**self.machine.sources, "expression": lambda: "\n\n".join(map(str, self.plans))}
+        sources = {
+            **self.machine.sources,
+            "expression": lambda: "\n\n".join(map(str, self.plans)),
+            "c": self._c,
+        }
         if kind and kind not in sources:
             raise ArgumentError(f"source({kind!r}): choose from {', '.join(map(repr, sources))} on this device")
         return sources[kind or next(iter(sources))]()
+
+    def _c(self) -> str:
+        if self.machine.solves:
+            raise ArgumentError("source('c'): a program that solves linear systems has no C; compile what it solves")
+        (plan,) = self.plans
+        return TARGETS["c"](relist(plan), self.dtype)
 
     def __repr__(self) -> str:
         names = ", ".join(a.name for a in self.signature.arguments)

@@ -10,11 +10,14 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from .codegen import CODE
 from .errors import ArgumentError
+from .grid import Grid
 from .kernels import Kernel, Kernels, Leaf
 from .layout import Layout
 from .options import Options
 from .pipeline import chosen, compile, planned
+from .plan.relist import relist
 from .template import Expression, listing
 
 MEMBERS = 6  # of a kernel that are shown
@@ -32,11 +35,13 @@ def view(
     """The result of one stage of `compile` for a function and its arguments.
 
     stage : of `pipeline.STAGES` that the device has: up to "group" graphs and their parts, from "harvest" to "share"
-        kernels with their leaf tables, from "place" on kernels with their addresses, at "assemble" the device's code
+        kernels with their leaf tables, from "place" on kernels with their addresses, at "assemble" the device's code;
+        or "code", what each member does in the kernel language (see `codegen.code`)
     device : as `compile` takes it
     Of a function that solves linear systems, the stages after "phases" give one result for each different program.
     """
-    stages = chosen(device).stages
+    *before, last, assemble = chosen(device).stages
+    stages = (*before, last, "code", assemble)
     if stage not in stages:
         raise ArgumentError(f"view(stage={stage!r}, device={device!r}): choose from {', '.join(stages)}")
     if stage == "assemble":
@@ -46,6 +51,9 @@ def view(
     def watch(done: str, record: Any) -> None:
         if done == stage:
             found.append(leaf_tables(record) if isinstance(record, Kernels) else str(record))
+        elif stage == "code" and done == last:
+            is_grid = isinstance(record, Grid)
+            found.append(CODE["cuda"](record) if is_grid else CODE["c"](relist(record.plan)))
 
     planned(function, *arguments, device=device, options=options, watch=watch, **keywords)
     if len(found) == 1:

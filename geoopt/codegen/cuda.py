@@ -8,22 +8,21 @@ of the C library are overloaded for float in both.
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from ..errors import InternalError
 from ..grid import BLOCK, WARP, Grid, by_warps
-from ..integers.segments import STRIP
 from ..ops import OPS
-from ..plan.address import Address, Linear, Listed, Term
 from ..plan.forms import GRIDS, refuse
-from ..plan.planned import Joint
-from ..plan.stores import Store
-from ..template import Expression, bottom_up, is_exact_difference
+from ..plan.planned import PlannedKernel
+from ..template import bottom_up, is_exact_difference
+from .c_text import CText
+from .code import INDEX, Expr, Let, Look, Name, Statement, Times, Whole, listing, plus, times
 from .cuda_projection import ROUTINES
-from .numbers import TYPES, literal
+from .lower import Lowered
+from .numbers import TYPES
 
 LONG = 256  # expressions of a kernel from which on the compiler is told to use as many registers as it likes
 MOST_EXACT = 64  # differences of products in a kernel, of which more would take too many registers
@@ -53,10 +52,18 @@ def emit(grid: Grid, dtype: np.dtype) -> str:
     return "\n".join([*routines, *kernels, *outputs])
 
 
+def code(grid: Grid) -> str:
+    """All kernels in the kernel language."""
+    texts = (listing(Lowered(k, _Threads(grid, n)).statements()) for n, k in enumerate(grid.plan.kernels))
+    return "\n\n".join(f"kernel {number}, member i:\n{text}" for number, text in enumerate(texts))
+
+
 def _of_members(grid: Grid, number: int, dtype: np.dtype, routines: dict[str, None]) -> str:
     """One kernel, one thread per member; or a warp, all of whose threads know the sums, and the first writes."""
-    kind, body = _index_type(grid), _Body(grid, number, np.dtype(dtype), routines)
-    if by_warps(grid.plan.kernels[number]):
+    kind, text, kernel = _index_type(grid), _Text(grid, np.dtype(dtype)), grid.plan.kernels[number]
+    body = text.of_kernel(kernel, _Threads(grid, number), "  ")
+    routines.update(dict.fromkeys(text.of_routines()))
+    if by_warps(kernel):
         scalar = TYPES[dtype.name]
         routines[TOTAL.format(scalar=scalar, warp=WARP)] = None
         lines = [
@@ -64,11 +71,11 @@ def _of_members(grid: Grid, number: int, dtype: np.dtype, routines: dict[str, No
             f"  const {kind} member = (blockIdx.x * {BLOCK} + threadIdx.x) / {WARP};",
             f"  const int lane = threadIdx.x % {WARP};",
             f"  const {kind} i = member < members ? member : members - 1;  // no thread leaves before the others",
-            *body.lines("  "),
+            *body,
         ]
     else:
         index = f"  const {kind} i = blockIdx.x * blockDim.x + threadIdx.x;"
-        lines = [index, "  if (i >= members) return;", *body.lines("  ")]
+        lines = [index, "  if (i >= members) return;", *body]
     return _function(f"k{number}", "members", _parameters(grid, [number], grid.buffers(number), dtype), lines)
 
 
@@ -76,6 +83,7 @@ def _of_chunks(grid: Grid, number: int, dtype: np.dtype, routines: dict[str, Non
     """Kernels that write one output, one block per chunk: warps that are done with a kernel go on with the next, and
     when all are, the block writes the chunk."""
     chunks, scalar, kind = grid.plan.chunks[number], TYPES[dtype.name], _index_type(grid)
+    text = _Text(grid, np.dtype(dtype))
     lines = [
         f"  __shared__ {scalar} chunk[{np.diff(grid.plan.table(chunks.starts)).max()}];",
         f"  const {kind} first = b{chunks.starts}[blockIdx.x], size = b{chunks.starts}[blockIdx.x + 1] - first;",
@@ -86,7 +94,7 @@ def _of_chunks(grid: Grid, number: int, dtype: np.dtype, routines: dict[str, Non
             "  {",
             f"    const {kind} begin = b{table}[blockIdx.x], end = b{table}[blockIdx.x + 1];",
             f"    for ({kind} i = begin + thread; i < end; i += {BLOCK}) {{",
-            *_Body(grid, k, np.dtype(dtype), routines, chunks.buffer).lines("      "),
+            *text.of_kernel(grid.plan.kernels[k], _Threads(grid, k, chunks.buffer), "      "),
             "    }",
             f"    thread = (thread - (end - begin + {WARP - 1}) / {WARP} * {WARP}) & {BLOCK - 1};",
             "  }",
@@ -96,6 +104,7 @@ def _of_chunks(grid: Grid, number: int, dtype: np.dtype, routines: dict[str, Non
         "  __syncthreads();",
         f"  for (int k = threadIdx.x; k < size; k += {BLOCK}) b{chunks.buffer}[first + k] = chunk[k];",
     ]
+    routines.update(dict.fromkeys(text.of_routines()))
     parameters = _parameters(grid, chunks.kernels, grid.buffers_of_chunks(chunks), dtype)
     expressions = max(sum(1 for _ in bottom_up(list(grid.plan.kernels[k].roots))) for k in chunks.kernels)
     return _function(f"c{number}", "chunks", parameters, lines, ONE_BLOCK if expressions > LONG else "")
@@ -120,152 +129,58 @@ def _parameters(grid: Grid, kernels: Iterable[int], buffers: Iterable[int], dtyp
     return found
 
 
-class _Body:
-    """What one member of a kernel does, member ``i``.
+class _Threads:
+    """The frame of a member that a thread evaluates, or a warp. collected : the output whose entries are collected in
+    ``chunk``, from entry ``first`` on"""
 
-    names : what has a name, innermost loop first;  routines : what kernels call;  collected : the output whose entries
-    are collected in ``chunk``, from entry ``first`` on
-    """
+    def __init__(self, grid: Grid, number: int, collected: int | None = None):
+        self.kernel, self.columns, self.collected = grid.plan.kernels[number], grid.terms[number], collected
+        self.is_shared = by_warps(self.kernel)
 
-    def __init__(
-        self, grid: Grid, number: int, dtype: np.dtype, routines: dict[str, None], collected: int | None = None
-    ):
-        self.plan, self.kernel, self.terms = grid.plan, grid.plan.kernels[number], grid.terms[number]
-        self.dtype, self.routines, self.collected = dtype, routines, collected
-        self.scalar, self.index = TYPES[dtype.name], _index_type(grid)
-        exact = f"__{'d' if dtype == np.float64 else 'f'}sub_rn({{0}}, {{1}})"  # which is never fused
-        count = sum(map(is_exact_difference, bottom_up(list(self.kernel.roots))))
-        self.exact_difference = exact if count <= MOST_EXACT else OPS["subtract"].c
-        self.loops_of = self.kernel.loops_of
-        self.by_warps = by_warps(self.kernel)
-        self.joints = self.kernel.joints
-        self.joint_of = {id(e): joint for joint in self.joints for e in joint.sums}
-        self.names: ChainMap[Hashable, str] = ChainMap()
-        self._lines: list[str] = []
-        self._fresh = 0
+    def member(self) -> Expr:
+        return Name("i")
 
-    def lines(self, indent: str) -> list[str]:
-        for e in bottom_up(list(self.kernel.roots)):
-            if not self.loops_of[id(e)] and id(e) not in self.names:
-                self._define(e)
-        for joint in self.joints:
-            if not joint.sums:
-                self._loop(joint)
-        if self.by_warps:
-            self._line("if (lane || member >= members) return;")
-        self._write([i for i, loop in enumerate(self.kernel.root_loops) if loop is None])
-        return [indent + line for line in self._lines]
+    def task(self, field: int) -> Expr:
+        raise InternalError("cuda", "threads have no tasks")
 
-    # -- statements -----------------------------------------------------------------------------------
+    def terms(self, loop: int) -> tuple[list[Statement], Expr, Expr, int]:
+        first, count = (Look(f"b{table}", Name("i")) for table in self.columns[loop])
+        apart, begin, end = self.kernel.loops[loop].apart, Name(f"begin{loop}"), Name(f"end{loop}")
+        before: list[Statement] = [
+            Let(begin.name, INDEX, first),
+            Let(end.name, INDEX, plus(begin, times(apart, count))),
+        ]
+        return before, plus(begin, Name("lane")) if self.is_shared else begin, end, WARP if self.is_shared else apart
 
-    def _line(self, text: str) -> None:
-        self._lines.append("  " * (len(self.names.maps) - 1) + text)
-
-    def _let(self, key: Hashable, name: str, value: str, kind: str) -> str:
-        self.names[key] = name
-        self._line(f"const {kind} {name} = {value};")
-        return name
-
-    def _define(self, e: Expression) -> None:
-        """Give an expression a name; what it is made of has one."""
-        if e.op == "constant":
-            self.names[id(e)] = literal(float(e.value), self.dtype)  # type: ignore[arg-type]
-        elif e.op == "leaf":
-            address = self.kernel.reads[int(e.value)]  # type: ignore[arg-type]
-            self._let(id(e), f"x{e.value}", self._place(address), self.scalar)
-        elif e.op == "sum":
-            self._loop(self.joint_of[id(e)])
-        elif e.op == "lane":
-            self.names[id(e)] = f"{self.names[id(e.args[0])]}[{e.value}]"
-        elif e.op in ROUTINES:
-            self._block(e)
-        else:
-            kind = "bool" if OPS[e.op].gives_bool else self.scalar
-            c = OPS[e.op].c if not is_exact_difference(e) else self.exact_difference
-            c = c[1:-1] if c.startswith("(") else c  # brackets are for expressions inside others
-            self._let(id(e), self._new("r"), c.format(*(self.names[id(a)] for a in e.args)), kind)
-
-    def _block(self, e: Expression) -> None:
-        """The lanes of a block operation, computed in place."""
-        name, block = f"{e.op}{len(e.args)}", self._new("w")
-        self.routines[ROUTINES[e.op](name, len(e.args), self.dtype)] = None
-        self._line(f"{self.scalar} {block}[] = {{{', '.join(self.names[id(a)] for a in e.args)}}};")
-        self._line(f"{name}({block});")
-        self.names[id(e)] = block
-
-    def _new(self, letter: str) -> str:
-        self._fresh += 1
-        return f"{letter}{self._fresh - 1}"
-
-    def _loop(self, joint: Joint) -> None:
-        """Sums of some expressions, and what their loop writes."""
-        loop, (begin, count) = joint.loop, self.terms[joint.loop]
-        if ("bounds", loop) not in self.names:
-            ends = f"end{loop} = begin{loop} + {_times(self.kernel.loops[loop].apart, f'b{count}[i]')}"
-            self._let(("bounds", loop), f"begin{loop}", f"b{begin}[i], {ends}", self.index)
-        roots = [self.kernel.roots[i] for i in joint.roots]
-        terms = [total.args[0] for total in joint.sums]
-        for e in bottom_up([*terms, *roots]):
-            if not self.loops_of[id(e)] and id(e) not in self.names:
-                self._define(e)
-        for total in joint.sums:
-            self.names[id(total)] = self._new("s")
-            self._line(f"{self.scalar} {self.names[id(total)]} = 0;")
-        first = f"begin{loop} + lane" if self.by_warps else f"begin{loop}"
-        apart = WARP if self.by_warps else STRIP
-        self._line(f"for ({self.index} t{loop} = {first}; t{loop} < end{loop}; t{loop} += {apart}) {{")
-        self.names = self.names.new_child()
-        for e in bottom_up([*terms, *roots]):
-            if loop in self.loops_of[id(e)]:
-                self._define(e)
-        self._write(joint.roots)
-        for total, term in zip(joint.sums, terms, strict=True):
-            self._line(f"{self.names[id(total)]} += {self.names[id(term)]};")
-        self.names = self.names.parents
-        self._line("}")
-        for total in joint.sums if self.by_warps else ():
-            self._line(f"{self.names[id(total)]} = total(part, {self.names[id(total)]});")
-
-    # -- memory ---------------------------------------------------------------------------------------
-
-    def _write(self, roots: Iterable[int]) -> None:
-        """Some roots, once per member or once per term of the loop around."""
-        for i in roots:
-            for store in self.kernel.writes[i]:
-                if type(store) is not Store or store.adds:
-                    raise InternalError("cuda", f"there is no text for the store {store}")
-                is_collected = store.buffer == self.collected
-                place = f"chunk[{self._entry(store.address)} - first]" if is_collected else self._place(store.address)
-                self._line(f"{place} = {self.names[id(self.kernel.roots[i])]};")
-
-    def _place(self, address: Address) -> str:
-        """What the current member, or term, reads or writes."""
-        return f"b{address.buffer}[{self._entry(address)}]"
-
-    def _entry(self, address: Address) -> str:
-        terms = [self._term(term, address) for term in address.terms]
-        return _plus(" + ".join(terms), address.offset)
-
-    def _term(self, term: Term, address: Address) -> str:
-        i = "i" if address.loop is None else f"t{address.loop}"
-        match term:
-            case Linear(times):
-                return _times(times, i)
-            case Listed(table, times):
-                key = "entry", table, address.loop
-                name = f"p{table}" if address.loop is None else f"p{table}_{address.loop}"
-                return _times(times, self.names.get(key) or self._let(key, name, f"b{table}[{i}]", self.index))
-        raise InternalError("cuda", f"there is no text for {type(term).__name__} in the address {address}")
+    def array(self, buffer: int) -> tuple[str, Expr]:
+        return ("chunk", Times(-1, Name("first"))) if buffer == self.collected else (f"b{buffer}", Whole(0))
 
 
-def _times(number: int, factor: str) -> str:
-    return {0: "", 1: factor}.get(number, f"{number} * {factor}")
+class _Text(CText):
+    """CUDA C of one function."""
 
+    name = "cuda"
 
-def _plus(factor: str, offset: int) -> str:
-    if not factor or not offset:
-        return factor or str(offset)
-    return f"{factor} {'+' if offset > 0 else '-'} {abs(offset)}"
+    def __init__(self, grid: Grid, dtype: np.dtype):
+        super().__init__(dtype, TYPES[dtype.name], _index_type(grid))
+        self._subtract = OPS["subtract"].c
+
+    def of_kernel(self, kernel: PlannedKernel, frame: _Threads, indent: str) -> list[str]:
+        count = sum(map(is_exact_difference, bottom_up(list(kernel.roots))))
+        exact = f"__{'d' if self.dtype == np.float64 else 'f'}sub_rn({{0}}, {{1}})"  # which is never fused
+        self._subtract = exact if count <= MOST_EXACT else OPS["subtract"].c
+        return list(self.lines(Lowered(kernel, frame).statements(), indent))
+
+    def exact_difference(self) -> str:
+        return self._subtract
+
+    def shared(self, totals: tuple[str, ...]) -> Iterator[str]:
+        yield from (f"{name} = total(part, {name});" for name in totals)
+        if not totals:
+            yield "if (lane || member >= members) return;"
+
+    def of_routines(self) -> list[str]:
+        return [ROUTINES[op](f"{op}{entries}", entries, self.dtype) for op, entries in self.routines]
 
 
 def _index_type(grid: Grid) -> str:

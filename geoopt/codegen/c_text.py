@@ -1,0 +1,128 @@
+"""The kernel language as text of C, or of a language that begins like it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from ..errors import InternalError
+from ..ops import OPS
+from .code import (
+    CONDITION,
+    INDEX,
+    NUMBER,
+    Add,
+    Apply,
+    Block,
+    Divided,
+    Expr,
+    For,
+    Lane,
+    Let,
+    Look,
+    Name,
+    Number,
+    Plus,
+    Read,
+    Remainder,
+    Shared,
+    Statement,
+    Times,
+    Total,
+    Whole,
+    Write,
+)
+from .numbers import literal
+
+WRITTEN = {0: "=", 1: "+=", -1: "-="}
+
+
+class CText:
+    """Prints statements of numbers of one type.
+
+    scalar, index : the types of numbers and of entries
+    routines : called with the name of an operation on blocks, and how many numbers these have
+    """
+
+    name = "c"
+
+    def __init__(self, dtype: np.dtype, scalar: str, index: str):
+        self.dtype, self.scalar, self.index = dtype, scalar, index
+        self.kinds = {INDEX: index, NUMBER: scalar, CONDITION: "bool"}
+        self.routines: dict[tuple[str, int], None] = {}
+
+    def lines(self, statements: Iterable[Statement], indent: str = "") -> Iterator[str]:
+        for s in statements:
+            yield from (indent + line for line in self.statement(s))
+
+    def statement(self, s: Statement) -> Iterator[str]:
+        match s:
+            case Let(name, kind, value):
+                found = self.operation(value) if isinstance(value, Apply) else self.text(value)
+                yield f"const {self.kinds[kind]} {name} = {found};"
+            case Block(name, op, values):
+                self.routines[op, len(values)] = None
+                yield f"{self.scalar} {name}[] = {{{', '.join(map(self.text, values))}}};"
+                yield f"{op}{len(values)}({name});"
+            case Total(name):
+                yield f"{self.scalar} {name} = 0;"
+            case Add(name, value):
+                yield f"{name} += {self.text(value)};"
+            case For(index, begin, end, step, body):
+                head = f"{self.index} {index} = {self.text(begin)}; {index} < {self.text(end)}; {index} += {step}"
+                yield f"for ({head}) {{"
+                yield from self.lines(body, "  ")
+                yield "}"
+            case Write(array, at, value, adds):
+                yield f"{array}[{self.text(at)}] {WRITTEN[adds]} {self.text(value)};"
+            case Shared(totals):
+                yield from self.shared(totals)
+            case _:
+                raise InternalError(self.name, f"there is no text for the statement {type(s).__name__}")
+
+    def shared(self, totals: tuple[str, ...]) -> Iterator[str]:
+        """What makes totals of several threads their sum."""
+        raise InternalError(self.name, "no threads share a member")
+
+    def text(self, e: Expr) -> str:
+        match e:
+            case Name(name):
+                return name
+            case Whole(value):
+                return str(value)
+            case Number(value):
+                return literal(value, self.dtype)
+            case Plus(a, Whole(value)) if value < 0:
+                return f"{self.text(a)} - {-value}"
+            case Plus(a, Times(-1, b)):
+                return f"{self.text(a)} - {self._factor(b)}"
+            case Plus(a, b):
+                return f"{self.text(a)} + {self.text(b)}"
+            case Times(-1, a):
+                return f"-{self._factor(a)}"
+            case Times(number, a):
+                return f"{number} * {self._factor(a)}"
+            case Divided(a, number):
+                return f"{self._factor(a)} / {number}"
+            case Remainder(a, number):
+                return f"{self._factor(a)} % {number}"
+            case Look(array, at) | Read(array, at):
+                return f"{array}[{self.text(at)}]"
+            case Apply():
+                return f"({self.operation(e)})"
+            case Lane(block, number):
+                return f"{block}[{number}]"
+        raise InternalError(self.name, f"there is no text for the expression {type(e).__name__}")
+
+    def operation(self, e: Apply) -> str:
+        """Without brackets around it."""
+        c = self.exact_difference() if e.is_exact else OPS[e.op].c
+        return (c[1:-1] if c.startswith("(") else c).format(*map(self.text, e.args))
+
+    def exact_difference(self) -> str:
+        """The difference of two products, neither of which is fused with it."""
+        return OPS["subtract"].c
+
+    def _factor(self, e: Expr) -> str:
+        return f"({self.text(e)})" if isinstance(e, Plus) else self.text(e)

@@ -1,0 +1,238 @@
+"""The kernel language: what a kernel does for one member, statement by statement, between a plan and a target's text.
+
+::
+
+    let p4 = b4[i]                    Let("p4", INDEX, Look("b4", Name("i")))
+    let x0 = b0[p4 + 1]               Let("x0", NUMBER, Read("b0", Plus(Name("p4"), Whole(1))))
+    total s0                          Total("s0")
+    for t0 from b5[i] below 9 by 16:  For("t0", begin, end, 16, body)
+      s0 += b0[t0]                    Add("s0", Read("b0", Name("t0")))
+    b1[i] = x0 * s0                   Write("b1", Name("i"), Apply("multiply", ...))
+
+`lower` makes it, `interpreter` runs it, a printer has one function for each kind of expression and statement and raises
+on a kind that it does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ..plan.stores import WRITES
+
+INDEX, NUMBER, CONDITION = "index", "number", "condition"  # kinds of locals
+
+
+class Expr:
+    """What is computed: a whole number, a number of the program's type, or a condition."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Expr):
+    """A local."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Whole(Expr):
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plus(Expr):
+    """The sum of whole numbers."""
+
+    a: Expr
+    b: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Times(Expr):
+    """A multiple of a whole number."""
+
+    number: int
+    a: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Divided(Expr):
+    """The quotient of whole numbers that are not negative, rounded down."""
+
+    a: Expr
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Remainder(Expr):
+    a: Expr
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look(Expr):
+    """An entry of an array of whole numbers."""
+
+    array: str
+    at: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Expr):
+    """A constant of the program's type."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Expr):
+    """An entry of an array of numbers."""
+
+    array: str
+    at: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Apply(Expr):
+    """An operation of `ops.OPS`. is_exact : a difference of products, neither of which is fused with it"""
+
+    op: str
+    args: tuple[Expr, ...]
+    is_exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lane(Expr):
+    """One number of a block."""
+
+    block: str
+    number: int
+
+
+class Statement:
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Let(Statement):
+    """Names what does not change."""
+
+    name: str
+    kind: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Statement):
+    """Names an array of numbers, on which an operation of `block_ops.BLOCK_OPS` works in place."""
+
+    name: str
+    op: str
+    values: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Total(Statement):
+    """Names a number that is added to, 0 at first."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Add(Statement):
+    name: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class For(Statement):
+    """``index`` is begin, begin + step, ... below the end."""
+
+    index: str
+    begin: Expr
+    end: Expr
+    step: int
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Write(Statement):
+    """To an entry of an array of numbers. adds : as of a `stores.Store`"""
+
+    array: str
+    at: Expr
+    value: Expr
+    adds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shared(Statement):
+    """Totals of several threads become their sum; what follows is done by one of these threads."""
+
+    totals: tuple[str, ...]
+
+
+def plus(a: Expr, b: Expr) -> Expr:
+    """The sum, without zeros."""
+    return b if a == Whole(0) else a if b == Whole(0) else Plus(a, b)
+
+
+def times(number: int, a: Expr) -> Expr:
+    """The multiple, without a factor of 1."""
+    return a if number == 1 else Times(number, a)
+
+
+def listing(statements: Iterable[Statement]) -> str:
+    """The statements as text, as above."""
+    return "\n".join(_lines(statements))
+
+
+def _lines(statements: Iterable[Statement]) -> Iterator[str]:
+    for s in statements:
+        match s:
+            case Let(name, _, value):
+                yield f"let {name} = {text(value)}"
+            case Block(name, op, values):
+                yield f"block {name} = {op}({', '.join(map(text, values))})"
+            case Total(name):
+                yield f"total {name}"
+            case Add(name, value):
+                yield f"{name} += {text(value)}"
+            case For(index, begin, end, step, body):
+                yield f"for {index} from {text(begin)} below {text(end)} by {step}:"
+                yield from (f"  {line}" for line in _lines(body))
+            case Write(array, at, value, adds):
+                yield f"{array}[{text(at)}] {WRITES[adds]} {text(value)}"
+            case Shared(totals):
+                yield f"shared {', '.join(totals)}"
+            case _:
+                raise TypeError(f"{type(s).__name__} is no statement of the kernel language")
+
+
+def text(e: Expr) -> str:
+    match e:
+        case Name(name):
+            return name
+        case Whole(value) | Number(value):
+            return f"{value:g}" if isinstance(e, Number) else str(value)
+        case Plus(a, b):
+            return f"{text(a)} + {text(b)}"
+        case Times(number, a):
+            return f"{number} * {_bracketed(a)}"
+        case Divided(a, number):
+            return f"{_bracketed(a)} / {number}"
+        case Remainder(a, number):
+            return f"{_bracketed(a)} % {number}"
+        case Look(array, at) | Read(array, at):
+            return f"{array}[{text(at)}]"
+        case Apply(op, args, _):
+            return f"{op}({', '.join(map(text, args))})"
+        case Lane(block, number):
+            return f"{block}[{number}]"
+    raise TypeError(f"{type(e).__name__} is no expression of the kernel language")
+
+
+def _bracketed(e: Expr) -> str:
+    return f"({text(e)})" if isinstance(e, Plus) else text(e)
