@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -57,28 +58,53 @@ class Stream:
 
 
 @dataclass(frozen=True, eq=False)
+class Decisions:
+    """stored : indices of nodes whose scalars live in memory
+    scatters : per node whose scalars are added to outputs, where
+    streams : per sum that writes its terms to an output, what it writes
+    runs : sums whose terms are read by runs or cursors, see `integers.runs` and `integers.cursors`
+    reasons : per node, why it is stored or not
+    """
+
+    stored: frozenset[int]
+    scatters: dict[int, list[Scatter]]
+    streams: dict[int, Stream]
+    runs: frozenset[int]
+    reasons: dict[int, str]
+
+
+@dataclass(frozen=True, eq=False)
 class Cut:
     """A graph with its intermediates chosen.
 
-    stored : indices of nodes whose scalars live in memory
-    scatters : per node whose scalars are added to outputs, where
-    streams : per sum that writes its terms to an output, what it writes
     levels : per node, the step of the schedule in which a kernel for it runs (leaves: 0)
     ready : per node, the first step in which any kernel can evaluate or read it
     equals : per node (where it pays), the first equal scalar of each scalar, as positions in the node
     references : per node that an output needs, what it reads
-    runs : sums whose terms are read by runs or cursors, see `integers.runs` and `integers.cursors`
     """
 
     traced: Traced
-    stored: frozenset[int]
-    scatters: dict[int, list[Scatter]]
-    streams: dict[int, Stream]
+    decisions: Decisions
     levels: dict[int, int]
     ready: dict[int, int]
     equals: dict[int, np.ndarray]
     references: dict[int, list[Reference]]
-    runs: frozenset[int]
+
+    @property
+    def stored(self) -> frozenset[int]:
+        return self.decisions.stored
+
+    @property
+    def scatters(self) -> dict[int, list[Scatter]]:
+        return self.decisions.scatters
+
+    @property
+    def streams(self) -> dict[int, Stream]:
+        return self.decisions.streams
+
+    @property
+    def runs(self) -> frozenset[int]:
+        return self.decisions.runs
 
     @property
     def graph(self) -> Graph:
@@ -99,15 +125,25 @@ class Cut:
                 ):
                     raise InternalError("decompose", f"intermediate {i} reads one of its own level")
 
-    def __str__(self) -> str:
-        lines = []
+    def decided(self) -> list[dict[str, Any]]:
+        """Per node that is computed: its operation and shape, its level, where its values are, and why."""
+        kinds = {
+            "stored": self.stored,
+            "added to outputs": self.scatters,
+            "written by the sum that reads it": self.streamed,
+        }
+        found = []
         for node in self.graph.nodes:
             if node.index in self.levels and not node.is_leaf:
-                kinds = {
-                    "stored": self.stored,
-                    "added to outputs": self.scatters,
-                    "written by the sum that reads it": self.streamed,
-                }
-                kind = next((k for k, nodes in kinds.items() if node.index in nodes), "recomputed")
-                lines.append(f"n{node.index} = {node.op}{list(node.shape)}  {kind}, level {self.levels[node.index]}")
-        return "\n".join(lines)
+                kind = next((kind for kind, nodes in kinds.items() if node.index in nodes), "recomputed")
+                why = self.decisions.reasons.get(node.index, "")
+                why += "; its terms are neighbours in memory" if node.index in self.runs else ""
+                of_node = {"node": f"n{node.index}", "operation": node.op, "shape": list(node.shape)}
+                found.append({**of_node, "level": self.levels[node.index], "values": kind, "reason": why})
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{d['node']} = {d['operation']}{d['shape']}  {d['values']}, level {d['level']}: {d['reason']}"
+            for d in self.decided()
+        )

@@ -43,6 +43,7 @@ from .align import align
 from .allocate import allocate
 from .codegen.llvm_vectors import Vectors
 from .compress import compress
+from .cut import Cut
 from .decompose import decompose
 from .errors import ArgumentError, DeviceError
 from .graph import Traced
@@ -160,7 +161,8 @@ def compile(
         may_fail = signature.paths > 1 and not signature.has_comparisons  # which do not tell what they compare
         threads = context.options.worker_count
         machine = clock.run("solvers", lambda: PhasedMachine(phases, machines, context.dtype, threads, may_fail))
-    preparation = Preparation(*traced, clock.seconds, peak_bytes(), seconds_of_compiling() - compiled_before)
+    once = seconds_of_compiling() - compiled_before
+    preparation = Preparation(*traced, clock.seconds, peak_bytes(), once, tuple(clock.decisions))
     return Program(signature, context.options, context.dtype, machine, preparation)
 
 
@@ -253,11 +255,12 @@ def devices() -> dict[str, str]:
 
 
 class _Clock:
-    """Times the stages and has each result checked."""
+    """Times the stages, has each result checked, and keeps what `decompose` decided."""
 
     def __init__(self, watch: Watch | None):
         self.watch = watch
         self.seconds: dict[str, float] = {}
+        self.decisions: list[dict[str, Any]] = []
 
     def run(self, stage: str, work: Callable[[], Any]) -> Any:
         start = time.perf_counter()
@@ -266,6 +269,8 @@ class _Clock:
         if hasattr(record, "check"):
             record.check()
         self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start
+        if isinstance(record, Cut):
+            self.decisions += record.decided()
         if self.watch:
             self.watch(stage, record)
         return result

@@ -26,6 +26,7 @@ class Preparation:
 
     seconds : by stage; peak_bytes : of the whole process, so far
     once_seconds : of the seconds, what compiling geoopt's own loops took; they are kept for later processes
+    decisions : see `cut.Cut.decided`; of all phases
     """
 
     nodes: int
@@ -33,6 +34,7 @@ class Preparation:
     seconds: dict[str, float] = field(default_factory=dict)
     peak_bytes: int = 0
     once_seconds: float = 0.0
+    decisions: tuple[dict[str, Any], ...] = ()
 
     @property
     def total(self) -> float:
@@ -163,6 +165,7 @@ class Program:
             "once_seconds": self.preparation.once_seconds,
             "peak_bytes": self.preparation.peak_bytes,
             "kernels": kernels,
+            "decisions": list(self.preparation.decisions),
             "solves": list(self.machine.solves),
         }
 
