@@ -40,7 +40,9 @@ _CALLING_OTHERS = ("asmatrix", "bmat", "fromfunction", "row_stack")  # which are
 _SOLVING = ("scipy.linalg", "scipy.sparse.linalg", "scipy.optimize", "scipy.integrate")
 _OTHERS = ("scipy.spatial", "scipy.interpolate", "scipy.fft", "scipy.signal", "scipy.sparse.csgraph")
 _FOURIER = "transform outside, or multiply by the matrix of the transform"
-_OTHER_FUNCTIONS = "of these there are the error functions, the logistic function, x log y and sums of exponentials"
+_OTHER_FUNCTIONS = (
+    "of these there are the error functions, gamma, the logistic function, x log y and sums of exponentials"
+)
 
 
 @dataclass(frozen=True)

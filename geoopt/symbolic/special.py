@@ -20,6 +20,7 @@ def _times_log(x: Any, y: Any, log: Any) -> Any:
 FUNCTIONS: dict[str, Callable] = {
     "erf": lambda x: apply("erf", x),
     "erfc": lambda x: apply("erfc", x),
+    "gamma": lambda x: apply("gamma", x),
     "expit": lambda x: np.where(x < 0, np.exp(x) / (1 + np.exp(x)), 1 / (1 + np.exp(-x))),
     "logit": lambda p: np.log(p / (1 - p)),
     "log_expit": lambda x: np.where(x < 0, x - np.log1p(np.exp(x)), -np.log1p(np.exp(-x))),
