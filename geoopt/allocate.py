@@ -23,7 +23,7 @@ from .integers.gathers import taken
 from .integers.ids import id_dtype
 from .plan import Plan, Schedule
 from .plan.address import Address, Linear, OfTask
-from .plan.forms import PLACED
+from .plan.forms import AFTER_PLACE
 from .plan.parts import Rule, Split
 from .plan.planned import PlannedKernel
 from .plan.stores import Store
@@ -67,7 +67,7 @@ class _Block:
         return Address(buffer, 0, (shift, OfTask(APART, lane), stride) if lane else (shift, stride))
 
 
-@stage(*PLACED, switch="memory")
+@stage(*AFTER_PLACE, switch="memory")
 def allocate(schedule: Schedule, context: Context) -> Schedule:
     plan = schedule.plan
     if not plan.workspace_size:

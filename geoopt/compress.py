@@ -21,7 +21,7 @@ from .integers.cores import divided
 from .native import compiled
 from .plan import Plan, Schedule
 from .plan.address import Address, Listed, OfTask, Sum, Term
-from .plan.forms import ENCODED
+from .plan.forms import AFTER_STEPS
 from .plan.loops import ByCursor
 from .plan.parts import Part, Rule, Split
 from .plan.planned import PlannedKernel
@@ -53,7 +53,7 @@ class _Column:
     lengths: np.ndarray
 
 
-@stage(*ENCODED, switch="memory")
+@stage(*AFTER_STEPS, switch="memory")
 def compress(schedule: Schedule, context: Context) -> Schedule:
     plan = schedule.plan
     rows_of = plan.rows_of_kernels()

@@ -16,7 +16,7 @@ import numpy as np
 
 from .plan import Plan, Schedule
 from .plan.address import Address, Listed
-from .plan.forms import READ
+from .plan.forms import AFTER_RUNS
 from .plan.parts import Part, Rule, Split
 from .plan.stores import ROW_TERMS, RowStore, Store
 from .plan.tables import Tables
@@ -34,7 +34,7 @@ class _Rows:
     fits: np.ndarray
 
 
-@stage(*READ)
+@stage(*AFTER_RUNS)
 def rows(schedule: Schedule, context: Context) -> Schedule:
     plan = schedule.plan
     writes_terms = any(loop is not None for kernel in plan.kernels for loop in kernel.root_loops)

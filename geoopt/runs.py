@@ -22,7 +22,7 @@ from .integers.runs import Lists, Runs
 from .integers.segments import STRIP, whole_strips
 from .plan import Plan, Schedule
 from .plan.address import Address, Along, Listed, Sum, Term
-from .plan.forms import ALLOCATED
+from .plan.forms import AFTER_ALLOCATE
 from .plan.loops import ByCursor, ByMember, ByRun, Loop
 from .plan.parts import Part, Rule, Split
 from .plan.planned import PlannedKernel
@@ -37,7 +37,7 @@ PADDED = 4  # ... and places per run, where strips have as many for each member 
 SAMPLE = 1000  # strips by which that is judged
 
 
-@stage(*ALLOCATED)
+@stage(*AFTER_ALLOCATE)
 def runs(schedule: Schedule, context: Context) -> Schedule:
     plan, lanes = schedule.plan, context.expanded_lanes
     if not any(isinstance(loop, ByMember) for kernel in plan.kernels for loop in kernel.loops):

@@ -27,7 +27,7 @@ from .integers.cores import divided
 from .integers.segments import STRIP
 from .native import compiled
 from .plan import Plan, Schedule
-from .plan.forms import PLACED
+from .plan.forms import AFTER_PLACE
 from .plan.planned import PlannedKernel
 from .plan.task import KERNEL
 from .plan.writers import Writers, entries
@@ -43,7 +43,7 @@ RANGE_TASKS = 10  # tasks that add to one range of the sweep, so that few of the
 MOST_RANGES = 64  # ... but not more ranges than this: as many threads can add at once
 
 
-@stage(*PLACED)
+@stage(*AFTER_PLACE)
 def schedule(plan: Plan, context: Context) -> Schedule:
     workers = context.options.worker_count
     sweep = _Sweep(plan, _ranges(plan, workers), workers)

@@ -19,7 +19,7 @@ import numpy as np
 from .integers.segments import STRIP, whole_strips
 from .plan import Plan, Schedule
 from .plan.address import Address, Listed, Sum, Term, tables_of
-from .plan.forms import ENCODED
+from .plan.forms import AFTER_STEPS
 from .plan.parts import Part, Rule, Split
 from .plan.planned import PlannedKernel, PlannedSequences
 from .plan.tables import Tables
@@ -56,7 +56,7 @@ class _Vectors:
         return entries[np.concatenate([self.first, listed])]
 
 
-@stage(*ENCODED)
+@stage(*AFTER_STEPS)
 def sequences(schedule: Schedule, context: Context) -> Schedule:
     plan, lanes = schedule.plan, context.lanes
     if not 1 < lanes <= STRIP or not any(map(_reads_columns, plan.kernels)):

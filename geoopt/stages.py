@@ -18,7 +18,8 @@ from .plan.forms import refuse
 class Context:
     """What a program is made for.
 
-    adds : whether its kernels can add to what others wrote;  by_chunks : whether those of one output can run together
+    adds : whether its kernels can add to what others wrote
+    by_chunks : whether kernels that write one output can run in one launch, chunk by chunk of it
     vectors : that text is written for; None where there are none
     """
 
@@ -30,13 +31,14 @@ class Context:
 
     @property
     def lanes(self) -> int:
-        """Members per vector; 1 where there are no vectors, or memory is not to be read in better ways."""
+        """Members per vector; 1 where there are no vectors, or `Options` have the switch "memory" off."""
         v = self.vectors
         return v.lanes if v and self.options.has("memory") else 1
 
     @property
     def expanded_lanes(self) -> int:
-        """The lanes of a vector where masks tell what is read of it, and expand it, and are wanted; else 0."""
+        """Members per vector where the processor can read neighbours, and spread them over those lanes of a vector that
+        a mask has (`runs`); else 0."""
         v = self.vectors
         return v.lanes if v and (v.is_avx512 or v.permutes) and self.options.has("memory") else 0
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from .plan import Plan, Schedule
 from .plan.address import Address, Listed, Sum, Term
-from .plan.forms import WRITTEN
+from .plan.forms import AFTER_ROWS
 from .plan.parts import Rule, Split
 from .plan.planned import PlannedKernel
 from .plan.tables import SAMPLE, Tables
@@ -36,7 +36,7 @@ class _Steps:
     places: dict[int, tuple[int, int]]
 
 
-@stage(*WRITTEN, switch="memory")
+@stage(*AFTER_ROWS, switch="memory")
 def steps(schedule: Schedule, context: Context) -> Schedule:
     plan = schedule.plan
     split = Split(plan)

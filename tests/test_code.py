@@ -10,15 +10,19 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
 import geoopt
 from geoopt.codegen import CODE, c, interpreter
 from geoopt.codegen.c_text import CText
-from geoopt.codegen.code import Expr, Let, Statement, listing
+from geoopt.codegen.code import Divided, Expr, Let, Name, Plus, Remainder, Statement, Times, Whole, listing, text
+from geoopt.codegen.interpreter import value
 from geoopt.errors import ArgumentError, InternalError
 from geoopt.meshes import bumpy
 from geoopt.meshes import cloth as cloth_mesh
 from geoopt.operators import cloth, cloth_system, cotan_laplacian, harmonic, polar_rotation
+from geoopt.plan.planned import PlannedSequences
 from geoopt.plan.relist import relist
 
 from .conftest import grid_of, needs_cuda_on_host, two_triangles, with_unreferenced
@@ -160,13 +164,13 @@ class Odd(Statement):
 
 
 def test_what_is_not_of_the_language_is_refused():
-    text = CText(DOUBLE, "double", "int")
+    printer = CText(DOUBLE, "double", "int")
     with pytest.raises(InternalError, match="'c': there is no text for the expression Unknown"):
-        list(text.lines([Let("x", "number", Unknown())]))
+        list(printer.lines([Let("x", "number", Unknown())]))
     with pytest.raises(InternalError, match="'c': there is no text for the statement Odd"):
-        list(text.lines([Odd()]))
+        list(printer.lines([Odd()]))
     with pytest.raises(InternalError, match="no threads share a member"):
-        list(text.shared(()))
+        list(printer.shared(()))
     for refused in (lambda: listing([Odd()]), lambda: listing([Let("x", "number", Unknown())])):
         with pytest.raises(TypeError, match="of the kernel language"):
             refused()
@@ -175,9 +179,40 @@ def test_what_is_not_of_the_language_is_refused():
             interpreter.run([statement], {}, {})
 
 
+NAMED = st.integers(0, 40).map(Whole) | st.just(Name("i"))
+WHOLE = st.recursive(
+    NAMED,
+    lambda inner: (
+        st.builds(Plus, inner, inner)
+        | st.builds(Times, st.integers(-3, 3), inner)
+        | st.builds(Divided, inner.filter(lambda e: value(e, {}, {"i": 7}) >= 0), st.integers(1, 9))
+        | st.builds(Remainder, inner.filter(lambda e: value(e, {}, {"i": 7}) >= 0), st.integers(1, 9))
+    ),
+    max_leaves=6,
+)
+
+
+@given(WHOLE)
+def test_brackets_are_where_they_are_needed(e):
+    """Whole numbers as C and as the language's own text, read by Python."""
+    assert "--" not in CText(DOUBLE, "double", "int").text(e)
+    for written in (CText(DOUBLE, "double", "int").text(e), text(e)):
+        assert eval(written.replace("/", "//"), {"i": 7}) == value(e, {}, {"i": 7})
+
+
+def test_what_must_be_listed_again_is_refused():
+    function, arguments = CASES["stencil"]
+    program = geoopt.compile(function, *arguments, options=geoopt.Options(lanes=4))
+    plan = program.machine.plan
+    assert PlannedSequences in plan.forms()
+    for print_or_run in (lambda: c.emit(plan, DOUBLE), lambda: interpreter.evaluate(plan, inputs(arguments))):
+        with pytest.raises(InternalError, match=r"'c'.*PlannedSequences|'lower'.*relist"):
+            print_or_run()
+
+
 def test_the_language_is_shown():
-    text = geoopt.view(cotan_laplacian, *two_triangles(), stage="code")
-    assert text.startswith("kernel 0, member i:\nlet x0 = b0[2]\n") and "sqrt(" in text
+    shown = geoopt.view(cotan_laplacian, *two_triangles(), stage="code")
+    assert shown.startswith("kernel 0, member i:\nlet x0 = b0[2]\n") and "sqrt(" in shown
     options = geoopt.Options(unrolled_terms=0)
     rows = geoopt.view(lambda L: L @ L, laplacian(20), stage="code", device="cuda", options=options)
     assert "for t0 from begin0 below end0 by 16:" in rows and "s0 += r" in rows
@@ -187,6 +222,6 @@ def test_the_language_is_shown():
 
 def test_tables_and_tasks_are_in_the_file():
     program = geoopt.compile(cotan_laplacian, *two_triangles(), options=geoopt.Options(lanes=4))
-    text = program.source("c")
-    assert text == c.emit(relist(program.machine.plan), DOUBLE)
-    assert text.count("static void k") == len(program.plan.kernels) and "#include <tgmath.h>" in text
+    printed = program.source("c")
+    assert printed == c.emit(relist(program.machine.plan), DOUBLE)
+    assert printed.count("static void k") == len(program.plan.kernels) and "#include <tgmath.h>" in printed

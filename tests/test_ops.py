@@ -59,6 +59,12 @@ def exactly(row, inputs):
     return function(*(i.astype(np.longdouble) for i in inputs)).astype(np.float64)
 
 
+@pytest.mark.parametrize("row", NUMERIC, ids=lambda r: r.name)
+def test_numbers_have_derivatives(row):
+    """Without one the chain rule would take an operation for a constant."""
+    assert row.derivative or row.choice or row.meaning
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: r.name)
 def test_a_row_agrees_with_numpy_to_four_ulp(row, dtype):

@@ -47,13 +47,13 @@ def text(e: Expr) -> str:
         case Whole(value) | Number(value):
             return f"float('{value}')" if isinstance(e, Number) else str(value)
         case Plus(a, b):
-            return f"({text(a)} + {text(b)})"
+            return f"{text(a)} + {text(b)}"
         case Times(number, a):
-            return f"{number} * {text(a)}"
+            return f"{number} * ({text(a)})"
         case Divided(a, number):
-            return f"{text(a)} // {number}"
+            return f"({text(a)}) // {number}"
         case Remainder(a, number):
-            return f"{text(a)} % {number}"
+            return f"({text(a)}) % {number}"
         case Look(array, at):
             return f"int({array}[{text(at)}])"
         case Read(array, at):

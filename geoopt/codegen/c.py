@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from ..plan import Plan
-from ..plan.forms import ALLOCATED, Steps, refuse
+from ..plan.forms import RELISTED, refuse
 from ..plan.planned import PlannedKernel
 from ..plan.task import BEGIN, KERNEL
 from .c_text import CText
@@ -33,7 +33,7 @@ PER_LINE = 16  # numbers of a table
 
 
 def emit(plan: Plan, dtype: np.dtype) -> str:
-    refuse("c", plan.forms(), (*ALLOCATED, Steps))
+    refuse("c", plan.forms(), RELISTED)
     scalar = TYPES[dtype.name]
     text = CText(dtype, scalar, "int64_t")
     kernels = [_function(plan, number, kernel, text) for number, kernel in enumerate(plan.kernels)]

@@ -8,7 +8,9 @@ import numpy as np
 
 from ..errors import InternalError
 from ..ops import OPS
+from ..plan.stores import WRITES
 from .code import (
+    COMPOUND,
     CONDITION,
     INDEX,
     NUMBER,
@@ -34,8 +36,6 @@ from .code import (
     Write,
 )
 from .numbers import literal
-
-WRITTEN = {0: "=", 1: "+=", -1: "-="}
 
 
 class CText:
@@ -75,7 +75,7 @@ class CText:
                 yield from self.lines(body, "  ")
                 yield "}"
             case Write(array, at, value, adds):
-                yield f"{array}[{self.text(at)}] {WRITTEN[adds]} {self.text(value)};"
+                yield f"{array}[{self.text(at)}] {WRITES[adds]} {self.text(value)};"
             case Shared(totals):
                 yield from self.shared(totals)
             case _:
@@ -125,4 +125,4 @@ class CText:
         return OPS["subtract"].c
 
     def _factor(self, e: Expr) -> str:
-        return f"({self.text(e)})" if isinstance(e, Plus) else self.text(e)
+        return f"({self.text(e)})" if isinstance(e, COMPOUND) else self.text(e)

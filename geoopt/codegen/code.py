@@ -174,6 +174,9 @@ class Shared(Statement):
     totals: tuple[str, ...]
 
 
+COMPOUND = (Plus, Times, Divided, Remainder)  # expressions that have brackets as parts of others
+
+
 def plus(a: Expr, b: Expr) -> Expr:
     """The sum, without zeros."""
     return b if a == Whole(0) else a if b == Whole(0) else Plus(a, b)
@@ -215,8 +218,10 @@ def text(e: Expr) -> str:
     match e:
         case Name(name):
             return name
-        case Whole(value) | Number(value):
-            return f"{value:g}" if isinstance(e, Number) else str(value)
+        case Whole(value):
+            return str(value)
+        case Number(value):
+            return f"{value:.17g}"
         case Plus(a, b):
             return f"{text(a)} + {text(b)}"
         case Times(number, a):
@@ -235,4 +240,4 @@ def text(e: Expr) -> str:
 
 
 def _bracketed(e: Expr) -> str:
-    return f"({text(e)})" if isinstance(e, Plus) else text(e)
+    return f"({text(e)})" if isinstance(e, COMPOUND) else text(e)

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import InternalError
 from ..grid import BLOCK, WARP, Grid, by_warps
 from ..ops import OPS
-from ..plan.forms import GRIDS, refuse
+from ..plan.forms import FOR_GPUS, refuse
 from ..plan.planned import PlannedKernel
 from ..template import bottom_up, is_exact_difference
 from .c_text import CText
@@ -45,7 +45,7 @@ __device__ {scalar} total({scalar}* part, {scalar} x) {{
 
 def emit(grid: Grid, dtype: np.dtype) -> str:
     """The text of a module with the functions ``k0, k1, ..., c0, c1, ...`` of numbers of one type."""
-    refuse("cuda", grid.forms(), GRIDS)
+    refuse("cuda", grid.forms(), FOR_GPUS)
     routines: dict[str, None] = {}
     kernels = [_of_members(grid, number, dtype, routines) for number in grid.apart]
     outputs = [_of_chunks(grid, number, dtype, routines) for number in range(len(grid.plan.chunks))]

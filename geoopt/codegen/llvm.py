@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..ops import OPS
 from ..plan import Plan
-from ..plan.forms import IN_SEQUENCE, refuse
+from ..plan.forms import AFTER_SEQUENCES, refuse
 from ..plan.loops import ByCursor
 from ..plan.planned import PlannedKernel
 from ..plan.task import BEGIN, COLUMN, END, FIRST_STRIP
@@ -42,7 +42,7 @@ class Module(NamedTuple):
 
 
 def emit(plan: Plan, vectors: Vectors) -> Module:
-    refuse("llvm", plan.forms(), IN_SEQUENCE)
+    refuse("llvm", plan.forms(), AFTER_SEQUENCES)
     declarations: dict[str, None] = {}
     numbers: dict[str, int] = {}
     emitted = [_function(plan, kernel, vectors, declarations) for kernel in plan.kernels]

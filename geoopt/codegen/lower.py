@@ -115,10 +115,16 @@ def field_name(field: int) -> str:
 
 
 class Lowered:
-    """What a kernel does for its member ``i``. names : of expressions, entries and loops, the innermost first"""
+    """What a kernel does for its member ``i``.
+
+    names : by the identity of an expression, or by a column, what stands for its value; the innermost loop's first
+    """
 
     def __init__(self, kernel: PlannedKernel, frame: Frame):
+        if kernel.sequences is not None:
+            raise InternalError("lower", "there is no code for columns that do not list all members: see `relist`")
         self.kernel, self.frame = kernel, frame
+        self._begun: set[int] = set()  # loops of which it is known where terms begin and end
         self.joint_of = {id(e): joint for joint in kernel.joints for e in joint.sums}
         self.names: ChainMap[Hashable, Expr] = ChainMap()
         self._statements: list[Statement] = []
@@ -172,8 +178,8 @@ class Lowered:
         """Sums of some expressions, and what their loop writes."""
         loop = joint.loop
         before, begin, end, apart = self.frame.terms(loop)
-        if ("bounds", loop) not in self.names:
-            self.names["bounds", loop] = Name("")
+        if loop not in self._begun:
+            self._begun.add(loop)
             self._statements += before
         roots = [self.kernel.roots[i] for i in joint.roots]
         terms = [total.args[0] for total in joint.sums]

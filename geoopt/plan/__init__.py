@@ -153,6 +153,9 @@ class Schedule:
     def forms(self) -> frozenset[type]:
         return self.plan.forms()
 
+    def __str__(self) -> str:
+        return str(self.plan)
+
     def check(self) -> None:
         ends = self.shares[:, [0, -1]].ravel()
         if self.shares.max(initial=0) != len(self.tasks) or (ends[2::2] != ends[1:-1:2]).any():

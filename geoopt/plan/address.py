@@ -12,7 +12,7 @@ rows of a block       ``b9[i] + 2*b8[i]`` ``Listed(9), Listed(8, times=2)``
 along a run           ``b9[i] + r``       ``Listed(9), Along(1)``
 ====================  ==================  =================================================
 
-``i`` is the number of the member, or of the entry of the loop's columns; ``r`` is the number of the term in its run. A
+``i`` is the number of the member, or of the entry of a loop's columns; ``r`` is the number of the term in its run. A
 printer has one function for each kind of term, and refuses a kind that it does not know.
 """
 
@@ -35,7 +35,7 @@ class Positions(NamedTuple):
 
     task : the row;  table : the content of a buffer of integers
     index : the number of each member, or of each term's entry in the loop's columns
-    listed, beyond : the entry of the columns that tells of each, and how far behind it each is
+    listed, beyond : the entry of the columns that is looked up for each, and what is added to what is found there
     along : the number of each term among those of its member, run or cursor; None where there is one entry per member
     """
 
@@ -224,7 +224,7 @@ class Address:
         return found
 
     def __str__(self) -> str:
-        i = "i" if self.loop is None else f"i,t{self.loop}"
+        i = "i" if self.loop is None else f"t{self.loop}"
         parts = [str(term).format(i=i) for term in self.terms]
         if self.offset or not parts:
             parts.append(str(self.offset))

@@ -19,13 +19,15 @@ class Steps:
     """The form of addresses that look several columns up."""
 
 
-PLACED = (Linear, Listed, Store, Additions, ByStrip, ByMember)  # the forms that `place` gives for a CPU, ...
-GRIDS = (Linear, Listed, Store, ByStrip, ByMember, PlannedChunks)  # ... and those of a GPU
-ALLOCATED = (*PLACED, OfTask)
-READ = (Linear, Listed, OfTask, Along, Store, Additions, ByStrip, ByRun, ByCursor)  # those that `runs` gives
-WRITTEN = (*READ, RowStore)  # those that `rows` gives
-ENCODED = (*WRITTEN, Steps)
-IN_SEQUENCE = (*ENCODED, PlannedSequences)  # those that LLVM text is printed of
+# the forms that there may be after a stage
+AFTER_PLACE = (Linear, Listed, Store, Additions, ByStrip, ByMember)  # for a CPU; `schedule` changes none
+FOR_GPUS = (Linear, Listed, Store, ByStrip, ByMember, PlannedChunks)  # after `place`, and all that come then
+AFTER_ALLOCATE = (*AFTER_PLACE, OfTask)
+AFTER_RUNS = (Linear, Listed, OfTask, Along, Store, Additions, ByStrip, ByRun, ByCursor)
+AFTER_ROWS = (*AFTER_RUNS, RowStore)
+AFTER_STEPS = (*AFTER_ROWS, Steps)  # `compress` gives no others
+AFTER_SEQUENCES = (*AFTER_STEPS, PlannedSequences)
+RELISTED = (Linear, Listed, OfTask, Steps, Store, Additions, ByStrip)  # see `relist`
 
 
 def forms_of(kernels: Iterable[PlannedKernel], chunks: tuple[PlannedChunks, ...]) -> frozenset[type]:

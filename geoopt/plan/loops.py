@@ -111,7 +111,8 @@ class Loop:
 
 @dataclass(frozen=True)
 class ByStrip(Loop):
-    """A strip has as many terms as the longest of its members; those of the others go on with copies.
+    """A strip has as many terms as the longest of its members; shorter ones are filled up with copies, which their
+    counts leave out.
 
     counts : the table of the numbers of terms of the members; None where all members of each strip have equally many
     """

@@ -62,7 +62,7 @@ class Split:
             yield Part(self.plan, kernel, rows, np.ones(len(rows), bool))
 
     def result(self) -> Plan:
-        """Kernels that run together must be whole."""
+        """The new plan. Kernels that write chunks together must have been added with all their tasks."""
         plan, kernels = self.plan, tuple(self.kernels)
         chunks = tuple(c.moved(lambda table: self.tables.number(plan.table(table))) for c in plan.chunks)
         return replace(plan, kernels=kernels, tables=tuple(self.tables.arrays), tasks=self.tasks, chunks=chunks)

@@ -24,7 +24,7 @@ from .task import BEGIN, COLUMN, END, FIRST_STRIP
 
 
 def relist(plan: Plan) -> Plan:
-    """Kernels do not run together any more."""
+    """The plan with every loop `ByStrip`, every store a `Store`, and no chunks."""
     split = Split(replace(plan, chunks=()))
     for part in split.wholes():
         split.add(part, _Relisted(plan, part, split.tables))

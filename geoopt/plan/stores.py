@@ -17,7 +17,7 @@ WRITES = {0: "=", 1: "+=", -1: "-="}  # by how often a store adds its value
 class Store:
     """Each value goes to an entry of its own.
 
-    adds : -1, 0 or 1: how often the value is added to what is there; 0: it takes its place
+    adds : 1 adds the value to what is there, -1 subtracts it, 0 puts it in its place
     """
 
     address: Address
@@ -59,8 +59,8 @@ class RowStore(Store):
     leave out entries at the end. The address, of each member, is that of the first.
 
     within : the loop
-    bits : of this table, the lower half of a member's number tells which terms come before the hole, the upper half,
-        which entries are written
+    bits : the table with a number of 16 bits per member: bit k of its lower half tells that term k comes before the
+        hole, bit k of its upper half, that entry k is written
     """
 
     within: int = field(kw_only=True)
