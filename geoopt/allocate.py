@@ -9,6 +9,15 @@ A task's intermediates are one block of memory: lane after lane, so that whole v
 want several values of one member together, member after member, those values side by side. When the last task that
 reads a block has run, the next task on the same thread takes the block over, so that on a mesh in good order all
 intermediates stay in the cache. Blocks that another phase reads are never taken over.
+
+Six members in two tasks, before and after::
+
+    b2[i] = y0
+    b2[i+6] = y0
+
+    b2[shift+i] = y0
+    b2[shift+apart+i] = y0
+    shift = 0, apart = 16; shift = 29, apart = 16
 """
 
 from __future__ import annotations

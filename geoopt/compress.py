@@ -9,6 +9,15 @@ which neighbours read nearby entries, so offsets from the least entry of a task 
 do not, they may if rows of an array are counted instead of entries. The few tasks where they do not (a mesh that
 closes on itself) run a second, wide version of the kernel, with columns of their own; those of the narrow version stay
 in place, for other kernels may share them.
+
+Six members, before and after::
+
+    x0 = b0[b3[i]+2]
+    b3 = 90003 90000 90006 90012 90009 90015   (32 bits)
+
+    x0 = b0[base0+b3[i]+2]
+    b3 = 8083 8080 8086 8092 8089 8095   (16 bits)
+    base0 = 81920
 """
 
 from __future__ import annotations

@@ -6,6 +6,17 @@ Ensures: the entries that a task addresses are unchanged.
 
 The terms of a Laplacian's row lie side by side, but for the diagonal. A vector of members is transposed in
 registers, and each row stored at once. Tasks with longer rows, or with rows of another form, keep their columns.
+
+Six members, before and after::
+
+    b1[b3[t0]] = y0
+    b3 = 10 14 17 20 24 27 ... 11 15 18 21 25 28 ... 13 16 19 23 26 29 ...   (32 bits)
+    b4 = 0 48   (32 bits)
+
+    b1[b3[i]], row b4[i] = y0
+    b3 = 10 14 17 20 24 27   (32 bits)
+    b4 = 0xb03 0x707 0x707 0xb03 0x707 0x707   (16 bits)
+    b5 = 0 48   (32 bits)
 """
 
 from __future__ import annotations

@@ -7,6 +7,22 @@ Ensures: every member adds up the terms it did, in an order that depends on the 
 
 A run is one contiguous load that a mask expands over a vector of members. `decompose` chose the sums, and `place` left
 their terms member by member; with the final addresses, runs are found here.
+
+Six members, before and after, where a vector has eight::
+
+    x0 = b0[b3[t0]]
+    x1 = b0[b4[t0]]
+    b3 = 7 8 7 8 7 7 8 7 8 7 8   (32 bits)
+    b4 = 40 60 41 61 42 43 62 44 63 45 64   (32 bits)
+    b5 = 0 11   (32 bits)
+    b6 = 2 2 1 2 2 2   (32 bits)
+
+    x0 = b0[b3[t0]]
+    x1 = b0[b4[t0]+r]
+    b3 = 7 8   (32 bits)
+    b4 = 40 60   (32 bits)
+    b5 = 0 2 2   (32 bits)
+    b6 = 63 59   (8 bits)
 """
 
 from __future__ import annotations

@@ -7,6 +7,16 @@ Ensures: the entries that a task addresses are unchanged.
 The points of a grid read its neighbouring rows in order, except where rows begin and end, where sides meet, and where
 intermediates lie in the blocks of two tasks. Of a vector of members in between, a column says where the first one
 reads; the others go on from there, and are loaded or stored together.
+
+Sixteen members, by vectors of four, before and after; the third vector's entries are listed::
+
+    x0 = b0[b3[i]]
+    b3 = 7 8 9 10 11 12 13 14 15 16 3 12 30 31 32 33   (32 bits)
+
+    x0 = b0[b3[i]]
+    b3 = 7 11 15 30 15 16 3 12   (32 bits)
+    b4 = 0 0 4 0   (16 bits)
+    places = b4
 """
 
 from __future__ import annotations

@@ -7,6 +7,21 @@ Ensures: the entries that a task addresses are unchanged.
 Where elements write blocks, as those of two vertices with three coordinates each, the rows of a block are as far from
 each other as rows of the matrix are long, and so are those of all blocks in them: a block needs one column for its
 first row, and the blocks of a vertex one for the step from row to row.
+
+Six members, before and after::
+
+    b1[b3[i]] = y0
+    b1[b4[i]] = y0
+    b1[b5[i]] = y0
+    b3 = 0 9 20 31 40 52   (32 bits)
+    b4 = 3 13 23 35 43 55   (32 bits)
+    b5 = 6 17 26 39 46 58   (32 bits)
+
+    b1[b3[i]] = y0
+    b1[b3[i]+b4[i]] = y0
+    b1[b3[i]+2*b4[i]] = y0
+    b3 = 0 9 20 31 40 52   (32 bits)
+    b4 = 3 4 3 4 3 3   (8 bits)
 """
 
 from __future__ import annotations
