@@ -16,8 +16,10 @@ from hypothesis import HealthCheck, settings
 import geoopt
 from geoopt.errors import DeviceError
 from geoopt.grid import Grid
+from geoopt.kernels import Kernels
 from geoopt.meshes import bumpy, cloth, icosphere, load, torus
 from geoopt.pipeline import DEVICES, chosen, planned
+from geoopt.place import place
 from geoopt.runtime import cpu
 
 # --hypothesis-profile=thorough runs many more random programs than every run of the tests does
@@ -146,3 +148,15 @@ def gpu_stages(function, *arguments, **options) -> dict:
     options = geoopt.Options(**options | {"assembly": "gather"})  # GPUs do not add to what others wrote
     planned(function, *arguments, device="cuda", options=options, watch=found.__setitem__)
     return {stage: found[stage] for stage in ("place", *(s.__name__ for s in DEVICES["cuda"].back))}
+
+
+def gpu_stages_of(kernels: Kernels, options: geoopt.Options) -> dict | None:
+    """The same of kernels that were made for a CPU; None where those for a GPU are others."""
+    adds = any(w.adds for kernel in kernels.kernels for writes in kernel.writes for w in writes)
+    if adds or any(kernel.has_runs for kernel in kernels.kernels):
+        return None
+    record, found = kernels, {}
+    for stage in (place, *DEVICES["cuda"].back):
+        record = found[stage.__name__] = stage(record, DEVICES["cuda"].context(options, np.dtype(float)))
+        record.check()
+    return found

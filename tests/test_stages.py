@@ -18,7 +18,7 @@ from geoopt.pipeline import DEVICES
 from geoopt.sparse import from_diagonal, from_triplets
 from geoopt.trace import trace
 
-from .conftest import gpu_stages, with_unreferenced, without_faces
+from .conftest import gpu_stages, gpu_stages_of, with_unreferenced, without_faces
 
 RNG = np.random.default_rng(3)
 DOUBLE = np.dtype(np.float64)
@@ -28,7 +28,9 @@ def records(function, *arguments, **options):
     """The result of every stage that has an evaluator, also of those for GPUs."""
     found = {}
     geoopt.compile(function, *arguments, options=geoopt.Options(**options), watch=found.__setitem__)
-    for_gpus = {f"{name} for GPUs": record for name, record in gpu_stages(function, *arguments, **options).items()}
+    alike = gpu_stages_of(found["share"], geoopt.Options(**options))
+    stages = gpu_stages(function, *arguments, **options) if alike is None else alike
+    for_gpus = {f"{name} for GPUs": record for name, record in stages.items()}
     return {name: record for name, record in (found | for_gpus).items() if name != "assemble"}
 
 
