@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -133,7 +134,7 @@ class Sum(NamedTuple):
     terms: tuple[Term, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Address:
     """buffer : read or written;  loop : in which there is an entry per term, None where there is one per member"""
 
@@ -155,10 +156,11 @@ class Address:
         """What it has in common with addresses of entries that differ from its own by a constant."""
         return self.at(0)
 
-    @property
+    @cached_property
     def varying(self) -> tuple[Term, ...]:
         """The terms that differ within a task."""
-        return tuple(t for t in self.terms if not isinstance(t, OfTask))
+        of_task = self.of_task
+        return tuple(t for t in self.terms if t not in of_task) if of_task else self.terms
 
     @property
     def column(self) -> tuple[tuple[Term, ...], int | None]:
@@ -170,14 +172,14 @@ class Address:
         """The address of the first term of each run or cursor."""
         return replace(self, terms=tuple(t for t in self.terms if not isinstance(t, Along)))
 
-    @property
+    @cached_property
     def of_task(self) -> tuple[OfTask, ...]:
         """The terms that are equal within a task."""
-        return tuple(t for t in self.terms if isinstance(t, OfTask))
+        return tuple([t for t in self.terms if isinstance(t, OfTask)])
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Listed, ...]:
-        return tuple(t for t in self.terms if isinstance(t, Listed))
+        return tuple([t for t in self.terms if isinstance(t, Listed)])
 
     @property
     def table(self) -> int | None:

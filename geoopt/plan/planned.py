@@ -134,11 +134,20 @@ class PlannedKernel:
         return [store for store in self.stores() if store.adds]
 
     def stores(self) -> list[Store]:
-        return [store for places in self.writes for store in places]
+        """All of them; not to be changed."""
+        return self._stores
 
     def addresses(self) -> list[Address]:
-        """Those of all reads, then those of all stores."""
-        return [*self.reads, *(store.address for store in self.stores())]
+        """Those of all reads, then those of all stores; not to be changed."""
+        return self._addresses
+
+    @cached_property
+    def _stores(self) -> list[Store]:
+        return [store for places in self.writes for store in places]
+
+    @cached_property
+    def _addresses(self) -> list[Address]:
+        return [*self.reads, *(store.address for store in self._stores)]
 
     @cached_property
     def loops_of(self) -> dict[int, frozenset[int]]:
