@@ -18,7 +18,7 @@ from .integers.gathers import taken
 from .integers.ids import id_dtype
 from .plan import Plan
 from .plan.address import Address
-from .plan.forms import FOR_GPUS
+from .plan.forms import ON_GPUS
 from .plan.parts import Rule, Split
 from .plan.planned import PlannedKernel
 from .plan.tables import Tables
@@ -27,7 +27,7 @@ from .stages import Context, stage
 LINE = 32  # entries: 128 bytes in single precision
 
 
-@stage(*FOR_GPUS)
+@stage(*ON_GPUS)
 def align(plan: Plan, context: Context) -> Plan:
     places, size = _places(plan)
     split = Split(plan)

@@ -16,13 +16,13 @@ import numpy as np
 
 from .grid import Grid, Terms
 from .plan import Plan
-from .plan.forms import FOR_GPUS
+from .plan.forms import ON_GPUS
 from .plan.loops import Loop
 from .plan.tables import Tables
 from .stages import Context, stage
 
 
-@stage(*FOR_GPUS)
+@stage(*ON_GPUS)
 def spread(plan: Plan, context: Context) -> Grid:
     tables = Tables(plan.workspace + 1, plan.tables)
     terms = tuple(

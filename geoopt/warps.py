@@ -18,7 +18,7 @@ from .integers.ids import id_dtype
 from .integers.segments import STRIP, ranges, whole_strips
 from .plan import Plan
 from .plan.address import Address
-from .plan.forms import FOR_GPUS
+from .plan.forms import ON_GPUS
 from .plan.loops import ByMember, ByStrip, Loop
 from .plan.parts import Rule, Split
 from .plan.planned import PlannedKernel
@@ -27,7 +27,7 @@ from .plan.task import BEGIN, END
 from .stages import Context, stage
 
 
-@stage(*FOR_GPUS)
+@stage(*ON_GPUS)
 def warps(plan: Plan, context: Context) -> Plan:
     split = Split(plan)
     for part in split.wholes():

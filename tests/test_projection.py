@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import geoopt
 from geoopt.block_ops import BLOCK_OPS
-from geoopt.codegen import TARGETS, cuda_projection, llvm_projection
+from geoopt.codegen import TARGETS, c_projection, llvm_projection
 from geoopt.evaluate import evaluate
 from geoopt.meshes import cloth, tetrahedral_ball
 from geoopt.operators import bending_energy, neo_hookean_energy, symmetric_dirichlet_energy
@@ -225,7 +225,7 @@ def test_the_text_compiles_for_a_gpu(dtype):
 
 
 def test_every_backend_has_every_operation():
-    assert set(llvm_projection.ROUTINES) == set(cuda_projection.ROUTINES) == set(BLOCK_OPS)
+    assert set(llvm_projection.ROUTINES) == set(c_projection.ROUTINES) == set(BLOCK_OPS)
 
 
 @pytest.mark.parametrize("n", range(1, 13))

@@ -29,12 +29,12 @@ from geoopt.codegen.code import (
     Whole,
     Write,
 )
-from geoopt.codegen.lower import Lowered, Members, field_name
+from geoopt.codegen.lower import Lowered, Members
 from geoopt.errors import InternalError
 from geoopt.ops import OPS
 from geoopt.pipeline import Device
 from geoopt.plan import Plan, Schedule
-from geoopt.plan.task import BEGIN, KERNEL
+from geoopt.plan.task import BEGIN, KERNEL, field_name
 from geoopt.runtime.host import HostMachine
 from geoopt.schedule import schedule
 from geoopt.stages import Context

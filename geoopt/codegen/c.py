@@ -16,19 +16,18 @@ import numpy as np
 from ..plan import Plan
 from ..plan.forms import RELISTED, refuse
 from ..plan.planned import PlannedKernel
-from ..plan.task import BEGIN, KERNEL
+from ..plan.task import BEGIN, KERNEL, field_name
+from .c_projection import ROUTINES
 from .c_text import CText
-from .code import listing
-from .cuda_projection import ROUTINES
-from .lower import Lowered, Members, field_name
-from .numbers import literal
+from .code import listed_kernels
+from .lower import Lowered, Members
+from .numbers import TYPES, literal
 
 HEAD = """\
 #include <stdbool.h>
 #include <stdint.h>
 #include <tgmath.h>
 """
-TYPES = {"float64": "double", "float32": "float"}
 PER_LINE = 16  # numbers of a table
 
 
@@ -37,7 +36,7 @@ def emit(plan: Plan, dtype: np.dtype) -> str:
     scalar = TYPES[dtype.name]
     text = CText(dtype, scalar, "int64_t")
     kernels = [_function(plan, number, kernel, text) for number, kernel in enumerate(plan.kernels)]
-    routines = [ROUTINES[op](f"{op}{n}", n, dtype).replace("__device__", "static") for op, n in text.routines]
+    routines = [ROUTINES[op](f"{op}{n}", n, dtype, "static") for op, n in text.routines]
     tables = enumerate(plan.typed_tables(dtype), plan.workspace + 1)
     size = f"enum {{ WORKSPACE = {plan.workspace_size} }};\n"
     listed = [_table(f"b{number}", table, dtype) for number, table in tables]
@@ -46,8 +45,7 @@ def emit(plan: Plan, dtype: np.dtype) -> str:
 
 def code(plan: Plan) -> str:
     """All kernels in the kernel language."""
-    texts = (listing(Lowered(kernel, Members(kernel)).statements()) for kernel in plan.kernels)
-    return "\n\n".join(f"kernel {number}, member i:\n{text}" for number, text in enumerate(texts))
+    return listed_kernels(Lowered(kernel, Members(kernel)).statements() for kernel in plan.kernels)
 
 
 def _table(name: str, table: np.ndarray, dtype: np.dtype) -> str:

@@ -9,36 +9,11 @@ import numpy as np
 from ..errors import InternalError
 from ..ops import OPS
 from ..plan.stores import WRITES
-from .code import (
-    COMPOUND,
-    CONDITION,
-    INDEX,
-    NUMBER,
-    Add,
-    Apply,
-    Block,
-    Divided,
-    Expr,
-    For,
-    Lane,
-    Let,
-    Look,
-    Name,
-    Number,
-    Plus,
-    Read,
-    Remainder,
-    Shared,
-    Statement,
-    Times,
-    Total,
-    Whole,
-    Write,
-)
+from .code import CONDITION, INDEX, NUMBER, Add, Apply, Block, Expr, For, Let, Shared, Statement, Text, Total, Write
 from .numbers import literal
 
 
-class CText:
+class CText(Text):
     """Prints statements of numbers of one type.
 
     scalar, index : the types of numbers and of entries
@@ -79,41 +54,20 @@ class CText:
             case Shared(totals):
                 yield from self.shared(totals)
             case _:
-                raise InternalError(self.name, f"there is no text for the statement {type(s).__name__}")
+                raise self.refusal("statement", s)
 
     def shared(self, totals: tuple[str, ...]) -> Iterator[str]:
         """What makes totals of several threads their sum."""
         raise InternalError(self.name, "no threads share a member")
 
-    def text(self, e: Expr) -> str:
-        match e:
-            case Name(name):
-                return name
-            case Whole(value):
-                return str(value)
-            case Number(value):
-                return literal(value, self.dtype)
-            case Plus(a, Whole(value)) if value < 0:
-                return f"{self.text(a)} - {-value}"
-            case Plus(a, Times(-1, b)):
-                return f"{self.text(a)} - {self._factor(b)}"
-            case Plus(a, b):
-                return f"{self.text(a)} + {self.text(b)}"
-            case Times(-1, a):
-                return f"-{self._factor(a)}"
-            case Times(number, a):
-                return f"{number} * {self._factor(a)}"
-            case Divided(a, number):
-                return f"{self._factor(a)} / {number}"
-            case Remainder(a, number):
-                return f"{self._factor(a)} % {number}"
-            case Look(array, at) | Read(array, at):
-                return f"{array}[{self.text(at)}]"
-            case Apply():
-                return f"({self.operation(e)})"
-            case Lane(block, number):
-                return f"{block}[{number}]"
-        raise InternalError(self.name, f"there is no text for the expression {type(e).__name__}")
+    def number(self, value: float) -> str:
+        return literal(value, self.dtype)
+
+    def applied(self, e: Apply) -> str:
+        return f"({self.operation(e)})"
+
+    def refusal(self, what: str, of: Expr | Statement) -> Exception:
+        return InternalError(self.name, f"there is no text for the {what} {type(of).__name__}")
 
     def operation(self, e: Apply) -> str:
         """Without brackets around it."""
@@ -123,6 +77,3 @@ class CText:
     def exact_difference(self) -> str:
         """The difference of two products, neither of which is fused with it."""
         return OPS["subtract"].c
-
-    def _factor(self, e: Expr) -> str:
-        return f"({self.text(e)})" if isinstance(e, COMPOUND) else self.text(e)

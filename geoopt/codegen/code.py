@@ -187,57 +187,86 @@ def times(number: int, a: Expr) -> Expr:
     return a if number == 1 else Times(number, a)
 
 
+class Text:
+    """Prints expressions as the language writes them; the texts of targets begin with this one."""
+
+    def text(self, e: Expr) -> str:
+        match e:
+            case Name(name):
+                return name
+            case Whole(value):
+                return str(value)
+            case Number(value):
+                return self.number(value)
+            case Plus(a, Whole(value)) if value < 0:
+                return f"{self.text(a)} - {-value}"
+            case Plus(a, Times(-1, b)):
+                return f"{self.text(a)} - {self._part(b)}"
+            case Plus(a, b):
+                return f"{self.text(a)} + {self.text(b)}"
+            case Times(-1, a):
+                return f"-{self._part(a)}"
+            case Times(number, a):
+                return f"{number} * {self._part(a)}"
+            case Divided(a, number):
+                return f"{self._part(a)} / {number}"
+            case Remainder(a, number):
+                return f"{self._part(a)} % {number}"
+            case Look(array, at) | Read(array, at):
+                return f"{array}[{self.text(at)}]"
+            case Apply():
+                return self.applied(e)
+            case Lane(block, number):
+                return f"{block}[{number}]"
+        raise self.refusal("expression", e)
+
+    def number(self, value: float) -> str:
+        return f"{value:.17g}"
+
+    def applied(self, e: Apply) -> str:
+        return f"{e.op}({', '.join(map(self.text, e.args))})"
+
+    def refusal(self, what: str, of: Expr | Statement) -> Exception:
+        """Of an expression, or a statement, that there is no text for."""
+        return TypeError(f"{type(of).__name__} is no {what} of the kernel language")
+
+    def _part(self, e: Expr) -> str:
+        """As a part of another expression."""
+        return f"({self.text(e)})" if isinstance(e, COMPOUND) else self.text(e)
+
+
+class _Listing(Text):
+    def lines(self, statements: Iterable[Statement]) -> Iterator[str]:
+        for s in statements:
+            match s:
+                case Let(name, _, value):
+                    yield f"let {name} = {self.text(value)}"
+                case Block(name, op, values):
+                    yield f"block {name} = {op}({', '.join(map(self.text, values))})"
+                case Total(name):
+                    yield f"total {name}"
+                case Add(name, value):
+                    yield f"{name} += {self.text(value)}"
+                case For(index, begin, end, step, body):
+                    yield f"for {index} from {self.text(begin)} below {self.text(end)} by {step}:"
+                    yield from (f"  {line}" for line in self.lines(body))
+                case Write(array, at, value, adds):
+                    yield f"{array}[{self.text(at)}] {WRITES[adds]} {self.text(value)}"
+                case Shared(totals):
+                    yield f"shared {', '.join(totals)}"
+                case _:
+                    raise self.refusal("statement", s)
+
+
 def listing(statements: Iterable[Statement]) -> str:
     """The statements as text, as above."""
-    return "\n".join(_lines(statements))
-
-
-def _lines(statements: Iterable[Statement]) -> Iterator[str]:
-    for s in statements:
-        match s:
-            case Let(name, _, value):
-                yield f"let {name} = {text(value)}"
-            case Block(name, op, values):
-                yield f"block {name} = {op}({', '.join(map(text, values))})"
-            case Total(name):
-                yield f"total {name}"
-            case Add(name, value):
-                yield f"{name} += {text(value)}"
-            case For(index, begin, end, step, body):
-                yield f"for {index} from {text(begin)} below {text(end)} by {step}:"
-                yield from (f"  {line}" for line in _lines(body))
-            case Write(array, at, value, adds):
-                yield f"{array}[{text(at)}] {WRITES[adds]} {text(value)}"
-            case Shared(totals):
-                yield f"shared {', '.join(totals)}"
-            case _:
-                raise TypeError(f"{type(s).__name__} is no statement of the kernel language")
+    return "\n".join(_Listing().lines(statements))
 
 
 def text(e: Expr) -> str:
-    match e:
-        case Name(name):
-            return name
-        case Whole(value):
-            return str(value)
-        case Number(value):
-            return f"{value:.17g}"
-        case Plus(a, b):
-            return f"{text(a)} + {text(b)}"
-        case Times(number, a):
-            return f"{number} * {_bracketed(a)}"
-        case Divided(a, number):
-            return f"{_bracketed(a)} / {number}"
-        case Remainder(a, number):
-            return f"{_bracketed(a)} % {number}"
-        case Look(array, at) | Read(array, at):
-            return f"{array}[{text(at)}]"
-        case Apply(op, args, _):
-            return f"{op}({', '.join(map(text, args))})"
-        case Lane(block, number):
-            return f"{block}[{number}]"
-    raise TypeError(f"{type(e).__name__} is no expression of the kernel language")
+    return Text().text(e)
 
 
-def _bracketed(e: Expr) -> str:
-    return f"({text(e)})" if isinstance(e, COMPOUND) else text(e)
+def listed_kernels(kernels: Iterable[Iterable[Statement]]) -> str:
+    """The statements of each kernel of a program."""
+    return "\n\n".join(f"kernel {number}, member i:\n{listing(own)}" for number, own in enumerate(kernels))

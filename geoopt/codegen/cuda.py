@@ -15,12 +15,12 @@ import numpy as np
 from ..errors import InternalError
 from ..grid import BLOCK, WARP, Grid, by_warps
 from ..ops import OPS
-from ..plan.forms import FOR_GPUS, refuse
+from ..plan.forms import ON_GPUS, refuse
 from ..plan.planned import PlannedKernel
 from ..template import bottom_up, is_exact_difference
+from .c_projection import ROUTINES
 from .c_text import CText
-from .code import INDEX, Expr, Let, Look, Name, Statement, Times, Whole, listing, plus, times
-from .cuda_projection import ROUTINES
+from .code import INDEX, Expr, Let, Look, Name, Statement, Times, Whole, listed_kernels, plus, times
 from .lower import Lowered
 from .numbers import TYPES
 
@@ -45,7 +45,7 @@ __device__ {scalar} total({scalar}* part, {scalar} x) {{
 
 def emit(grid: Grid, dtype: np.dtype) -> str:
     """The text of a module with the functions ``k0, k1, ..., c0, c1, ...`` of numbers of one type."""
-    refuse("cuda", grid.forms(), FOR_GPUS)
+    refuse("cuda", grid.forms(), ON_GPUS)
     routines: dict[str, None] = {}
     kernels = [_of_members(grid, number, dtype, routines) for number in grid.apart]
     outputs = [_of_chunks(grid, number, dtype, routines) for number in range(len(grid.plan.chunks))]
@@ -54,8 +54,7 @@ def emit(grid: Grid, dtype: np.dtype) -> str:
 
 def code(grid: Grid) -> str:
     """All kernels in the kernel language."""
-    texts = (listing(Lowered(k, _Threads(grid, n)).statements()) for n, k in enumerate(grid.plan.kernels))
-    return "\n\n".join(f"kernel {number}, member i:\n{text}" for number, text in enumerate(texts))
+    return listed_kernels(Lowered(k, _Threads(grid, n)).statements() for n, k in enumerate(grid.plan.kernels))
 
 
 def _of_members(grid: Grid, number: int, dtype: np.dtype, routines: dict[str, None]) -> str:
@@ -180,7 +179,7 @@ class _Text(CText):
             yield "if (lane || member >= members) return;"
 
     def of_routines(self) -> list[str]:
-        return [ROUTINES[op](f"{op}{entries}", entries, self.dtype) for op, entries in self.routines]
+        return [ROUTINES[op](f"{op}{entries}", entries, self.dtype, "__device__") for op, entries in self.routines]
 
 
 def _index_type(grid: Grid) -> str:

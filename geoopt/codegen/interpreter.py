@@ -10,7 +10,7 @@ import numpy as np
 from ..block_ops import BLOCK_OPS
 from ..ops import OPS
 from ..plan import Plan
-from ..plan.task import BEGIN, KERNEL
+from ..plan.task import BEGIN, KERNEL, field_name
 from .code import (
     Add,
     Apply,
@@ -33,7 +33,7 @@ from .code import (
     Whole,
     Write,
 )
-from .lower import Lowered, Members, field_name
+from .lower import Lowered, Members
 
 
 def evaluate(plan: Plan, inputs: Iterable[np.ndarray]) -> list[np.ndarray]:

@@ -14,7 +14,7 @@ from ..plan.address import Address, Linear, Listed, OfTask, Term
 from ..plan.loops import ByStrip
 from ..plan.planned import Joint, PlannedKernel
 from ..plan.stores import Store
-from ..plan.task import APART, BEGIN, COLUMN, END, FIELDS, FIRST_STRIP, SHIFT
+from ..plan.task import field_name
 from ..template import Expression, bottom_up, is_exact_difference
 from .code import (
     CONDITION,
@@ -45,10 +45,7 @@ from .code import (
 
 
 class Frame(Protocol):
-    """What a target does around a member.
-
-    names : the locals that it has, besides those of `Lowered`
-    """
+    """What a target does around a member."""
 
     def member(self) -> Expr:
         """The entry of the columns that tells of the member ``i``."""
@@ -106,12 +103,6 @@ class Members:
 
     def array(self, buffer: int) -> tuple[str, Expr]:
         return f"b{buffer}", Whole(0)
-
-
-def field_name(field: int) -> str:
-    """What a field of a task is called: begin, end, column, strip, shift, apart, base0, base1, ..."""
-    names = {BEGIN: "begin", END: "end", COLUMN: "column", FIRST_STRIP: "strip", SHIFT: "shift", APART: "apart"}
-    return names.get(field, f"base{field - FIELDS}")
 
 
 class Lowered:

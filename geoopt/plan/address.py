@@ -26,9 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import InternalError
-from .task import APART, FIELDS, SHIFT
-
-NAMES = {SHIFT: "shift", APART: "apart"}  # of the fields of a task
+from .task import field_name
 
 
 class Positions(NamedTuple):
@@ -110,7 +108,7 @@ class OfTask(Term):
         return self.times * int(at.task[self.field])
 
     def __str__(self) -> str:
-        return _product(self.times, NAMES.get(self.field, f"base{self.field - FIELDS}"))
+        return _product(self.times, field_name(self.field))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ class Steps:
 
 # the forms that there may be after a stage
 AFTER_PLACE = (Linear, Listed, Store, Additions, ByStrip, ByMember)  # for a CPU; `schedule` changes none
-FOR_GPUS = (Linear, Listed, Store, ByStrip, ByMember, PlannedChunks)  # after `place`, and all that come then
+ON_GPUS = (Linear, Listed, Store, ByStrip, ByMember, PlannedChunks)  # after `place`, and all that come then
 AFTER_ALLOCATE = (*AFTER_PLACE, OfTask)
 AFTER_RUNS = (Linear, Listed, OfTask, Along, Store, Additions, ByStrip, ByRun, ByCursor)
 AFTER_ROWS = (*AFTER_RUNS, RowStore)

@@ -150,17 +150,17 @@ class _Moved:
         self.rule, self.workspace = rule, part.plan.workspace
         table = part.plan.table
         self.number = functools.cache(lambda number, loop: tables.number(part.of(table(number), loop)))
-        # constants of members are read without a column
-        self.constants = lambda number, loop: tables.number(
-            table(number) if loop is None else part.of(table(number), loop)
-        )
+        self.whole = lambda number: tables.number(table(number))
 
     def address(self, address: Address) -> Address:
         new = self.rule.address(address)
         if new is not None:
             return new
         new = address.rewritten(lambda term: self.rule.term(term, address) or self._term(term, address.loop))
-        return new.of(self.constants(new.buffer, new.loop)) if new.buffer > self.workspace else new
+        if new.buffer <= self.workspace:
+            return new
+        # constants of members are read without a column: all of them are kept
+        return new.of(self.whole(new.buffer) if new.loop is None else self.number(new.buffer, new.loop))
 
     def store(self, store: Store) -> Store:
         new = self.rule.store(store)

@@ -40,8 +40,10 @@ class _Relisted(Rule):
         self.tasks = plan.tasks[part.rows]
         self.strips = [_Strips(plan, self.tasks, loop) for loop in part.kernel.loops]
 
-    def loop(self, number: int) -> Loop:
+    def loop(self, number: int) -> Loop | None:
         strips, number_of = self.strips[number], self.tables.number
+        if strips.is_kept:
+            return None
         return ByStrip(number_of(strips.starts), self.kernel.loops[number].terms, number_of(strips.counts))
 
     def address(self, address: Address) -> Address | None:
@@ -49,6 +51,8 @@ class _Relisted(Rule):
             if self.kernel.sequences is None or not address.columns:
                 return None
             return self._listed(address.buffer, [self.plan.entries(address, row) for row in self.tasks], None)
+        if self.strips[address.loop].is_kept:
+            return None
         if address.buffer > self.plan.workspace:
             constants = self.plan.table(address.buffer)
             values = [constants[self.plan.entries(address, row)] for row in self.tasks]
@@ -75,12 +79,17 @@ class _Relisted(Rule):
 class _Strips:
     """A loop's columns by strips.
 
+    is_kept : whether they are the loop's own
     starts : where each strip begins in them;  counts : of the members
     places : per task, the entry of each of its terms, in the order in which the loop lists these
     """
 
     def __init__(self, plan: Plan, tasks: np.ndarray, loop: Loop):
         listed = [loop.terms_of(row, plan.table) for row in tasks]
+        self.is_kept = isinstance(loop, ByStrip)
+        if self.is_kept:
+            self.starts, self.places = plan.table(loop.starts), [terms.entry for terms in listed]
+            return
         sizes = tasks[:, END] - tasks[:, BEGIN]
         strips = int((tasks[:, FIRST_STRIP] + whole_strips(sizes)).max(initial=0))
         lengths = np.zeros(strips, np.int64)

@@ -1,4 +1,4 @@
-"""Symmetric matrices made positive semidefinite in CUDA C, one per thread; see `llvm_projection` for the algorithm."""
+"""Symmetric matrices made positive semidefinite in C and CUDA C, one by one; `llvm_projection` has the algorithm."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..block_ops import NEGLIGIBLE, SWEEPS, rounding, side
 from .numbers import TYPES, literal
 
 TEXT = """\
-__device__ void {name}({scalar}* x) {{
+{kind} void {name}({scalar}* x) {{
   {scalar} a[{entries}], v[{size}][{size}], trace = 0, sum = 0, square = 0;
   for (int i = 0; i < {size}; ++i) trace += fabs(x[i * (i + 3) / 2]);
   for (int k = 0; k < {entries}; ++k) a[k] = x[k];
@@ -70,10 +70,10 @@ __device__ void {name}({scalar}* x) {{
 """
 
 
-def _projection(factor: float) -> Callable[[str, int, np.dtype], str]:
-    """Gives the text of a function for lower triangles of so many entries."""
+def _projection(factor: float) -> Callable[[str, int, np.dtype, str], str]:
+    """Gives the text of a function for lower triangles of so many entries. kind : what a function begins with"""
 
-    def text(name: str, entries: int, dtype: np.dtype) -> str:
+    def text(name: str, entries: int, dtype: np.dtype, kind: str) -> str:
         size, epsilon = side(entries), float(np.finfo(dtype).eps)
         numbers = {
             "shift": rounding(size, dtype),
@@ -83,7 +83,9 @@ def _projection(factor: float) -> Callable[[str, int, np.dtype], str]:
             "factor": factor,
         }
         texts = {key: literal(value, dtype) for key, value in numbers.items()}
-        return TEXT.format(name=name, scalar=TYPES[dtype.name], entries=entries, size=size, sweeps=SWEEPS, **texts)
+        return TEXT.format(
+            kind=kind, name=name, scalar=TYPES[dtype.name], entries=entries, size=size, sweeps=SWEEPS, **texts
+        )
 
     return text
 
