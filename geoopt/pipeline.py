@@ -41,7 +41,7 @@ import numpy as np
 
 from .align import align
 from .allocate import allocate
-from .codegen.llvm_vectors import Vectors
+from .codegen.vectors import Vectors
 from .compress import compress
 from .cut import Cut
 from .decompose import decompose

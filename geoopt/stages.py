@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .codegen.llvm_vectors import Vectors
+from .codegen.vectors import Vectors
 from .options import Options
 from .plan.forms import refuse
 

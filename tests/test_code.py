@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 import geoopt
 from geoopt.codegen import CODE, c, interpreter
 from geoopt.codegen.c_text import CText
-from geoopt.codegen.code import Divided, Expr, Let, Name, Plus, Remainder, Statement, Times, Whole, listing, text
+from geoopt.codegen.code_text import listing, text
+from geoopt.codegen.expressions import Divided, Expr, Name, Plus, Remainder, Times, Whole
 from geoopt.codegen.interpreter import value
+from geoopt.codegen.statements import Let, Statement
 from geoopt.errors import ArgumentError, InternalError
 from geoopt.meshes import bumpy
 from geoopt.meshes import cloth as cloth_mesh
@@ -176,7 +178,7 @@ def test_what_is_not_of_the_language_is_refused():
             refused()
     for statement in (Odd(), Let("x", "number", Unknown())):
         with pytest.raises(TypeError, match="of the kernel language"):
-            interpreter.run([statement], {}, {})
+            interpreter.Interpreter().run([statement], {}, {})
 
 
 NAMED = st.integers(0, 40).map(Whole) | st.just(Name("i"))

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import geoopt
-from geoopt.codegen.llvm_crew import ASLEEP, HELPER
+from geoopt.codegen.llvm.crew import ASLEEP, HELPER
 from geoopt.meshes import bumpy
 from geoopt.operators import cotan_laplacian
 from geoopt.runtime import cpu

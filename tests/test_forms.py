@@ -10,7 +10,7 @@ import pytest
 import geoopt
 from geoopt.align import align
 from geoopt.codegen import TARGETS
-from geoopt.codegen.llvm_vectors import Vectors
+from geoopt.codegen.vectors import Vectors
 from geoopt.compress import compress
 from geoopt.errors import InternalError
 from geoopt.operators import cotan_laplacian

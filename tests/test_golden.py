@@ -9,7 +9,7 @@ import pytest
 
 import geoopt
 from geoopt.codegen import TARGETS
-from geoopt.codegen.llvm_vectors import Vectors
+from geoopt.codegen.vectors import Vectors
 from geoopt.meshes import bumpy, torus
 from geoopt.operators import cotan_laplacian
 from geoopt.pipeline import planned

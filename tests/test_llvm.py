@@ -8,31 +8,28 @@ import numpy as np
 import pytest
 
 import geoopt
-from geoopt.codegen import llvm_prefetch
 from geoopt.codegen.llvm import emit
-from geoopt.codegen.llvm_body import LOADS, ROW
-from geoopt.codegen.llvm_fission import LONGEST, MOST_ROOMS, pieces_of, rooms_of
-from geoopt.codegen.llvm_memory import rows_of_neighbours
-from geoopt.codegen.llvm_stores import parts
-from geoopt.codegen.llvm_vectors import Vectors
+from geoopt.codegen.llvm.printer import LOADS
+from geoopt.codegen.lower import Lowered
+from geoopt.codegen.simd import functions_of, prefetch
+from geoopt.codegen.simd.fission import LONGEST, MOST_KEPT, pieces_of, rooms_of
+from geoopt.codegen.simd.frames import OfMembers
+from geoopt.codegen.simd.rows import ROW, neighbours, parts
+from geoopt.codegen.statements import NUMBER, For, If, Let, Prefetch
+from geoopt.codegen.vectors import Vectors
 from geoopt.meshes import bumpy
 from geoopt.operators import arap_mesh, arap_rhs, cloth, cloth_system, cotan_laplacian, polar_rotation
 from geoopt.operators.arap import covariances
-from geoopt.plan.address import linear, listed
-from geoopt.plan.stores import Store
 
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 
 def test_rows_are_runs_of_entries_of_one_family():
-    def store(offset, adds=0):
-        return Store(listed(3, offset, 9), adds)
-
-    written = [store(5), store(3), store(4), store(4), store(7, adds=1), store(6), Store(linear(3, 0, 1))]
-    rows = rows_of_neighbours(written)
+    written = [("x", 5), ("x", 3), ("x", 4), ("x", 4), ("y", 7), ("x", 6), (None, 0)]
+    rows = neighbours(*zip(*written, strict=True))
     assert sorted(n for row in rows for n in row) == list(range(len(written)))
-    assert sorted(sorted(written[n].address.offset for n in row) for row in rows) == [[0], [3, 4], [4, 5, 6], [7]]
-    long = rows_of_neighbours([store(k) for k in range(ROW + 3)])
+    assert sorted(sorted(written[n][1] for n in row) for row in rows) == [[0], [3, 4], [4, 5, 6], [7]]
+    long = neighbours(["x"] * (ROW + 3), range(ROW + 3))
     assert [len(row) for row in long] == [ROW, 3]
 
 
@@ -62,12 +59,18 @@ def test_rows_of_any_width_arrive(width, lanes, dtype):
 def test_neighbours_leave_as_short_vectors():
     """Of five values per member, four leave together, one alone."""
     text = geoopt.compile(lambda x: np.sqrt(x[:, :1]) * x, np.ones((100, 5)), options=geoopt.Options(lanes=8)).source()
-    body = text[text.index("body:") : text.index("wrap:")]
+    body = text[text.index(".body:") : text.index(".exit:")]
     assert len(re.findall("store <4 x double>", body)) == 8 and len(re.findall("store double", body)) == 8
 
 
+def pieces_of_kernels(program, lanes=8):
+    plan = program.machine.plan
+    frames = (OfMembers(plan, kernel, Vectors(lanes, DOUBLE)) for kernel in plan.kernels)
+    return [pieces_of(Lowered(frame.kernel, frame).statements()) for frame in frames]
+
+
 def pieces(program):
-    return [len(pieces_of(kernel)) for kernel in program.plan.kernels]
+    return list(map(len, pieces_of_kernels(program)))
 
 
 def test_only_long_chains_of_operations_are_cut():
@@ -100,15 +103,17 @@ def test_kernels_in_pieces_evaluate_all_members(count, lanes, dtype):
 def test_pieces_keep_what_later_ones_need():
     V, F = bumpy(300)
     program = geoopt.compile(arap_rhs, V, arap_mesh(V, F))
-    cut = pieces_of(program.plan.kernels[0])
+    cut = pieces_of_kernels(program)[0]
     rooms, evaluated = {}, set()
     for piece in cut:
-        assert all(rooms[room] is e for e, room in piece.needed)  # nothing else has come into its room
-        rooms |= {room: e for e, room in piece.kept}
-        assert len(piece.expressions) <= LONGEST
-        assert evaluated.isdisjoint(map(id, piece.expressions))
-        evaluated |= set(map(id, piece.expressions))
-    assert max(rooms) < 20  # of 400 operations
+        assert all(rooms[room] == name for name, room in piece.needed)  # nothing else has come into its room
+        rooms |= {room: name for name, room in piece.kept}
+        own = {s.name for s in piece.statements if hasattr(s, "name")}
+        assert {name for name, _ in piece.kept} <= own and own.isdisjoint(name for name, _ in piece.needed)
+        once = {s.name for s in piece.statements if isinstance(s, Let) and s.kind == NUMBER and s.name[0] == "r"}
+        assert len(once) <= LONGEST
+        evaluated |= once
+    assert max(rooms) < 20 and len(evaluated) > 300  # of 400 operations
 
 
 def test_kernels_that_keep_much_are_left_whole():
@@ -124,8 +129,8 @@ def test_kernels_that_keep_much_are_left_whole():
     x, y = np.random.default_rng(0).uniform(0.5, 2, (2, 300))
     for is_short in (True, False):
         program = geoopt.compile(iterates, x, y)
-        rooms = [rooms_of(pieces_of(kernel)) for kernel in program.plan.kernels]
-        assert (max(rooms) > 0) == is_short and max(rooms) <= MOST_ROOMS
+        rooms = list(map(rooms_of, pieces_of_kernels(program)))
+        assert (max(rooms) > 0) == is_short and max(rooms) <= MOST_KEPT
         np.testing.assert_allclose(program(x, y), iterates(x, y), rtol=1e-13)
 
 
@@ -145,15 +150,17 @@ def test_many_totals_are_chosen_from_in_the_last_terms_only():
     V, F = bumpy(300)
     mesh = arap_mesh(V, F)
 
-    def loops(size, function, *arguments):
-        """With vectors of so many bytes."""
-        program = geoopt.compile(function, *arguments, options=geoopt.Options(lanes=size // 8))
-        return re.findall(r"^fs\d+((?:\.all)?)\.head:", program.source(), re.M)
+    def loops(lanes, function, *arguments):
+        """How many there are over the terms of a whole vector's members, in each kernel."""
+        plan = geoopt.compile(function, *arguments, options=geoopt.Options(lanes=lanes)).machine.plan
+        mains = [functions_of(plan, kernel, Vectors(lanes, DOUBLE)).functions[0] for kernel in plan.kernels]
+        wholes = [next(s for s in main.body if isinstance(s, For)) for main in mains]
+        return [sum(isinstance(s, For) for s in whole.body) for whole in wholes]
 
     plan = geoopt.compile(covariances, V, mesh).plan
     assert [len(joint.sums) for kernel in plan.kernels for joint in kernel.joints] == [9]
-    assert loops(32, covariances, V, mesh) == [".all", ""] and loops(64, covariances, V, mesh) == [""]
-    assert not any(loops(32, cotan_laplacian, V, F))
+    assert loops(4, covariances, V, mesh) == [2] and loops(8, covariances, V, mesh) == [1]
+    assert max(loops(4, cotan_laplacian, V, F)) < 2
 
 
 @pytest.mark.parametrize("terms", [5, 9])
@@ -171,18 +178,21 @@ def test_columns_are_fetched_ahead_line_by_line(terms):
     x = np.arange(3000.0)
     program = geoopt.compile(sums, x, options=geoopt.Options(lanes=8))
     np.testing.assert_allclose(program(x), sums(x), rtol=1e-14)
-    text, plan = program.source(), program.machine.plan
-    for number, kernel in enumerate(plan.kernels):
-        own = text[text.index(f"@k{number}(") :].split("\n}")[0]
-
-        def fetches(column, own=own):
-            address = rf"(%f\d+) = getelementptr i16, ptr %{column}, i64 %f\d+\n"
-            return len(re.findall(address + r"  call void @llvm.prefetch.p0\(ptr \1,", own))
-
+    plan = program.machine.plan
+    for kernel in plan.kernels:
+        fetched = [s.array for s in of_kind(Prefetch, functions_of(plan, kernel, Vectors(8, DOUBLE)).functions[0].body)]
         assert kernel.loops
         lines, slot = -(-kernel.terms * 8 * 2 // (64 * kernel.size)), kernel.buffers().index
-        assert [fetches(f"b{slot(read.table)}") for read in kernel.reads] == [lines]
-        assert [fetches(f"c{slot(write.address.table)}") for [write] in kernel.writes] == [1]
+        assert [fetched.count(f"b{slot(read.table)}") for read in kernel.reads] == [lines]
+        assert [fetched.count(f"c{slot(write.address.table)}") for [write] in kernel.writes] == [1]
+
+
+def of_kind(kind, statements):
+    """Statements of a kind, also inside others."""
+    for s in statements:
+        if isinstance(s, kind):
+            yield s
+        yield from of_kind(kind, s.body if isinstance(s, For) else (*s.yes, *s.no) if isinstance(s, If) else ())
 
 
 def test_long_columns_are_left_to_hardware():
@@ -205,7 +215,7 @@ def test_large_outputs_are_fetched_ahead_where_processors_read_what_they_write(m
         )
 
     assert [fetches(False), fetches(True)] == [0, 0]
-    monkeypatch.setattr(llvm_prefetch, "LARGE", 7999)
+    monkeypatch.setattr(prefetch, "LARGE", 7999)
     assert [fetches(False), fetches(True)] == [0, 1]
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import geoopt
 from geoopt.block_ops import BLOCK_OPS
-from geoopt.codegen import TARGETS, c_projection, llvm_projection
+from geoopt.codegen import TARGETS, c_projection
+from geoopt.codegen.llvm import projection as llvm_projection
 from geoopt.evaluate import evaluate
 from geoopt.meshes import cloth, tetrahedral_ball
 from geoopt.operators import bending_energy, neo_hookean_energy, symmetric_dirichlet_energy

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import geoopt
-from geoopt.codegen import llvm_prefetch, llvm_runs
-from geoopt.codegen.llvm import emit
-from geoopt.codegen.llvm_vectors import Vectors
+from geoopt.codegen.llvm import emit, expand
+from geoopt.codegen.simd import prefetch
+from geoopt.codegen.vectors import Vectors
 from geoopt.integers.patterns import Pattern, product
 from geoopt.integers.runs import runs_of
 from geoopt.meshes import bumpy, torus
@@ -132,7 +132,7 @@ def test_constants_that_vary_are_no_runs():
 
 @pytest.mark.parametrize("lanes", [4, 8])
 def test_permutations_bring_neighbours_to_the_bits_of_a_mask(lanes):
-    listed = np.array(re.findall(r"i8 (-?\d+)", llvm_runs._table("@t", lanes)), int).reshape(1 << lanes, 2, 8)
+    listed = np.array(re.findall(r"i8 (-?\d+)", expand.table_text("@t", lanes)), int).reshape(1 << lanes, 2, 8)
     for mask, (places, neighbours) in enumerate(listed):
         has = mask >> np.arange(lanes) & 1 == 1
         read = np.where(neighbours.reshape(lanes, -1) < 0, np.arange(10, 18).reshape(lanes, -1), 0)
@@ -256,6 +256,6 @@ def test_runs_of_large_buffers_in_no_order_are_fetched_ahead(monkeypatch):
         return fetches_in(program)
 
     known = fetches(random), fetches(mesh)
-    monkeypatch.setattr(llvm_prefetch, "LARGE", 0)
+    monkeypatch.setattr(prefetch, "LARGE", 0)
     assert fetches(random) > known[0]  # its rows are read in no order
     assert fetches(mesh) == known[1]  # narrow columns tell that neighbours read neighbours

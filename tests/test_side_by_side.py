@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 import geoopt
-from geoopt.codegen import llvm_prefetch
 from geoopt.codegen.llvm import emit
-from geoopt.codegen.llvm_side_by_side import side_by_side
-from geoopt.codegen.llvm_vectors import Vectors
+from geoopt.codegen.simd import prefetch
+from geoopt.codegen.simd.across import side_by_side
+from geoopt.codegen.vectors import Vectors
 
 N = 90
 RNG = np.random.default_rng(0)
@@ -100,7 +100,7 @@ def test_long_rows_of_large_outputs_go_past_the_caches(monkeypatch):
         return emit(plan, Vectors(8, DOUBLE, reads_what_it_writes=reads_what_it_writes)).text
 
     assert "nontemporal" not in text(16)
-    monkeypatch.setattr(llvm_prefetch, "LARGE", 100)
+    monkeypatch.setattr(prefetch, "LARGE", 100)
     for columns, count in ((16, 2), (32, 4), (8, 0), (24, 0), (20, 0)):  # rows of one line, or not of whole pairs
         assert text(columns).count("!nontemporal !0") == count
     assert "fence" in text(16) and "fence" not in text(8)
@@ -110,7 +110,7 @@ def test_long_rows_of_large_outputs_go_past_the_caches(monkeypatch):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_results_may_be_anywhere(monkeypatch, threads):
     """Also where a caller's array does not begin with a cache line."""
-    monkeypatch.setattr(llvm_prefetch, "LARGE", 100)
+    monkeypatch.setattr(prefetch, "LARGE", 100)
     x = RNG.normal(size=(N, 16))
     program = geoopt.compile(lambda A, x: A @ x, A, x, options=geoopt.Options(threads=threads))
     room = np.zeros(N * 16 + 8)

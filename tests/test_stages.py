@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import geoopt
 from geoopt.codegen.llvm import emit
-from geoopt.codegen.llvm_vectors import Vectors
+from geoopt.codegen.vectors import Vectors
 from geoopt.evaluate import evaluate
 from geoopt.meshes import torus
 from geoopt.operators import cotan_laplacian

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import geoopt
-from geoopt.codegen.llvm_vectors import Vectors
+from geoopt.codegen.vectors import Vectors
 from geoopt.plan import Plan, Schedule
 from geoopt.plan.address import Address, Linear, Listed, linear, listed
 from geoopt.plan.loops import ByMember, ByStrip

@@ -8,28 +8,23 @@ from typing import Any
 import numpy as np
 
 from geoopt.block_ops import BLOCK_OPS
-from geoopt.codegen.code import (
-    Add,
+from geoopt.codegen.expressions import (
     Apply,
-    Block,
     Divided,
     Expr,
-    For,
-    Lane,
-    Let,
+    Item,
     Look,
     Name,
     Number,
     Plus,
     Read,
     Remainder,
-    Statement,
     Times,
-    Total,
     Whole,
-    Write,
 )
-from geoopt.codegen.lower import Lowered, Members
+from geoopt.codegen.frames import Members
+from geoopt.codegen.lower import Lowered
+from geoopt.codegen.statements import Add, Block, For, Let, Statement, Total, Write
 from geoopt.errors import InternalError
 from geoopt.ops import OPS
 from geoopt.pipeline import Device
@@ -56,11 +51,11 @@ def text(e: Expr) -> str:
             return f"({text(a)}) % {number}"
         case Look(array, at):
             return f"int({array}[{text(at)}])"
-        case Read(array, at):
+        case Read(array, at, None):
             return f"{array}[{text(at)}]"
         case Apply(op, args, _):
             return f"ops[{op!r}].numpy({', '.join(f'np.asarray({text(a)})' for a in args)})"
-        case Lane(block, number):
+        case Item(block, number):
             return f"{block}[{number}]"
     raise InternalError("python", f"there is no text for the expression {type(e).__name__}")
 
@@ -74,12 +69,12 @@ def lines(statements: Iterable[Statement], indent: str) -> Iterator[str]:
                 yield f"{indent}{name} = blocks[{op!r}](np.array([[{', '.join(map(text, values))}]]))[0]"
             case Total(name):
                 yield f"{indent}{name} = 0.0"
-            case Add(name, value):
+            case Add(name, value, None):
                 yield f"{indent}{name} += {text(value)}"
             case For(index, begin, end, step, body):
                 yield f"{indent}for {index} in range({text(begin)}, {text(end)}, {step}):"
                 yield from lines(body, indent + "    ") if body else [f"{indent}    pass"]
-            case Write(array, at, value, adds):
+            case Write(array, at, value, adds, None):
                 yield f"{indent}{array}[{text(at)}] {'+=' if adds else '='} {adds or 1} * {text(value)}"
             case _:
                 raise InternalError("python", f"there is no text for the statement {type(s).__name__}")

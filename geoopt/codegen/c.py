@@ -19,8 +19,9 @@ from ..plan.planned import PlannedKernel
 from ..plan.task import BEGIN, KERNEL, field_name
 from .c_projection import ROUTINES
 from .c_text import CText
-from .code import listed_kernels
-from .lower import Lowered, Members
+from .code_text import listed_kernels
+from .frames import Members
+from .lower import Lowered
 from .numbers import TYPES, literal
 
 HEAD = """\

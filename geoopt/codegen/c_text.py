@@ -9,8 +9,10 @@ import numpy as np
 from ..errors import InternalError
 from ..ops import OPS
 from ..plan.stores import WRITES
-from .code import CONDITION, INDEX, NUMBER, Add, Apply, Block, Expr, For, Let, Shared, Statement, Text, Total, Write
+from .code_text import Text
+from .expressions import Apply, Expr
 from .numbers import literal
+from .statements import CONDITION, INDEX, NUMBER, Add, Block, For, Let, Shared, Statement, Total, Write
 
 
 class CText(Text):
@@ -33,23 +35,23 @@ class CText(Text):
 
     def statement(self, s: Statement) -> Iterator[str]:
         match s:
-            case Let(name, kind, value):
+            case Let(name, kind, value) if kind in self.kinds:
                 found = self.operation(value) if isinstance(value, Apply) else self.text(value)
                 yield f"const {self.kinds[kind]} {name} = {found};"
             case Block(name, op, values):
                 self.routines[op, len(values)] = None
                 yield f"{self.scalar} {name}[] = {{{', '.join(map(self.text, values))}}};"
                 yield f"{op}{len(values)}({name});"
-            case Total(name):
-                yield f"{self.scalar} {name} = 0;"
-            case Add(name, value):
+            case Total(name, kind):
+                yield f"{self.kinds[kind]} {name} = 0;"
+            case Add(name, value, None):
                 yield f"{name} += {self.text(value)};"
             case For(index, begin, end, step, body):
                 head = f"{self.index} {index} = {self.text(begin)}; {index} < {self.text(end)}; {index} += {step}"
                 yield f"for ({head}) {{"
                 yield from self.lines(body, "  ")
                 yield "}"
-            case Write(array, at, value, adds):
+            case Write(array, at, value, adds, None, False):
                 yield f"{array}[{self.text(at)}] {WRITES[adds]} {self.text(value)};"
             case Shared(totals):
                 yield from self.shared(totals)

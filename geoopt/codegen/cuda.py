@@ -12,17 +12,20 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from ..errors import InternalError
 from ..grid import BLOCK, WARP, Grid, by_warps
 from ..ops import OPS
+from ..plan.address import Address
 from ..plan.forms import ON_GPUS, refuse
-from ..plan.planned import PlannedKernel
+from ..plan.planned import Joint, PlannedKernel
 from ..template import bottom_up, is_exact_difference
 from .c_projection import ROUTINES
 from .c_text import CText
-from .code import INDEX, Expr, Let, Look, Name, Statement, Times, Whole, listed_kernels, plus, times
+from .code_text import listed_kernels
+from .expressions import Expr, Look, Name, less, plus, times
+from .frames import Course, Frame, Stretch
 from .lower import Lowered
 from .numbers import TYPES
+from .statements import INDEX, Let
 
 LONG = 256  # expressions of a kernel from which on the compiler is told to use as many registers as it likes
 MOST_EXACT = 64  # differences of products in a kernel, of which more would take too many registers
@@ -128,31 +131,30 @@ def _parameters(grid: Grid, kernels: Iterable[int], buffers: Iterable[int], dtyp
     return found
 
 
-class _Threads:
-    """The frame of a member that a thread evaluates, or a warp. collected : the output whose entries are collected in
-    ``chunk``, from entry ``first`` on"""
+class _Threads(Frame):
+    """Of a member that a thread evaluates, or a warp. collected : the output whose entries are collected in ``chunk``,
+    from entry ``first`` on"""
 
     def __init__(self, grid: Grid, number: int, collected: int | None = None):
-        self.kernel, self.columns, self.collected = grid.plan.kernels[number], grid.terms[number], collected
+        super().__init__(grid.plan.kernels[number])
+        self.columns, self.collected = grid.terms[number], collected
         self.is_shared = by_warps(self.kernel)
 
-    def member(self) -> Expr:
-        return Name("i")
+    def look(self, table: int, loop: int | None) -> Expr:
+        return Look(f"b{table}", self.index(loop))
 
-    def task(self, field: int) -> Expr:
-        raise InternalError("cuda", "threads have no tasks")
+    def place(self, address: Address, entry: Expr) -> tuple[str, Expr]:
+        is_collected = address.buffer == self.collected
+        return ("chunk", less(entry, Name("first"))) if is_collected else super().place(address, entry)
 
-    def terms(self, loop: int) -> tuple[list[Statement], Expr, Expr, int]:
+    def course(self, joint: Joint) -> Course:
+        loop, apart = joint.loop, self.kernel.loops[joint.loop].apart
         first, count = (Look(f"b{table}", Name("i")) for table in self.columns[loop])
-        apart, begin, end = self.kernel.loops[loop].apart, Name(f"begin{loop}"), Name(f"end{loop}")
-        before: list[Statement] = [
-            Let(begin.name, INDEX, first),
-            Let(end.name, INDEX, plus(begin, times(apart, count))),
-        ]
-        return before, plus(begin, Name("lane")) if self.is_shared else begin, end, WARP if self.is_shared else apart
-
-    def array(self, buffer: int) -> tuple[str, Expr]:
-        return ("chunk", Times(-1, Name("first"))) if buffer == self.collected else (f"b{buffer}", Whole(0))
+        begin, end = Name(f"begin{loop}"), Name(f"end{loop}")
+        before = [Let(begin.name, INDEX, first), Let(end.name, INDEX, plus(begin, times(apart, count)))]
+        if self.is_shared:
+            return Course(before, (Stretch(plus(begin, Name("lane")), end, WARP),))
+        return Course(before, (Stretch(begin, end, apart),))
 
 
 class _Text(CText):

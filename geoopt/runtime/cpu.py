@@ -10,9 +10,9 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from ..codegen import TARGETS
-from ..codegen.llvm_crew import crew
-from ..codegen.llvm_math import vector_names
-from ..codegen.llvm_vectors import Vectors
+from ..codegen.llvm.crew import crew
+from ..codegen.llvm.math import vector_names
+from ..codegen.vectors import Vectors
 from ..integers.cores import number_of_cores, started
 from ..native import address, cache, object_code
 from ..native.object_code import assembly, host

@@ -1,4 +1,4 @@
-"""Threads that share the tasks of calls; `geoopt.codegen.llvm_crew` says how."""
+"""Threads that share the tasks of calls; `geoopt.codegen.llvm.crew` says how."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 
-from ..codegen.llvm_crew import BELL, BOARD, HELPER, HELPERS, NEVER, WORDS
+from ..codegen.llvm.crew import BELL, BOARD, HELPER, HELPERS, NEVER, WORDS
 from ..plan import KERNEL
 
 _Address, _Number = ctypes.c_void_p, ctypes.c_int64

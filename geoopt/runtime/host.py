@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..codegen.llvm_memory import ROW
-from ..codegen.llvm_prefetch import AHEAD, LINE
+from ..codegen.simd.prefetch import AHEAD, LINE
+from ..codegen.simd.rows import ROW
 from ..errors import ArgumentError
 from ..native import address
 from ..plan import Plan

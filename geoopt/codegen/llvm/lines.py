@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from .llvm_vectors import Vectors
+from ..vectors import Vectors
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,11 @@ class Statements:
         self.lines.append(f"  %t{self._fresh} = {expression}")
         return f"%t{self._fresh}"
 
+    def fresh(self, letter: str) -> str:
+        """A name for labels."""
+        self._fresh += 1
+        return f"{letter}{self._fresh}"
+
     def do(self, statement: str) -> None:
         self.lines.append(f"  {statement}")
 
@@ -43,8 +48,7 @@ class Statements:
     @contextmanager
     def loop(self, begin: str | int, end: str | int) -> Iterator[Loop]:
         """What is written inside runs for begin, begin + 1, ... below end."""
-        self._fresh += 1
-        tag, before = f"l{self._fresh}", self.block
+        tag, before = self.fresh("l"), self.block
         self.do(f"br label %{tag}.head")
         self.label(f"{tag}.head")
         self.do(f"%{tag} = phi i64 [ {begin}, %{before} ], [ %{tag}.more, %{tag}.next ]")

@@ -21,7 +21,7 @@ import platform
 import sys
 from collections.abc import Callable
 
-from .llvm_code import Loop, Statements
+from .lines import Loop, Statements
 
 WORDS = 8  # in a line of memory: what several threads write lies in lines of its own
 # places in the board, in words

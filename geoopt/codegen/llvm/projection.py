@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from ..block_ops import NEGLIGIBLE, SWEEPS, rounding, side
-from .llvm_code import Code
-from .llvm_vectors import Vectors
+from ...block_ops import NEGLIGIBLE, SWEEPS, rounding, side
+from ..vectors import Vectors
+from .lines import Code
 
 Angle = tuple[str, str]  # cosine and sine
 SUMS = 4  # of a long sum, side by side: an addition waits for the one before it

@@ -1,7 +1,15 @@
-"""Values side by side in LLVM IR: a vector of neighbouring values of one member, where others hold a value of several.
+"""Values side by side: a vector of neighbouring values of one member, where others hold a value of several.
 
 A sparse matrix times sixteen columns reads and writes whole rows of these. Rows fill vectors as they are: nothing is
 gathered or transposed, and what all of a row share, its terms above all, is looked up once.
+
+::
+
+    let x0 = b0[p3]                          let x0 = b0[p3 + [0..4]]
+    let x1 = b0[p3 + 1]
+    let x2 = b0[p3 + 2]            becomes
+    let x3 = b0[p3 + 3]
+    b1[i], ... = x0, x1, x2, x3              b1[4 * i + [0..4]] = x0
 """
 
 from __future__ import annotations
@@ -10,18 +18,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..integers.segments import STRIP
-from ..ops import OPS
-from ..plan import Plan
-from ..plan.address import Address, Linear, Listed, Term
-from ..plan.loops import ByCursor, ByRun, Loop
-from ..plan.planned import PlannedKernel
-from ..plan.stores import Store
-from ..template import Expression, bottom_up
-from .llvm_body import ROW
-from .llvm_memory import loop_of
-from .llvm_prefetch import LINE
-from .llvm_sums import Sums
+from ...integers.segments import STRIP
+from ...ops import OPS
+from ...plan import Plan
+from ...plan.address import Address, Linear, Listed, Term
+from ...plan.loops import ByCursor, ByRun
+from ...plan.planned import Joint, PlannedKernel
+from ...template import Expression, bottom_up
+from ..expressions import Expr, Look, Name, Read, plus, times
+from ..frames import Course, Stretch
+from ..lower import Lowered
+from ..statements import INDEX, Fence, For, Let, Statement
+from ..vectors import Vectors
+from .frames import OfMembers
+from .prefetch import LINE
+from .rows import ROW
 
 SEVERAL = 2  # lines of a row, from which on it is written past the caches
 SHARED = 1 / 4  # operations on what all values of a member share, per value, up to which they may fill whole vectors
@@ -73,7 +84,7 @@ class _Alike:
         writes, others = self.kernel.writes[first], self.kernel.writes[first + step]
         if len(writes) != len(others):
             return False
-        if not all(self._is_beside(a.address, b.address, step) for a, b in zip(writes, others, strict=True)):
+        if not all(_is_beside(a.address, b.address, step) for a, b in zip(writes, others, strict=True)):
             return False
         if any(store.adds or store.loop is not None for store in (*writes, *others)):
             return False
@@ -88,7 +99,7 @@ class _Alike:
                 self.shared.update(int(b.value) for b in bottom_up([e]) if b.op == "leaf")  # type: ignore[arg-type]
             elif e.op == other.op == "leaf":
                 a, b = (self.kernel.reads[int(x.value)] for x in (e, other))  # type: ignore[arg-type]
-                if not self._is_beside(a, b, step):
+                if not _is_beside(a, b, step):
                     return False
                 self.across.add(int(e.value))  # type: ignore[arg-type]
             elif e.op != other.op or e.value != other.value or not e.args:
@@ -97,18 +108,18 @@ class _Alike:
                 todo += zip(e.args, other.args, strict=True)
         return True
 
-    @staticmethod
-    def _is_beside(address: Address, other: Address, step: int) -> bool:
-        return other == address.at(address.offset + step)
+
+def _is_beside(address: Address, other: Address, step: int) -> bool:
+    return other == address.at(address.offset + step)
 
 
 def _are_multiples(plan: Plan, term: Term, number: int) -> bool:
     """Whether all that a term adds to entries is a multiple of a number."""
     match term:
-        case Linear(times):
-            return times % number == 0
-        case Listed(table, times):
-            return not (plan.table(table).astype(np.int64) * times % number).any()
+        case Linear(times_):
+            return times_ % number == 0
+        case Listed(table, times_):
+            return not (plan.table(table).astype(np.int64) * times_ % number).any()
     return False
 
 
@@ -120,61 +131,55 @@ def _shared_operations(roots: tuple[Expression, ...], across: set[int]) -> int:
     return sum(bool(e.args) and not varies[id(e)] for e in bottom_up(list(roots)))
 
 
-class Across(Sums):
-    """Statements that evaluate one member; ``member`` is its number."""
+class _OfMember(OfMembers):
+    """Of one member, ``i``, whose values fill vectors."""
 
-    across: frozenset[int] = frozenset()
+    def __init__(self, plan: Plan, found: SideBySide, vectors: Vectors):
+        super().__init__(plan, found.kernel, vectors)
+        self.across = found.across
 
-    def leaf(self, number: int) -> str:
-        address = self.kernel.reads[number]
-        loops, v = loop_of(address), self.v
-        at = self._pointer(address, loops)
-        if number in self.across:
-            return self.let(f"load {v.vector}, ptr {at}, align {v.dtype.itemsize}", loops)
-        return self._splat(self.let(f"load {v.scalar}, ptr {at}", loops), loops)
+    def index(self, loop: int | None) -> Expr:
+        return Name("i" if loop is None else f"t{loop}")
 
-    def store(self, store: Store, value: str) -> None:
-        """Long rows of large outputs go past the caches, so that their lines are not read before; see `after`."""
-        how = f"align {self.v.dtype.itemsize}"
-        if self._is_past_caches(store.address):
-            self.declarations["!0 = !{i32 1}"] = None
-            how = f"align {self.v.bytes}, !nontemporal !0"
-        self.do(f"store {self.v.vector} {value}, ptr {self._pointer(store.address, frozenset())}, {how}")
+    def read(self, number: int, entry: Expr) -> Expr:
+        array, at = self.arrays.from_start(self.kernel.reads[number]), entry
+        return Read(array, plus(at, self.lanes) if number in self.across else at)
 
-    def after(self) -> list[str]:
-        """Statements after all members: what went past the caches is there before what comes next."""
-        written = [store.address for store in self.kernel.stores()]
-        return ["  fence seq_cst"] if any(map(self._is_past_caches, written)) else []
+    def place(self, address: Address, entry: Expr) -> tuple[str, Expr]:
+        array, at = super().place(address, entry)
+        return array, plus(at, self.lanes)
 
-    def _is_past_caches(self, address: Address) -> bool:
-        """Whether these are rows of whole lines, and of several: outputs begin with one (`runtime.host`)."""
-        v, plan = self.v, self.plan
+    def streams(self, address: Address) -> bool:
+        """Long rows of large outputs: whole lines, and several; so that these are not read before. Outputs begin with
+        a line (`runtime.host`)."""
+        v, plan = self.vectors, self.plan
         is_output = len(plan.variable_sizes) <= address.buffer < plan.workspace
         is_read = any(a.buffer == address.buffer for kernel in plan.kernels for a in kernel.reads)
-        if not v.reads_what_it_writes or not is_output or is_read or not self.is_large(address):
+        assert self.prefetching is not None
+        if not v.reads_what_it_writes or not is_output or is_read or not self.prefetching.is_large(address):
             return False
         row = SEVERAL * LINE // v.dtype.itemsize
         return address.offset % v.lanes == 0 and all(_are_multiples(plan, term, row) for term in address.varying)
 
-    def _pointer(self, address: Address, loops: frozenset[int]) -> str:
-        key = "entry", *address.column
-        if key not in self.values:
-            self.values[key] = self._entry(address, self._first(address), loops)
-        return self._at(address, self.values[key], address.offset, loops)
+    def course(self, joint: Joint) -> Course:
+        """The terms end with the member's own; rows of terms lie apart, but those of neighbours are between them."""
+        planned = self.kernel.loops[joint.loop]
+        _, end, first = self._bounds(planned)
+        before, last = list(self._find_bounds(planned)), end
+        for counts in planned.of_members():
+            last = Name(f"last{joint.loop}")
+            count = Look(self.arrays.of_members(counts), Name("i"))
+            before.append(Let(last.name, INDEX, plus(first, times(STRIP, count))))
+        return Course(before, (Stretch(first, last, STRIP),))
 
-    def _strip(self, loop: Loop) -> tuple[str, str, str]:
-        """Likewise, but that the terms end with the member's own."""
-        start, end, within = super()._strip(loop)
-        for counts in loop.of_members():
-            kind, _ = self.index_types[counts]
-            at = self.let(f"getelementptr {kind}, ptr %c{self.slots[counts]}, i64 {self.member}")
-            count = self.let(f"load {kind}, ptr {at}")
-            passed = self.let(f"mul i64 {self.let(f'zext {kind} {count} to i64')}, {STRIP}")
-            end = self.let(f"add i64 {self.let(f'add i64 {start}, {within}')}, {passed}")
-        return start, end, within
+    def turn(self, loop: int, copy: int, stretch: Stretch) -> tuple[tuple[Statement, ...], None]:
+        return (), None
 
-    def _counts(self, table: int) -> None:
-        """No member has fewer terms than others."""
 
-    def prefetch_terms(self, loop: int, bounds: tuple[str, str, str]) -> None:
-        """A row's terms lie apart, but those of neighbours between them."""
+def across(plan: Plan, found: SideBySide, vectors: Vectors) -> tuple[Statement, ...]:
+    """The statements for the members of a task."""
+    frame = _OfMember(plan, found, vectors)
+    body = Lowered(found.kernel, frame).statements()
+    streams = any(frame.streams(store.address) for store in found.kernel.stores())
+    loop = For("i", Name("begin"), Name("end"), 1, body)
+    return (*frame.arrays.views(), loop, *([Fence()] if streams else []))
