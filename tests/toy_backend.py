@@ -71,7 +71,7 @@ def lines(statements: Iterable[Statement], indent: str) -> Iterator[str]:
                 yield f"{indent}{name} = 0.0"
             case Add(name, value, None):
                 yield f"{indent}{name} += {text(value)}"
-            case For(index, begin, end, step, body):
+            case For(index, begin, end, step, body, ""):
                 yield f"{indent}for {index} in range({text(begin)}, {text(end)}, {step}):"
                 yield from lines(body, indent + "    ") if body else [f"{indent}    pass"]
             case Write(array, at, value, adds, None):

@@ -46,7 +46,7 @@ class CText(Text):
                 yield f"{self.kinds[kind]} {name} = 0;"
             case Add(name, value, None):
                 yield f"{name} += {self.text(value)};"
-            case For(index, begin, end, step, body):
+            case For(index, begin, end, step, body, ""):
                 head = f"{self.index} {index} = {self.text(begin)}; {index} < {self.text(end)}; {index} += {step}"
                 yield f"for ({head}) {{"
                 yield from self.lines(body, "  ")

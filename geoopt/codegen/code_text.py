@@ -157,7 +157,8 @@ class _Listing(Text):
 
     def _nested(self, s: For | If) -> Iterator[str]:
         if isinstance(s, For):
-            yield f"for {s.index} from {self.text(s.begin)} below {self.text(s.end)} by {s.step}:"
+            index = f"{s.index} ({s.number})" if s.number else s.index
+            yield f"for {index} from {self.text(s.begin)} below {self.text(s.end)} by {s.step}:"
             yield from (f"  {line}" for line in self.lines(s.body))
             return
         yield f"if {self.text(s.condition)}:"

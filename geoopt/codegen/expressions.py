@@ -191,6 +191,16 @@ def width(e: Expr) -> int:
     return 0
 
 
+def split(at: Expr) -> tuple[Expr, int]:
+    """An entry without the constant that is added last, and this."""
+    match at:
+        case Plus(a, Whole(value)):
+            return a, value
+        case Whole(value):
+            return Whole(0), value
+    return at, 0
+
+
 class Entry(NamedTuple):
     """A sum of whole numbers, apart: a constant, the lanes' own numbers or not, and the rest."""
 

@@ -18,13 +18,17 @@ from .statements import INDEX, Let, Statement
 
 class Stretch(NamedTuple):
     """Entries of a loop's columns: begin, begin + step, ... below the end. has_term : which members have a term there,
-    if not all;  copies : of the body, one for each of as many entries"""
+    if not all;  copies : of the body, one for each of as many entries
+    number : the local that counts the terms;  earlier : how many there are before
+    """
 
     begin: Expr
     end: Expr
     step: int
     has_term: Expr | None = None
     copies: int = 1
+    number: str = ""
+    earlier: Expr = Whole(0)
 
 
 class Course(NamedTuple):

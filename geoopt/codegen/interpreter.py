@@ -147,8 +147,8 @@ class Interpreter:
         if isinstance(s, If):
             self.run(s.yes if value(s.condition, memory, names) else s.no, memory, names)
             return
-        for number in range(value(s.begin, memory, names), value(s.end, memory, names), s.step):
-            names[s.index] = number
+        for number, at in enumerate(range(value(s.begin, memory, names), value(s.end, memory, names), s.step)):
+            names[s.index], names[s.number] = at, number
             self.run(s.body, memory, names)
 
 

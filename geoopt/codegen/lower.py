@@ -98,7 +98,7 @@ class Lowered:
         self._statements += map(Total, totals)
         for stretch in course.stretches:
             body = self._body(joint, totals, stretch)
-            self._statements.append(For(f"t{loop}", stretch.begin, stretch.end, stretch.step, body))
+            self._statements.append(For(f"t{loop}", *stretch[:3], body, stretch.number))
         self.names.update({id(total): Name(s) for total, s in zip(joint.sums, totals, strict=True)})
         if totals and self.frame.is_shared:
             self._statements.append(Shared(tuple(totals)))

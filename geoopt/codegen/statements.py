@@ -96,13 +96,16 @@ class Add(Statement):
 
 @dataclass(frozen=True, slots=True)
 class For(Statement):
-    """``index`` is begin, begin + step, ... below the end."""
+    """``index`` is begin, begin + step, ... below the end. number : a local that is 0, 1, ..., if one is named
+    is_entered : whether the end is known to lie after the beginning"""
 
     index: str
     begin: Expr
     end: Expr
     step: int
     body: tuple[Statement, ...]
+    number: str = ""
+    is_entered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

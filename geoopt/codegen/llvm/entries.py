@@ -145,7 +145,7 @@ class Entries:
     def counts(self, e: Expr) -> str:
         """A vector of 32 bits each."""
         match e:
-            case Name(name):
+            case Name(name) if self._is_count(e):
                 return self.names[name]
             case Look(array, at):
                 found, kind = self._neighbours(array, at), self.kinds[array][0]

@@ -4,8 +4,8 @@ that gather and scatter; rows of neighbours, transposed in registers."""
 from __future__ import annotations
 
 from ...plan.stores import ROW_TERMS
-from ..expressions import Expr, entry, width
-from ..simd.rows import ROW, base, offset, parts
+from ..expressions import Expr, entry, split, width
+from ..simd.rows import ROW, parts
 from ..statements import ReadRow, Row, Write, WriteTerm, WriteTerms
 from .entries import Entries, without_lanes
 
@@ -24,8 +24,8 @@ class Memory:
 
     def pointer(self, array: str, at: Expr) -> str:
         """To one entry."""
-        further = offset(at) if base(at) != at else 0
-        return self._beyond(self._from(array, self.entries.one(base(at))), further, self._kind(array))
+        first, further = split(at)
+        return self._beyond(self._from(array, self.entries.one(first)), further, self._kind(array))
 
     def pointer_to_first(self, array: str, at: Expr) -> str:
         """To the first lane's entry of an array of entries."""
@@ -36,8 +36,8 @@ class Memory:
 
     def pointers(self, array: str, at: Expr) -> list[str]:
         """To an entry for each lane."""
-        further = offset(at) if base(at) != at else 0
-        return [self._beyond(self._from(array, lane), further) for lane in self.entries.each(base(at))]
+        first, further = split(at)
+        return [self._beyond(self._from(array, lane), further) for lane in self.entries.each(first)]
 
     def _from(self, array: str, at: str) -> str:
         pointer = self.entries.arrays[array]
@@ -51,8 +51,9 @@ class Memory:
 
     def _vector_of_pointers(self, array: str, at: Expr) -> str:
         lanes = self.v.lanes
-        listed = self.shuffles.inserted(self.entries.each(base(at)), "i64")
-        pointer = self._beyond(self.entries.arrays[array], offset(at) if base(at) != at else 0)
+        first, further = split(at)
+        listed = self.shuffles.inserted(self.entries.each(first), "i64")
+        pointer = self._beyond(self.entries.arrays[array], further)
         return self.let(f"getelementptr {self.v.scalar}, ptr {pointer}, <{lanes} x i64> {listed}")
 
     # -- reading --------------------------------------------------------------------------------------
@@ -78,8 +79,8 @@ class Memory:
     def _picked(self, array: str, at: Expr) -> str:
         """One scalar load per lane."""
         v, vector = self.v, "poison"
-        further = offset(at) if base(at) != at else 0
-        for k, lane in enumerate(self.entries.each(base(at))):
+        base, further = split(at)
+        for k, lane in enumerate(self.entries.each(base)):
             scalar = self.let(f"load {v.scalar}, ptr {self._beyond(self._from(array, lane), further)}")
             vector = self.let(f"insertelement {v.vector} {vector}, {v.scalar} {scalar}, i64 {k}")
         return vector
@@ -152,10 +153,10 @@ class Memory:
         turned = []
         for row, columns in zip(rows, values, strict=True):
             for first, size in parts(len(columns)):
-                turned.append((row, offset(row.at) + first, self.shuffles.turned(columns[first : first + size])))
+                turned.append((row, split(row.at)[1] + first, self.shuffles.turned(columns[first : first + size])))
         for lane in range(self.v.lanes):
             for row, further, vectors in turned:
-                size, at = len(vectors), self.entries.each(base(row.at))[lane]
+                size, at = len(vectors), self.entries.each(split(row.at)[0])[lane]
                 pointer = self._beyond(self._from(row.array, at), further)
                 self._write_part(pointer, vectors[lane % size], lane - lane % size, size)
 
@@ -173,7 +174,8 @@ class Memory:
     def write_term(self, s: WriteTerm, value: str, mask: str) -> None:
         """One term of every member, to entries of their own."""
         number, at, written = self.entries.one(s.number), [], "poison"
-        places = zip(self.entries.each(base(s.at)), self.entries.each(s.bits), strict=True)
+        base, further = split(s.at)
+        places = zip(self.entries.each(base), self.entries.each(s.bits), strict=True)
         for lane, (first, bits) in enumerate(places):
             bit = self.let(f"and i64 {self.let(f'lshr i64 {bits}, {number}')}, 1")
             place = self.let(f"add i64 {number}, {self.let(f'xor i64 {bit}, 1')}")
@@ -183,7 +185,7 @@ class Memory:
             written = self.let(f"insertelement {self.v.mask} {written}, i1 {flag}, i64 {lane}")
         both = self.let(f"and {self.v.mask} {written}, {mask}")
         listed = self.shuffles.inserted(at, "i64")
-        pointer = self._beyond(self.entries.arrays[s.array], offset(s.at) if base(s.at) != s.at else 0)
+        pointer = self._beyond(self.entries.arrays[s.array], further)
         pointers = f"getelementptr {self.v.scalar}, ptr {pointer}, <{self.v.lanes} x i64> {listed}"
         self._scatter_to(self.let(pointers), value, both)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ...errors import InternalError
 from ..expressions import Apply, Below, Bits, Expand, Expr, Item, Name, Number, Read, Turned, width
 from ..simd import MAIN
+from ..simd.uses import added
 from ..statements import (
     CONDITION,
     COUNT,
@@ -192,32 +193,42 @@ class Printer:
         names[s.name] = after
 
     def _for(self, s: For) -> None:
-        text, entries = self.text, self.entries
-        begin, end, tag, before = entries.one(s.begin), entries.one(s.end), text.fresh("l"), text.block
-        totals = [name for name in added(s.body) if name in entries.names]
-        first = {name: entries.names[name] for name in totals}
-        text.do(f"br label %{tag}.head")
+        text, names = self.text, self.entries.names
+        begin, end, tag, before = self.entries.one(s.begin), self.entries.one(s.end), text.fresh("l"), text.block
+        first = {name: names[name] for name in added(s.body) if name in names}
+        varying = {name: f"%{tag}.{name}" for name in first}
+        head = f"{tag}.body" if s.is_entered else f"{tag}.head"
+        text.do(f"br label %{head}")
         outside, text.lines = text.lines, []
-        entries.open()
-        entries.names[s.index] = f"%{tag}"
-        entries.names.update({name: f"%{tag}.{name}" for name in totals})
-        text.label(f"{tag}.body")
+        self.entries.open()
+        self.entries.names.update(varying | {s.index: f"%{tag}", s.number: f"%{tag}.number"})
+        text.block = f"{tag}.body"
         self.run(s.body)
-        last, latch = {name: entries.names[name] for name in totals}, text.block
-        entries.close()
+        last, latch = {name: self.entries.names[name] for name in first}, text.block
+        self.entries.close()
         body, text.lines = text.lines, outside
-        text.label(f"{tag}.head")
+        text.label(head)
         text.do(f"%{tag} = phi i64 [ {begin}, %{before} ], [ %{tag}.next, %{latch} ]")
-        for name in totals:
+        if s.number:
+            text.do(f"%{tag}.number = phi i64 [ 0, %{before} ], [ %{tag}.counted, %{latch} ]")
+        for name in first:
             kind = "i64" if name in self._indices else self.vectors.vector
-            text.do(f"%{tag}.{name} = phi {kind} [ {first[name]}, %{before} ], [ {last[name]}, %{latch} ]")
-        text.do(f"%{tag}.go = icmp slt i64 %{tag}, {end}")
-        text.branch(f"%{tag}.go", f"{tag}.body", f"{tag}.exit")
+            text.do(f"{varying[name]} = phi {kind} [ {first[name]}, %{before} ], [ {last[name]}, %{latch} ]")
+        if not s.is_entered:
+            text.do(f"%{tag}.go = icmp slt i64 %{tag}, {end}")
+            text.branch(f"%{tag}.go", f"{tag}.body", f"{tag}.exit")
+            text.label(f"{tag}.body")
         text.lines += body
+        if s.number:
+            text.do(f"%{tag}.counted = add i64 %{tag}.number, 1")
         text.do(f"%{tag}.next = add i64 %{tag}, {s.step}")
-        text.do(f"br label %{tag}.head")
+        if s.is_entered:
+            text.do(f"%{tag}.go = icmp slt i64 %{tag}.next, {end}")
+            text.branch(f"%{tag}.go", f"{tag}.body", f"{tag}.exit")
+        else:
+            text.do(f"br label %{head}")
         text.label(f"{tag}.exit")
-        entries.names.update({name: f"%{tag}.{name}" for name in totals})
+        names.update(last if s.is_entered else varying)
 
     def _if(self, s: If) -> None:
         text, condition, tag = self.text, self.condition(s.condition), self.text.fresh("if")
@@ -276,14 +287,3 @@ class Printer:
         if self._last_turned[0] != texts:
             self._last_turned = texts, self.memory.shuffles.turned(list(texts))
         return self._last_turned[1]
-
-
-def added(statements: Iterable[Statement]) -> dict[str, None]:
-    """The totals that statements add to."""
-    found: dict[str, None] = {}
-    for s in statements:
-        if isinstance(s, Add):
-            found[s.name] = None
-        elif isinstance(s, For):
-            found |= added(s.body)
-    return found

@@ -39,11 +39,12 @@ from ..expressions import (
     Whole,
     less,
     plus,
+    split,
     times,
 )
-from ..statements import INDEX, NUMBER, Call, For, Function, Let, Room, Statement, Write
-from .rows import base, columns, neighbours, offset, parts, start
-from .uses import names
+from ..statements import INDEX, NUMBER, Call, For, Function, Let, Room, Statement, View, Write
+from .rows import columns, neighbours, parts, start
+from .uses import known_after, names
 
 ADD, ADDED, PLACES = "add", "added", "places"
 ROOM, PLACE = Name("room"), Name("place_of_room")  # where the vector's own are in the arrays
@@ -51,16 +52,20 @@ ROOM, PLACE = Name("room"), Name("place_of_room")  # where the vector's own are 
 
 @dataclass(frozen=True)
 class Additions:
-    """What a kernel adds for a vector of members. writes : in the order of its roots"""
+    """What a kernel adds for a vector of members. writes : in the order of its roots
+    views : of arrays from where a task counts their entries"""
 
     writes: tuple[Write, ...]
     lanes: int
+    views: Mapping[str, View]
 
     @cached_property
     def rows(self) -> list[list[Write]]:
         if self.lanes < 4:
             return [[s] for s in self.writes]
-        found = neighbours([(s.array, base(s.at), s.adds) for s in self.writes], [offset(s.at) for s in self.writes])
+        found = neighbours(
+            [(s.array, split(s.at)[0], s.adds) for s in self.writes], [split(s.at)[1] for s in self.writes]
+        )
         return [[self.writes[n] for n in row] for row in found]
 
     @cached_property
@@ -88,7 +93,11 @@ class Additions:
 
     @property
     def arrays(self) -> list[str]:
-        return list(dict.fromkeys(s.array for s in self.writes))
+        """Whole ones: the pointers to several parts of one would not stay in registers."""
+        return list(dict.fromkeys(map(self._whole, self.writes)))
+
+    def _whole(self, s: Write) -> str:
+        return self.views[s.array].array if s.array in self.views else s.array
 
     # -- in the kernel --------------------------------------------------------------------------------
 
@@ -105,16 +114,16 @@ class Additions:
             Let(ROOM.name, INDEX, times(self.values, Name("turn"))),
             Let(PLACE.name, INDEX, times(self.places, Name("turn"))),
         ]
-        missing = [(frozenset().union(*(names(s.value) for s in row)), fill) for row, fill in self._fills()]
-        known: set[str] = set()
-        for s in statements:
+        statements = list(statements)
+        place = {name: at for at, s in enumerate(statements) for name in known_after(s)}
+        fills: dict[int, list[Statement]] = {}
+        for row, fill in self._fills():
+            needed = frozenset().union(*(names(s.value) for s in row))
+            fills.setdefault(max((place[name] for name in needed), default=0), []).extend(fill)
+        for at, s in enumerate(statements):
             if not (isinstance(s, Write) and s.adds):
                 found.append(s)
-            known.add(getattr(s, "name", ""))
-            done = [fill for needed, fill in missing if needed <= known]
-            missing = [(needed, fill) for needed, fill in missing if not needed <= known]
-            found += [write for fill in done for write in fill]
-        found += [write for _, fill in missing for write in fill]  # of constants only
+            found += fills.get(at, ())
         lets = {s.name: s.value for s in found if isinstance(s, Let)}
         return (*found, *self._filled_places(lets))
 
@@ -133,9 +142,9 @@ class Additions:
     def _filled_places(self, lets: dict[str, Expr]) -> Iterator[Statement]:
         entries = []
         for s in self.starts.values():
-            steps, at = columns(s.at)[1:], base(s.at)
+            steps, at = columns(s.at)[1:], split(s.at)[0]
             kept = [e for e in _summands(at) if e not in steps]
-            found: Expr = Whole(0)
+            found: Expr = self.views[s.array].at if s.array in self.views else Whole(0)
             for e in kept:
                 found = plus(found, _looked_up(e, lets))
             entries.append(found)
@@ -174,7 +183,7 @@ class Additions:
         entries: dict[Hashable, Name] = {}
         numbers = {key: n for n, key in enumerate(self.starts)}
         for s in self.writes:
-            key = s.array, base(s.at)
+            key = s.array, split(s.at)[0]
             if key not in entries:
                 found: Expr = Name(f"place{numbers[s.array, start(s.at)]}")
                 for e in columns(s.at)[1:]:
@@ -186,15 +195,16 @@ class Additions:
         for row in self.rows:
             for first, size in parts(len(row)):
                 s, lanes = row[first], Lanes(size) if size > 1 else Whole(0)
-                at = plus(plus(entries[s.array, base(s.at)], Whole(offset(s.at))), lanes)
+                at = plus(plus(entries[s.array, split(s.at)[0]], Whole(split(s.at)[1])), lanes)
                 value = Read(ADDED, plus(plus(Name(f"at{size}"), Whole((slot + first) * self.lanes)), lanes))
-                yield Write(s.array, at, value, s.adds)
+                yield Write(self._whole(s), at, value, s.adds)
             slot += len(row)
 
 
-def additions_of(statements: Iterable[Statement], lanes: int) -> Additions | None:
+def additions_of(statements: Iterable[Statement], lanes: int, views: Iterable[Statement]) -> Additions | None:
+    """None where nothing is added. views : statements, some of which are `View`"""
     writes = tuple(s for s in statements if isinstance(s, Write) and s.adds)
-    return Additions(writes, lanes) if writes else None
+    return Additions(writes, lanes, {s.name: s for s in views if isinstance(s, View)}) if writes else None
 
 
 def _looked_up(e: Expr, lets: Mapping[str, Expr]) -> Expr:

@@ -74,7 +74,7 @@ def _terms(plan: Plan, kernel: PlannedKernel, vectors: Vectors, joint: Joint, pl
         Let(length.name, INDEX, Look(arrays.of(planned.lengths), cursor)),
         *fetched,
         *of_cursor,
-        For(term.name, Whole(0), length, vectors.lanes, tuple(of_vector)),
+        For(term.name, Whole(0), length, vectors.lanes, tuple(of_vector), is_entered=True),
         Add(begin.name, length),
     )
     yield Room(terms_array(loop), NUMBER, planned.room + vectors.lanes)  # whole vectors are stored

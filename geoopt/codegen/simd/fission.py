@@ -54,6 +54,8 @@ def pieces_of(body: Sequence[Statement]) -> list[Piece]:
     """The pieces of what is done for a vector of members; none where it is left whole."""
     if any(isinstance(s, Block | WriteTerm) or (isinstance(s, Write) and s.adds) for s in body):
         return []
+    if sum(isinstance(s, Let) and isinstance(s.value, Apply) for s in body) < LONG:
+        return []
     cuts = _Cuts(body)
     pieces = cuts.pieces() if cuts.are_worth_it() else []
     return pieces if 0 < rooms_of(pieces) <= MOST_KEPT else []
@@ -96,6 +98,7 @@ class _Cuts:
         self.order: list[tuple[Statement, ...]] = []
         self.repeated: dict[str, Let] = {}
         self.end: list[Statement] = []
+        self._known: dict[int, list[str]] = {}
         totals: list[Statement] = []
         for s in body:
             if isinstance(s, Let) and _is_repeated(s):
@@ -120,12 +123,17 @@ class _Cuts:
         return found, list(repeated.values())
 
     def _find_needed(self, s: Statement, found: dict[str, None], repeated: dict[str, Let]) -> None:
-        for name in sorted(free(s)):
+        for name in self._free(s):
             if name in self.place:
                 found[name] = None
             elif name in self.repeated and name not in repeated:
                 self._find_needed(self.repeated[name], found, repeated)
                 repeated[name] = self.repeated[name]
+
+    def _free(self, s: Statement) -> list[str]:
+        if id(s) not in self._known:
+            self._known[id(s)] = sorted(free(s))
+        return self._known[id(s)]
 
     def _uses(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {name: [] for name in self.place}
@@ -145,7 +153,7 @@ class _Cuts:
             takes = LATENCIES.get(value.op, LATENCY) if isinstance(value, Apply) else 0
             ready |= dict.fromkeys(_named(unit), waits + takes)
         operations += sum(isinstance(s.value, Apply) for s in self.repeated.values())
-        return operations >= LONG and max(ready.values(), default=0) >= WAITING * operations / PER_CYCLE
+        return max(ready.values(), default=0) >= WAITING * operations / PER_CYCLE
 
     def pieces(self) -> list[Piece]:
         rooms: dict[str, int] = {}

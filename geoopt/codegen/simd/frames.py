@@ -48,6 +48,7 @@ class OfMembers(Frame):
         self.is_whole = is_whole
         self.prefetching = Prefetching(plan, kernel, vectors, self.arrays) if is_whole else None
         self._terms: dict[int, Expr] = {}  # by loop, the entries in its columns of the lanes' terms
+        self._numbers: dict[int, Expr] = {}  # by loop, that of the current term
         self._known: set[int] = set()  # tables of starts that have been looked up
 
     @property
@@ -91,20 +92,25 @@ class OfMembers(Frame):
             before.append(Let(f"n{loop}", COUNT, Look(self.arrays.of_members(counts), self.index(None))))
         if self.prefetching is not None:
             before += self.prefetching.of_terms(loop, start, end)
+        number = f"term{loop}"
         if counts is None:
-            return Course(before, (Stretch(first, end, STRIP),))
-        has_term = Below(self.number(loop), Name(f"n{loop}"))
+            return Course(before, (Stretch(first, end, STRIP, number=number),))
+        count = Name(f"n{loop}")
         if not self.is_whole or 2 * len(joint.sums) <= self.vectors.registers:
-            return Course(before, (Stretch(first, end, STRIP, has_term),))
+            return Course(before, (Stretch(first, end, STRIP, Below(Name(number), count), number=number),))
         # totals with and without a term are too many to choose from, so that is done for the last terms only
-        before.append(Let(f"all{loop}", INDEX, times(STRIP, LeastLane(Name(f"n{loop}")))))
-        common, rest = plus(start, Name(f"all{loop}")), plus(first, Name(f"all{loop}"))
-        return Course(before, (Stretch(first, common, STRIP), Stretch(rest, end, STRIP, has_term)))
+        all_ = Name(f"all{loop}")
+        before.append(Let(all_.name, INDEX, LeastLane(count)))
+        common, rest = plus(start, times(STRIP, all_)), plus(first, times(STRIP, all_))
+        has_term = Below(plus(Name(number), all_), count)
+        stretch = Stretch(rest, end, STRIP, has_term, number=number, earlier=all_)
+        return Course(before, (Stretch(first, common, STRIP, number=number), stretch))
 
     def turn(self, loop: int, copy: int, stretch: Stretch) -> tuple[Iterable[Statement], Expr | None]:
         planned, term = self.kernel.loops[loop], Name(f"t{loop}")
         if not isinstance(planned, ByRun):
             self._terms[loop] = plus(term, self.lanes)
+            self._numbers[loop] = plus(Name(stretch.number), stretch.earlier)
             return (), stretch.has_term
         self._terms[loop] = run = plus(term, Whole(copy))
         self._copy = copy
@@ -119,8 +125,7 @@ class OfMembers(Frame):
         return Name(f"m{loop}_{self._copy}")
 
     def number(self, loop: int) -> Expr:
-        first = self._bounds(self.kernel.loops[loop])[2]
-        return Divided(less(Name(f"t{loop}"), first), STRIP)
+        return self._numbers[loop]
 
     def has_terms(self, loop: int) -> bool:
         return isinstance(self.kernel.loops[loop], ByCursor)

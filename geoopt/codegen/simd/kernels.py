@@ -93,7 +93,7 @@ class _OfMembers:
         frame = OfMembers(self.plan, self.kernel, self.vectors)
         assert frame.prefetching is not None
         body, fetched = self._lowered(frame), tuple(frame.prefetching.of_members())
-        self.additions = additions_of(body, self.lanes)
+        self.additions = additions_of(body, self.lanes, self.arrays.views())
         if pieces := pieces_of(body):
             pieces[0] = replace(pieces[0], statements=[*fetched, *pieces[0].statements])
             done = [replace(piece, statements=self._together(piece.statements)) for piece in pieces]
@@ -125,7 +125,7 @@ class _OfMembers:
         frame = kind(self.plan, self.kernel, self.vectors, False)
         body: Sequence[Statement] = masked(self._lowered(frame), self.lanes)
         if self.additions is not None:
-            rest = additions_of(body, self.lanes)
+            rest = additions_of(body, self.lanes, self.arrays.views())
             assert rest is not None
             body = (*rest.filled(body), rest.added(Name("turn"), Name("left")))
         if self.lanes >= ROW:

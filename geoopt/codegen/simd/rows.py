@@ -20,25 +20,11 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
-from ..expressions import Expr, Item, Name, Plus, Read, Times, Whole, entry, plus, width
+from ..expressions import Expr, Item, Name, Read, Times, Whole, entry, plus, split, width
 from ..statements import NUMBER, For, Let, ReadRow, Row, Statement, Write, WriteRows
 
 ROW = 4  # neighbours read together
 BLOCK = 16  # the most values of a block that is written: until all are known, they stay in registers
-
-
-def base(at: Expr) -> Expr:
-    """An entry, but for a constant."""
-    match at:
-        case Plus(a, Whole()):
-            return a
-        case Whole():
-            return Whole(0)
-    return at
-
-
-def offset(at: Expr) -> int:
-    return entry(at).constant
 
 
 def is_scattered(at: Expr) -> bool:
@@ -72,7 +58,7 @@ class _ReadRows:
                 if row.name not in begun:
                     begun.add(row.name)
                     found.append(row)
-                s = Let(s.name, NUMBER, Item(row.name, offset(s.value.at) - first))  # type: ignore[attr-defined]
+                s = Let(s.name, NUMBER, Item(row.name, split(s.value.at)[1] - first))  # type: ignore[attr-defined]
             found.append(s)
         return tuple(found)
 
@@ -81,10 +67,10 @@ class _ReadRows:
         families: dict[Hashable, list[Let]] = {}
         for s in statements:
             if isinstance(s, Let) and isinstance(s.value, Read) and s.value.mask is None and is_scattered(s.value.at):
-                families.setdefault((s.value.array, base(s.value.at)), []).append(s)
+                families.setdefault((s.value.array, split(s.value.at)[0]), []).append(s)
         found: dict[str, tuple[ReadRow, int]] = {}
         for (array, at), lets in families.items():  # type: ignore[misc]
-            offsets = {s.name: offset(s.value.at) for s in lets}  # type: ignore[attr-defined]
+            offsets = {s.name: split(s.value.at)[1] for s in lets}  # type: ignore[attr-defined]
             names = sorted(offsets, key=offsets.__getitem__)
             while names:
                 first = offsets[names[0]]
@@ -136,8 +122,8 @@ def _blocks(writes: list[Write]) -> dict[int, list[Write]]:
 
 
 def _in_rows(writes: list[Write]) -> list[list[Write]]:
-    keys = [(s.array, base(s.at), s.adds) if is_scattered(s.at) else None for s in writes]
-    return [[writes[n] for n in row] for row in neighbours(keys, [offset(s.at) for s in writes])]
+    keys = [(s.array, split(s.at)[0], s.adds) if is_scattered(s.at) else None for s in writes]
+    return [[writes[n] for n in row] for row in neighbours(keys, [split(s.at)[1] for s in writes])]
 
 
 def neighbours(families: Sequence[Hashable], offsets: Sequence[int]) -> list[tuple[int, ...]]:

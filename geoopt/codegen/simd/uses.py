@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from ..expressions import Apply, Expr, Item, Name
-from ..statements import For, If, Row, Statement
+from ..statements import Add, Block, For, If, Let, Row, Statement
 
 
 @functools.cache
@@ -56,3 +56,19 @@ def _of(part: object) -> frozenset[str]:
     if isinstance(part, Row):
         return names(part.at).union(*map(names, part.values))
     return frozenset().union(*map(_of, part)) if isinstance(part, tuple) else frozenset()
+
+
+def added(statements: Iterable[Statement]) -> dict[str, None]:
+    """The totals that statements add to."""
+    found: dict[str, None] = {}
+    for s in statements:
+        if isinstance(s, Add):
+            found[s.name] = None
+        elif isinstance(s, For):
+            found |= added(s.body)
+    return found
+
+
+def known_after(s: Statement) -> Iterable[str]:
+    """The locals that have their final values when a statement is done."""
+    return added(s.body) if isinstance(s, For) else (s.name,) if isinstance(s, Let | Block) else ()
