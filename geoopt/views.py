@@ -36,12 +36,14 @@ def view(
 
     stage : of `pipeline.STAGES` that the device has: up to "group" graphs and their parts, from "harvest" to "share"
         kernels with their leaf tables, from "place" on kernels with their addresses, at "assemble" the device's code;
-        or "code", what each member does in the kernel language (see `codegen.code`)
+        or "code", what each member does in the kernel language (see `codegen.statements`), and on the CPU "vectors",
+        what vectors of members do: the functions that machine code is made of
     device : as `compile` takes it
     Of a function that solves linear systems, the stages after "phases" give one result for each different program.
     """
     *before, last, assemble = chosen(device).stages
-    stages = (*before, last, "code", assemble)
+    context = chosen(device).context(options or Options(), np.dtype(keywords.get("dtype", np.float64)))
+    stages = (*before, last, "code", *(["vectors"] if context.vectors else []), assemble)
     if stage not in stages:
         raise ArgumentError(f"view(stage={stage!r}, device={device!r}): choose from {', '.join(stages)}")
     if stage == "assemble":
@@ -54,6 +56,8 @@ def view(
         elif stage == "code" and done == last:
             is_grid = isinstance(record, Grid)
             found.append(CODE["cuda"](record) if is_grid else CODE["c"](relist(record.plan)))
+        elif stage == "vectors" and done == last:
+            found.append(CODE["cpu"](record.plan, context.vectors))
 
     planned(function, *arguments, device=device, options=options, watch=watch, **keywords)
     if len(found) == 1:

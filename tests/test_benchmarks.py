@@ -114,6 +114,7 @@ FEW = {
     "sparse_powers": ("A²", "L M Lᵀ + K"),
     "sparse_sums": ("(2A + B)ᵀ(B C + A)",),
     "loops": ("Laplacian, corner by corner", "1200 pairs of rows"),
+    "symmetric_dirichlet": ("assembled",),
     "operators": ("mass_matrix", "cloth_forces", "spring_energy, derivatives"),
 }  # enough here
 FRESH = {

@@ -218,6 +218,11 @@ def test_the_language_is_shown():
     options = geoopt.Options(unrolled_terms=0)
     rows = geoopt.view(lambda L: L @ L, laplacian(20), stage="code", device="cuda", options=options)
     assert "for t0 from begin0 below end0 by 16:" in rows and "s0 += r" in rows
+    vectors = geoopt.view(cotan_laplacian, *bumpy(300), stage="vectors", options=geoopt.Options(lanes=4))
+    assert vectors.startswith("kernel 0, by vectors of 4:\nfunction k(b0, ")
+    assert "for i from begin below stop by 4:" in vectors
+    with pytest.raises(ArgumentError, match="choose from"):
+        geoopt.view(cotan_laplacian, *two_triangles(), stage="vectors", device="cuda")
     by_warps = CODE["cuda"](grid_of(lambda A: A.sum(axis=1), sp.csr_array(np.ones((4, 400)))))
     assert "for t0 from begin0 + lane below end0 by 32:" in by_warps and "shared s0" in by_warps
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import subprocess
 import sys
@@ -41,6 +42,7 @@ LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}
 BESIDE = ("operators", "meshes", "apps")  # of `geoopt`, where only the command line knows them
 
 
+@functools.cache
 def files() -> dict[str, Path]:
     """The files of geoopt by their names in it; a folder's name is its `__init__`."""
     found = {}

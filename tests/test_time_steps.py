@@ -11,7 +11,9 @@ import scipy.sparse as sp
 import geoopt
 from geoopt import meshes
 from geoopt.options import Options
+from geoopt.pipeline import planned
 from geoopt.simplify import rewrite
+from geoopt.template import operations
 
 
 def smoothing(steps):
@@ -106,6 +108,10 @@ def diffusion(steps, n=40):
     return diffused, np.random.default_rng(0).random((n, n))
 
 
+def kernels_of(function, *inputs):
+    return planned(function, *inputs).plan.kernels
+
+
 @pytest.mark.parametrize("make", [smoothing, curve, wave, upwind, centred, swept, diffusion])
 @pytest.mark.parametrize("options", [Options(), Options(threads=2), Options(lanes=1)], ids=["", "threads", "lanes"])
 def test_steps_mean_the_same_as_numpy(make, options):
@@ -133,30 +139,27 @@ def test_more_steps_need_no_more_simplification(make, monkeypatch):
         calls = []
         with monkeypatch.context() as patch:
             patch.setattr(stage, "rewrite", lambda *given, calls=calls: calls.append(1) or rewrite(*given))
-            program = geoopt.compile(*make(steps))
+            kernels = kernels_of(*make(steps))
         counts.append(len(calls))
-    assert counts[1] <= counts[0] + 2 and counts[1] < 0.35 * len(program.plan.kernels)
+    assert counts[1] <= counts[0] + 2 and counts[1] < 0.35 * len(kernels)
 
 
 @pytest.mark.parametrize(("make", "most"), [(curve, 30), (wave, 30), (upwind, 10), (centred, 20), (diffusion, 15)])
 def test_steps_are_stored_every_few_steps(make, most):
     """A kernel that evaluated all steps before would grow with their number, near boundaries with its square."""
-    operations = [max(k["operations"] for k in geoopt.compile(*make(n)).report()["kernels"]) for n in (10, 20, 40)]
-    assert operations[1] == operations[2] and max(operations) <= most
+    found = [max(operations(list(k.roots)) for k in kernels_of(*make(n))) for n in (10, 20, 40)]
+    assert found[1] == found[2] and max(found) <= most
 
 
 def test_sweeps_along_both_axes_meet_in_memory():
     """Each entry of the second sweep would evaluate the first one down to the first row."""
-    work = [
-        sum(k["operations"] * k["members"] for k in geoopt.compile(*swept(n)).report()["kernels"]) for n in (20, 40)
-    ]
+    work = [sum(operations(list(k.roots)) * k.size for k in kernels_of(*swept(n))) for n in (20, 40)]
     assert work[1] < 10 * work[0]
 
 
 @pytest.mark.parametrize("n", [20, 66])
 def test_the_rows_of_a_grid_are_no_elements(n):
-    program = geoopt.compile(*diffusion(3, n))
-    assert max(k["operations"] for k in program.report()["kernels"]) <= 15
+    assert max(operations(list(k.roots)) for k in kernels_of(*diffusion(3, n))) <= 15
 
 
 def test_functions_take_the_buffers_of_their_kernels():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import c, cuda, llvm
+from . import c, cuda, llvm, simd
 
 TARGETS: dict[str, Callable] = {"cpu": llvm.emit, "cuda": cuda.emit, "c": c.emit}
-CODE: dict[str, Callable] = {"c": c.code, "cuda": cuda.code}  # the same in the kernel language
+CODE: dict[str, Callable] = {"cpu": simd.code, "cuda": cuda.code, "c": c.code}  # the same in the kernel language

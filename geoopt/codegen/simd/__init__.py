@@ -1,5 +1,20 @@
 """Kernels for vectors: the functions of a kernel in the kernel language, one vector lane per member."""
 
+from __future__ import annotations
+
+from ...plan import Plan
+from ..code_text import function_listing
+from ..vectors import Vectors
 from .kernels import MAIN, Compiled, functions_of
 
-__all__ = ["MAIN", "Compiled", "functions_of"]
+__all__ = ["MAIN", "Compiled", "code", "functions_of"]
+
+
+def code(plan: Plan, vectors: Vectors) -> str:
+    """All functions of all kernels in the kernel language."""
+    parts = []
+    for number, kernel in enumerate(plan.kernels):
+        made = functions_of(plan, kernel, vectors)
+        head = f"kernel {number}, by vectors of {made.lanes}:"
+        parts.append("\n".join([head, *map(function_listing, made.functions)]))
+    return "\n\n".join(parts)

@@ -8,14 +8,14 @@ Zen 5: 60 ns for the 81 entries of a triangle, 35 ns with two rooms).
 
     b1[p2] += r0        becomes   added[room + [0..8]] = turned(r0, r1)[0]
     b1[p2 + 1] += r1              added[room + 8 + [0..8]] = turned(r0, r1)[1]
-                                  places[place + [0..8]] = c2[i + [0..8]]
-                                  add(b1, added[other..], places[..], 8)
+                                  places[place_of_room + [0..8]] = c2[i + [0..8]]
 
     function add(b1, added, places, members):
       for lane from 0 below members by 1:
         let at2 = 8 * (lane % 2) + 2 * (lane / 2)
         let place0 = places[lane]
-        b1[place0 + [0..2]] += added[at2 + [0..2]]
+        let entry0 = place0
+        b1[entry0 + [0..2]] += added[at2 + [0..2]]
 """
 
 from __future__ import annotations

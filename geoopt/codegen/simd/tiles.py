@@ -2,10 +2,10 @@
 
 ::
 
-    for t0 from first0 below end0 by 16:             room tile0 of 64 number
-      b1[p2..] by p3: term number = r0      becomes  for t0 from first0 below end0 by 16:
-                                                       tile0[8 * number + [0..8]] = r0
-                                                     b1[p2..] by p3: terms = tile0
+    for t0 (number) from first0 below end0 by 16:             room tile0 of 64 number
+      b1[p2..] by p3: term number = r0               becomes  for t0 (number) from first0 below end0 by 16:
+                                                                tile0[8 * number + [0..8]] = r0
+                                                              b1[p2..] by p3: terms = tile0
 """
 
 from __future__ import annotations
