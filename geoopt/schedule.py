@@ -25,7 +25,7 @@ import numpy as np
 
 from .integers.cores import divided
 from .integers.segments import STRIP
-from .native import compiled
+from .integers.sweeps import bound, meet, reach, read_last
 from .plan import Plan, Schedule
 from .plan.forms import AFTER_PLACE
 from .plan.planned import PlannedKernel
@@ -64,7 +64,7 @@ def schedule(plan: Plan, context: Context) -> Schedule:
         shares = np.vstack([shares, begin + bounds])
     last_reader, place = np.arange(len(order)), np.argsort(order)
     for reader, start, writer in sweep.needs:
-        _read_last(place[reader], np.append(start, len(writer)), writer, place, last_reader)
+        read_last(place[reader], np.append(start, len(writer)), writer, place, last_reader)
     return Schedule(replace(plan, tasks=np.ascontiguousarray(plan.tasks[order])), shares, last_reader)
 
 
@@ -146,7 +146,7 @@ class _Sweep:
         phase, of_tasks = np.empty(len(start), self.phase.dtype), (self.first, self.last, self.phase)
         divided(
             len(start),
-            lambda i, j: _bound(start[i:j], ends[i:j], writer, *of_tasks, *(out[i:j] for out in (*found, phase))),
+            lambda i, j: bound(start[i:j], ends[i:j], writer, *of_tasks, *(out[i:j] for out in (*found, phase))),
             len(writer),
         )
         return *found, phase
@@ -184,10 +184,10 @@ class _Sweep:
                     where = np.arange(where.start, where.stop)
                 listed.append((where, ends, mine, times))
         for where, ends, mine, times in listed:
-            _meet(where, ends, self.when[mine], *times)
+            meet(where, ends, self.when[mine], *times)
         first, last = self.when.copy(), self.when.copy()
         for where, ends, mine, times in listed:
-            _reach(where, ends, mine, times[0], times[1], first, last)
+            reach(where, ends, mine, times[0], times[1], first, last)
         return first, last
 
     def _is_lopsided(self, local: np.ndarray, whole: float) -> bool:
@@ -254,49 +254,3 @@ def _even(work: np.ndarray, chain: np.ndarray, workers: int) -> np.ndarray:
     total = np.concatenate([[0.0], np.cumsum(work)])
     inner = np.searchsorted(total[starts], total[-1] * np.arange(1, workers) / workers)
     return np.concatenate([[0], np.append(starts, len(work))[inner], [len(work)]])
-
-
-@compiled
-def _bound(begin, end, tasks, first, last, phase, lowest, highest, latest):
-    """The lowest ``first``, the highest ``last`` and the latest ``phase`` of each group of tasks."""
-    for group in range(len(begin)):
-        task = tasks[begin[group]]
-        lowest[group], highest[group], latest[group] = first[task], last[task], phase[task]
-        for k in range(begin[group] + 1, end[group]):
-            task = tasks[k]
-            lowest[group] = min(lowest[group], first[task])
-            highest[group] = max(highest[group], last[task])
-            latest[group] = max(latest[group], phase[task])
-
-
-@compiled
-def _read_last(reader, start, writer, place, last):
-    """Move to their last reader when tasks are read last. reader : the places of the tasks that read what those of
-    ``writer`` wrote, from each ``start`` on;  last : by place"""
-    for k in range(len(reader)):
-        for i in range(start[k], start[k + 1]):
-            written = place[writer[i]]
-            last[written] = max(last[written], reader[k])
-
-
-@compiled
-def _meet(listed, ends, when, first, last):
-    """Move when entries are added to first and last. listed, ends : the entries of tasks, and where each task's end"""
-    begin = 0
-    for task in range(len(ends)):
-        for k in range(begin, ends[task]):
-            first[listed[k]] = min(first[listed[k]], when[task])
-            last[listed[k]] = max(last[listed[k]], when[task])
-        begin = ends[task]
-
-
-@compiled
-def _reach(listed, ends, tasks, first_met, last_met, first, last):
-    """Move when tasks meet any other first and last. first_met, last_met : of entries;  listed, ends : see `_meet`"""
-    begin = 0
-    for number in range(len(ends)):
-        task = tasks[number]
-        for k in range(begin, ends[number]):
-            first[task] = min(first[task], first_met[listed[k]])
-            last[task] = max(last[task], last_met[listed[k]])
-        begin = ends[number]

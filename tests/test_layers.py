@@ -120,11 +120,16 @@ def test_operators_know_numpy_sparse_matrices_and_errors_only(path):
             assert [a.name for a in node.names] in (["numpy"], ["geoopt"])
 
 
+# of up to 400 lines; no others
+LONG = {"integers.ids", "lift.tape", "native.translator", "sparse.matrix", "symbolic", "trace.substitutes"}
+
+
 def test_files_are_short_and_functions_too():
     others = [p for folder in ("operators", "meshes", "apps", "benchmarks") for p in (ROOT / folder).rglob("*.py")]
-    for path in [*files().values(), *others]:
+    most = {path: 400 if name in LONG else 300 for name, path in files().items()} | dict.fromkeys(others, 400)
+    for path, lines in most.items():
         source = path.read_text()
-        assert len(source.splitlines()) <= 400, path
+        assert len(source.splitlines()) <= lines, path
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.FunctionDef):
                 assert node.end_lineno - node.lineno <= 40, f"{path.name}: {node.name}"

@@ -14,10 +14,10 @@ import scipy.sparse as sp
 import geoopt
 from geoopt.integers import cores, gathers, owners, segments
 from geoopt.integers.hashing import add_hashes
+from geoopt.integers.sweeps import meet, reach
 from geoopt.meshes import tetrahedral_ball, torus
 from geoopt.native import Compiled, compiled, fetch, seconds_of_compiling, trailing_zeros
 from geoopt.operators import cotan_laplacian, dual_laplacian, edges, gradient, spring_energy
-from geoopt.schedule import _meet, _reach
 from geoopt.solvers import multifrontal
 from geoopt.solvers.linear import LinearSolver
 
@@ -377,8 +377,8 @@ def examples():
     numbers = np.random.default_rng(6).integers(0, 30, (5, 60))
     yield add_hashes, numbers[0].astype(np.uint64), numbers[1].astype(np.int32), 3
     ends, first, last = np.sort(numbers[2, :20]) * 2, np.full(30, 99), np.full(30, -1)
-    yield _meet, numbers[1], ends, numbers[3], first, last
-    yield _reach, numbers[1], ends, np.arange(20), first, last, np.full(20, 99), np.full(20, -1)
+    yield meet, numbers[1], ends, numbers[3], first, last
+    yield reach, numbers[1], ends, np.arange(20), first, last, np.full(20, 99), np.full(20, -1)
 
 
 def solve(monkeypatch):

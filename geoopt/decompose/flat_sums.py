@@ -17,8 +17,8 @@ from ..graph.references import is_regular, lanes, reachable
 from ..graph.terms import expanded
 from ..integers.hashing import add_segment_hashes, first_equal
 from ..integers.ids import Ids
-from ..integers.patterns import sorting
 from ..integers.segments import Segments
+from ..integers.sorting import sorting
 from ..ops import OPS
 
 LONGEST = 2048  # terms of a sum that takes the place of others

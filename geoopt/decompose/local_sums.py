@@ -15,8 +15,8 @@ from ..graph.rebuild import Rebuild
 from ..graph.references import elements_and_lanes, lane_ids, reachable
 from ..integers.hashing import mixed, positions_by_value
 from ..integers.ids import Ids
-from ..integers.patterns import sorting
 from ..integers.segments import Segments
+from ..integers.sorting import sorting
 
 MOST_SUMS = 1024  # of one element, each of which makes another value
 LONGEST = 64  # terms of one element and sum, up to which these are added up in the element

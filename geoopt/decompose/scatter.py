@@ -18,8 +18,8 @@ from ..graph import Graph, Node, Traced
 from ..graph.references import Reference, has_lanes, reachable
 from ..integers.gathers import count_into, taken
 from ..integers.ids import Ids
-from ..integers.patterns import sorting
 from ..integers.segments import ranges
+from ..integers.sorting import sorting
 from ..native import compiled
 from ..ops import OPS
 from .mirrors import align

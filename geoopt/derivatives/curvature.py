@@ -21,7 +21,7 @@ from ..sparse import from_triplets, summed, vstack
 from ..sparse.matrix import SparseMatrix
 from ..symbolic import Symbolic
 from ..symbolic.arithmetic import as_symbolic
-from ..symbolic.array_moving import concatenate, stack
+from ..symbolic.array_joining import concatenate, stack
 from .elements import Curvatures, Levels, Sum, Triplets, elements
 from .inner import Inner
 from .reverse import adjoints, dependent, of_segments

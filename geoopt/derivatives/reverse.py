@@ -20,7 +20,7 @@ from ..graph.references import has_lanes
 from ..graph.terms import flat_terms
 from ..integers.gathers import has_repeats
 from ..integers.ids import Ids, id_dtype
-from ..integers.patterns import sorting
+from ..integers.sorting import sorting
 from ..symbolic import Symbolic
 from ..symbolic.arithmetic import apply, as_symbolic
 from ..symbolic.look import Look

@@ -14,7 +14,8 @@ from ..native import compiled
 from .cores import divided
 from .gathers import taken
 from .ids import id_dtype
-from .patterns import Pattern, sorting
+from .patterns import Pattern
+from .sorting import sorting
 
 LONG_ROW = 256  # entries, from which on rows are sorted by counting columns
 SAMPLE = 1 << 16  # entries that are looked at before all

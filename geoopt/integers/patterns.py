@@ -14,7 +14,6 @@ import scipy.sparse as sp
 
 from ..native import compiled, fetch
 from .cores import divided
-from .gathers import count_into
 from .ids import id_dtype
 from .segments import Segments, length_dtype
 
@@ -43,24 +42,6 @@ class Pattern:
     def tagged(self, tag: np.ndarray) -> Any:
         """A matrix with this pattern and one number per entry."""
         return sp.csr_array((tag, self.indices, self.indptr), shape=self.shape)
-
-
-def sorting(keys: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """A stable order of integer keys below ``length``, by counting, and the offsets of each key."""
-    offsets = np.zeros(length + 1, keys.dtype)
-    count_into(keys, offsets[1:])
-    np.cumsum(offsets, out=offsets)
-    order = np.empty(len(keys), keys.dtype)
-    _sort(keys, offsets[:-1].copy(), order)
-    return order, offsets
-
-
-@compiled
-def _sort(keys, place, order):
-    """place : where the first of each key comes"""
-    for i in range(len(keys)):
-        order[place[keys[i]]] = i
-        place[keys[i]] += 1
 
 
 def transposed(pattern: Pattern) -> tuple[Pattern, np.ndarray]:

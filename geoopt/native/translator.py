@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from .code import Code
 from .instructions import fetch, read_through, trailing_zeros
 from .tile_code import WRITERS, Tiles
-from .values import BOOL, INT, TASK, Array, Code, Type, Value, constant, part_types
+from .values import BOOL, INT, TASK, Array, Type, Value, constant, part_types
 
 _SIGNS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.BitAnd: "&",

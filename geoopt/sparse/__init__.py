@@ -19,7 +19,7 @@ from ..integers.patterns import Pattern
 from ..numeric import is_on_gpu, on_host
 from ..symbolic import AS_SPARSE, Symbolic
 from ..symbolic.arithmetic import as_symbolic
-from ..symbolic.array_moving import concatenate
+from ..symbolic.array_joining import concatenate
 from ..symbolic.fillable import resolved
 from ..symbolic.sums import segment_sum
 from .matrix import SparseMatrix, constant

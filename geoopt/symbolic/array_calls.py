@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import Symbolic
-from .array_moving import stack
+from .array_joining import stack
 from .dispatch import all_axes, all_symbolic, implements, implements_call, one_axis
 
 

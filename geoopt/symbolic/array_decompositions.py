@@ -18,8 +18,8 @@ import numpy as np
 
 from . import Symbolic
 from .arithmetic import as_symbolic
+from .array_joining import stack
 from .array_linalg import square
-from .array_moving import stack
 from .array_sums import max_
 from .dispatch import GIVEN_NOT, implements
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from ..integers.ids import Ids, id_dtype
-from ..integers.patterns import sorting
+from ..integers.sorting import sorting
 from . import CREATED, Symbolic
 from .arithmetic import as_symbolic
-from .array_moving import concatenate, viewed
+from .array_joining import concatenate
+from .array_moving import viewed
 from .array_sums import extremes_of_segments, segments_summed
 from .dispatch import all_symbolic, implements, implements_method
 

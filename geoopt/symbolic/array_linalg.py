@@ -16,7 +16,8 @@ import numpy as np
 from ..errors import UnsupportedError
 from . import Symbolic
 from .arithmetic import apply, as_symbolic
-from .array_moving import stack, viewed
+from .array_joining import stack
+from .array_moving import viewed
 from .array_products import matmul
 from .array_sums import sum_
 from .dispatch import implements, numbers

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError, UnsupportedError
+from ..errors import UnsupportedError
 from ..graph import Graph
 from ..integers.ids import Ids, id_dtype
 from . import Symbolic
@@ -145,47 +145,6 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return tuple(x.copy() for x in grid) if copy else grid
 
 
-# -- joining ----------------------------------------------------------------------------------------
-
-
-@implements(np.stack)
-def stack(arrays: Any, axis: int = 0) -> Symbolic:
-    if isinstance(arrays, Symbolic):
-        return viewed(np.moveaxis, arrays, 0, axis).copy()
-    parts = all_symbolic(*arrays)
-    if any(p.shape != parts[0].shape for p in parts):
-        shapes = ", ".join(str(p.shape) for p in parts)
-        raise ShapeError(f"cannot stack arrays of shapes {shapes}", "all must have one shape")
-    axis = one_axis(axis, parts[0].ndim + 1)
-    return joined(parts, lambda parts: parts[0].reading(Ids.stack([p.ids for p in parts], axis)))
-
-
-@implements(np.concatenate)
-def concatenate(arrays: Any, axis: int | None = 0) -> Symbolic:
-    if isinstance(arrays, Symbolic):
-        return _concatenated_rows(arrays, axis)
-    parts = all_symbolic(*arrays)
-    if axis is None:
-        parts, axis = [p.ravel() for p in parts], 0
-    axis = one_axis(axis, parts[0].ndim)
-    if len({p.shape[:axis] + p.shape[axis + 1 :] for p in parts}) > 1 or len({p.ndim for p in parts}) > 1:
-        shapes = ", ".join(str(p.shape) for p in parts)
-        raise ShapeError(f"cannot concatenate arrays of shapes {shapes} on axis {axis}", "other axes must agree")
-    if parts[0].ndim == 1 or len(parts) == 1:
-        return joined(parts, lambda parts: parts[0].reading(Ids.concatenate([p.ids for p in parts], axis)))
-    return _on_ids(lambda ids: np.concatenate(ids, axis), parts)
-
-
-def _concatenated_rows(array: Symbolic, axis: int | None) -> Symbolic:
-    """One array stands for the list of its rows."""
-    if axis is None:
-        return array.ravel()
-    at = one_axis(axis, array.ndim - 1)
-    shape = list(array.shape[1:])
-    shape[at] *= len(array)
-    return viewed(np.moveaxis, array, 0, at).reshape(shape)
-
-
 # -- indexing ---------------------------------------------------------------------------------------
 
 
@@ -253,7 +212,7 @@ def _implement_listed(function: Callable, data: dict[str, int]) -> None:
             fixed(name, given[name])
         graph = graph_of(*flattened([given[name] for name in data]))
         values = [_as_arrays(graph, given[name], depth) for name, depth in data.items()]
-        return _on_ids(lambda ids: function(**given | dict(zip(data, ids, strict=True))), values)
+        return on_ids(lambda ids: function(**given | dict(zip(data, ids, strict=True))), values)
 
     implements_call(function, ours)
 
@@ -269,7 +228,7 @@ def _as_arrays(graph: Graph, value: Any, depth: int) -> Any:
     return as_symbolic(graph, value)
 
 
-def _on_ids(function: Callable[[list], np.ndarray], arrays: list) -> Symbolic:
+def on_ids(function: Callable[[list], np.ndarray], arrays: list) -> Symbolic:
     """``function`` of arrays, in nested lists, by running it on their ids; it may fill with zeros."""
     return joined(flattened(arrays), lambda parts: _on_ids_of(function, arrays, parts))
 
@@ -297,14 +256,14 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any
         array, constant = all_symbolic(array, constant_values)
 
         def padded(parts: list[Symbolic]) -> Symbolic:
-            return _on_ids(lambda ids: np.pad(ids[0], pad_width, constant_values=ids[1]), [parts[0], constant])
+            return on_ids(lambda ids: np.pad(ids[0], pad_width, constant_values=ids[1]), [parts[0], constant])
 
         return joined([array], padded)
     if mode not in ("edge", "wrap", "reflect", "symmetric"):
         raise UnsupportedError(
             f"np.pad with mode={mode!r} is not supported", "pad with constants, or by np.concatenate"
         )
-    return _on_ids(lambda ids: np.pad(ids[0], pad_width, mode), [array])
+    return on_ids(lambda ids: np.pad(ids[0], pad_width, mode), [array])
 
 
 # -- shapes, and arrays of numbers --------------------------------------------------------------------

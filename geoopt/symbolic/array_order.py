@@ -12,7 +12,8 @@ import numpy as np
 from ..errors import UnsupportedError, is_of_libraries
 from . import Symbolic
 from .arithmetic import apply
-from .array_moving import stack, viewed
+from .array_joining import stack
+from .array_moving import viewed
 from .dispatch import implements, numbers, one_axis
 from .paths import truth
 

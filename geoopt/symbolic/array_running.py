@@ -8,7 +8,8 @@ import numpy as np
 
 from . import Symbolic
 from .arithmetic import apply, as_symbolic
-from .array_moving import concatenate, stack, viewed
+from .array_joining import concatenate, stack
+from .array_moving import viewed
 from .dispatch import LONGEST_CHAIN, implements, implements_method, numbers, one_axis
 
 BLOCK = 16  # entries of a long axis that are one chain

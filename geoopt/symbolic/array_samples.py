@@ -9,7 +9,8 @@ import numpy as np
 from ..errors import UnsupportedError
 from . import Symbolic
 from .arithmetic import as_symbolic
-from .array_moving import concatenate, stack, viewed
+from .array_joining import concatenate, stack
+from .array_moving import viewed
 from .array_sums import balanced, sum_
 from .dispatch import all_axes, fixed, implements, implements_call, is_symbolic, numbers, one_axis, short
 from .sums import segment_sum

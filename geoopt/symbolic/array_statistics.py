@@ -10,7 +10,8 @@ import numpy as np
 from . import Symbolic
 from .arithmetic import apply
 from .array_elementwise import clip, where
-from .array_moving import concatenate, viewed
+from .array_joining import concatenate
+from .array_moving import viewed
 from .array_running import cumprod, cumsum
 from .array_sums import max_, mean, min_, prod, sum_
 from .dispatch import implements, numbers

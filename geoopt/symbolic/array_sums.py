@@ -12,7 +12,8 @@ from ..errors import ShapeError
 from . import Symbolic
 from .arithmetic import apply, as_number, as_symbolic
 from .array_elementwise import where_fixed
-from .array_moving import concatenate, stack, viewed
+from .array_joining import concatenate, stack
+from .array_moving import viewed
 from .dispatch import (
     LONGEST_CHAIN,
     all_axes,

@@ -2,8 +2,10 @@
 
 from . import array_calls as array_calls
 from . import array_decompositions as array_decompositions
+from . import array_einsum as array_einsum
 from . import array_elementwise as array_elementwise
 from . import array_filling as array_filling
+from . import array_joining as array_joining
 from . import array_linalg as array_linalg
 from . import array_moving as array_moving
 from . import array_norms as array_norms

@@ -1,0 +1,138 @@
+"""Blocks: groups whose members are the same elements, and which have something in common, are one group.
+
+Paper: blocks (explicit intermediate tagging), found here without tags.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Hashable
+
+import numpy as np
+
+from ..cut import Cut
+from ..graph import Node
+from ..graph.references import lanes
+from ..integers.hashing import content
+from ..integers.ids import Ids
+from . import Group
+from .structure import Structure
+
+Shared = Hashable  # what kernels of the same elements may have in common: nodes by index, gathers, terms, tags
+NUMBERS: Shared = "numbers"  # what kernels have in common whose values belong to no element
+EXAMPLES = 16  # members by which columns are compared
+
+
+def blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
+    """Join groups of one level whose members are the same elements and share what they compute or gather, terms of
+    sums, or a tag; and those of numbers, so that not each is a kernel."""
+    tagged = cut.graph.tagged()
+    tags = [_tags(cut, g, tagged) for g in groups]
+    alike = Counter((g.level, g.size) for g in groups)
+    read = functools.cache(lambda node, size: _read_elsewhere(cut, node, size))  # by many groups each
+    reach = []
+    for own, g in zip(tags, groups, strict=True):
+        may_join = structure.options.blocks and alike[g.level, g.size] > 1
+        reach.append(own | _elementwise_reach(cut, structure, g, read) if may_join else own)
+    joined: list[tuple[list[Group], set[Shared]]] = []
+    for g, touched in zip(groups, reach, strict=True):
+        matching = [
+            pair
+            for pair in joined
+            if touched and pair[0][0].level == g.level and pair[0][0].size == g.size and pair[1] & touched
+        ]
+        members = [member for pair in matching for member in pair[0]] + [g]
+        union = set(touched).union(*(pair[1] for pair in matching))
+        joined = [pair for pair in joined if pair not in matching] + [(members, union)]
+    return [
+        Group(tuple(r for g in members for r in g.roots), members[0].level, members[0].size) for members, _ in joined
+    ]
+
+
+def _tags(cut: Cut, g: Group, tagged: list[set[int]]) -> set[Shared]:
+    """The author's blocks that a group's values belong to."""
+    mine = {n.index for r in g.roots for n in cut.graph.nodes_of(r.ids)}
+    return {("tag", i) for i, block in enumerate(tagged) if mine <= block}
+
+
+def _elementwise_reach(
+    cut: Cut, structure: Structure, g: Group, read: Callable[[Node, int], set[Shared]]
+) -> set[Shared]:
+    """The nodes that a group computes element by element, what these gather, and the terms of its sums, each with which
+    elements are its members; empty where its values are not of the same elements."""
+    found = [structure.graph.nodes_of(r.ids) for r in g.roots]
+    if all(not node.shape for nodes in found for node in nodes):
+        return {NUMBERS}
+    if any(len(nodes) != 1 or not nodes[0].shape for nodes in found):
+        return set()
+    owners = [nodes[0] for nodes in found]
+    elements = {_elements(r.ids, node) for r, node in zip(g.roots, owners, strict=True)}
+    if len(elements) > 1:
+        return set()
+
+    def is_read(node: Node) -> bool:
+        return node.is_leaf or structure.reads(node, g.level)
+
+    computed = [node for node in _by_element(cut, owners, is_read) if not is_read(node)]
+    seen = {node.index for node in computed}.union(*(read(node, g.size) for node in computed))
+    return {(key, *elements) for key in seen}
+
+
+def _by_element(cut: Cut, nodes: list[Node], is_read: Callable[[Node], bool]) -> list[Node]:
+    """The nodes, what their elements read of the same elements of others, and so on, up to what is read from memory."""
+    found: dict[int, Node] = {}
+    todo = list(nodes)
+    while todo:
+        node = todo.pop()
+        if node.index not in found:
+            found[node.index] = node
+            if not is_read(node):
+                todo += [r.target for r in cut.references[node.index] if r.is_regular]
+    return list(found.values())
+
+
+def _elements(ids: Ids, node: Node) -> int | None:
+    """A hash of the elements that scalars of a node belong to; None if these are all of its elements in order."""
+    if ids.base is None and ids.size == node.shape[0] and ids.strides[0] >= 0:
+        return None
+    return content((ids.to_array() - node.first) // node.lanes)
+
+
+def _read_elsewhere(cut: Cut, node: Node, size: int) -> set[Shared]:
+    """What the elements of a node have from others."""
+    return _terms(cut, node) if node.op == "segment_sum" else _gathers(cut, node, size)
+
+
+def _gathers(cut: Cut, node: Node, size: int) -> set[Shared]:
+    """Equal for columns that read the same elements of a node, as far as some members tell: joined, they are read
+    once, and what is computed of them alike is computed once."""
+    chosen = _examples(size)
+    found: set[Shared] = set()
+    for column in (c for operand in node.operands for c in lanes(operand)):
+        if column.base is not None and column.shape == (size,):
+            ids = column.at(chosen)
+            target = cut.graph.node_of(int(ids[0]))
+            found.add(("gather", target.index, ((ids - target.first) // target.lanes).tobytes()))
+    return found
+
+
+@functools.lru_cache(256)
+def _examples(size: int) -> np.ndarray:
+    """Some members."""
+    return np.linspace(0, max(size - 1, 0), EXAMPLES).astype(np.int64)
+
+
+def _terms(cut: Cut, node: Node) -> set[Shared]:
+    """Equal for sums of the same elements, term by term, of a node or of what is computed of it element by element:
+    they share what these read."""
+    terms = node.operands[0].to_array()
+    where, found = node.segments.key, set()
+    for target in cut.graph.nodes_of(node.operands[0]):
+        local = terms[target.places_in(terms)] - target.first
+        elements = content(local // target.lanes)
+        read = _by_element(cut, [target], lambda n: n.is_leaf or n.index in cut.stored)
+        found |= {("terms", n.index, where, elements) for n in read}
+        if target.index in cut.stored:
+            found.add(("terms", target.shape, where, content(local)))
+    return found

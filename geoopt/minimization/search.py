@@ -1,0 +1,128 @@
+"""The search for a minimum along the directions of a `Descent`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..derivatives import gradient
+from ..errors import ArgumentError
+
+if TYPE_CHECKING:
+    pass
+
+from .descent import Descent, Problem
+
+ARMIJO = 1e-4  # the share of the decrease that the slope promises, that a step must give
+SMALLEST = 2.0**-40  # step
+UNSEEN = 16 * np.finfo(float).eps  # a step below this share of x is lost in its rounding
+PROMISED_LITTLE = "the last step promised less than the tolerance"
+
+MaxStep = Callable[[np.ndarray, np.ndarray], float]
+
+
+@dataclass(frozen=True, eq=False)
+class Minimum:
+    """What `newton` found, and how it went.
+
+    x : like x0;  energy : there;  converged : whether the last step, by the plain Hessian, promised less than the
+    tolerance or was lost in the rounding of x, or the gradient is zero, where nothing curves downward;  reason : why it
+    stopped, also that it is at a saddle or a maximum;  energies, gradient_norms : before each step, and at the end (of
+    what is free, root of the sum of squares);  steps : the length of each, 1 for Newton's;  seconds : by part of the
+    work, with "prepare" for compiling
+    """
+
+    x: np.ndarray
+    energy: float
+    converged: bool
+    reason: str
+    energies: np.ndarray
+    gradient_norms: np.ndarray
+    steps: np.ndarray
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def iterations(self) -> int:
+        return len(self.steps)
+
+
+class Search:
+    """One minimisation: where it is, and how it has gone."""
+
+    def __init__(self, problem: Problem):
+        self.x, self.free, self.clock, self.say = problem.x, problem.free, problem.clock, problem.say
+        self.program, self.slopes = problem.compiled(problem.function), problem.compiled(gradient(problem.function))
+        self.energies: list[float] = []
+        self.norms: list[float] = []
+        self.steps: list[float] = []
+
+    def run(self, descent: Descent, max_step: MaxStep | None, tolerance: float, iterations: int) -> Minimum:
+        energy, share, is_last = self._energy(self.x), np.inf, False
+        if not np.isfinite(energy):
+            raise ArgumentError(f"newton: the function is {energy} at x0; start where it is finite")
+        while True:
+            slope = self._slope()
+            self.energies.append(energy)
+            self.norms.append(float(np.linalg.norm(slope)))
+            self.say(f"step {len(self.steps)}: energy {energy:.10g}, gradient {self.norms[-1]:.2e}")
+            if not np.isfinite(slope).all():
+                return self._minimum(False, "derivatives are not finite where the last step ended")
+            if not slope.any():
+                return self._minimum(*descent.at_rest(self.x, "the gradient is zero"))
+            if is_last:
+                return self._minimum(*descent.at_rest(self.x, PROMISED_LITTLE))
+            if len(self.steps) >= iterations:
+                return self._minimum(False, f"{iterations} steps were not enough")
+            found = descent(self.x, slope, share, share <= tolerance)
+            if share <= tolerance and descent.was_projected:  # the plain Hessian is not positive definite
+                return self._minimum(*descent.at_rest(self.x, PROMISED_LITTLE))
+            if found is None:
+                return self._minimum(False, "no direction of descent was found")
+            direction = np.zeros(self.x.shape)
+            direction.flat[self.free] = found
+            promised = -float(slope @ found)
+            share = 0.5 * promised / max(abs(energy), np.finfo(float).tiny)
+            is_last = not descent.was_projected and share <= tolerance
+            if np.abs(found).max() <= UNSEEN * np.abs(self.x).max():
+                return self._minimum(*descent.at_rest(self.x, "the step is lost in the rounding of x"))
+            length, energy = self._line_search(direction, energy, promised, max_step)
+            if not length and share <= tolerance:
+                return self._minimum(*descent.at_rest(self.x, PROMISED_LITTLE))
+            if not length:
+                return self._minimum(False, "no step decreases the energy")
+            self.x = self.x + length * direction
+            self.steps.append(length)
+
+    def _energy(self, x: np.ndarray) -> float:
+        with self.clock.part("energy"):
+            return float(self.program(x))
+
+    def _slope(self) -> np.ndarray:
+        with self.clock.part("derivatives"):
+            slope = self.slopes(self.x).ravel()[self.free]
+        if not self.steps and not np.isfinite(slope).all():
+            raise ArgumentError("newton: derivatives are not finite at x0, where the function is; see geoopt.gradient")
+        return slope
+
+    def _line_search(
+        self, direction: np.ndarray, energy: float, promised: float, max_step: MaxStep | None
+    ) -> tuple[float, float]:
+        """The length of the step, and the energy after it; 0 where no step gives a fair decrease."""
+        length = 1.0
+        if max_step is not None:
+            with self.clock.part("longest step"):
+                length = min(length, float(max_step(self.x, direction)))
+        rounding = 4 * np.finfo(float).eps * abs(energy)
+        while length > SMALLEST:
+            after = self._energy(self.x + length * direction)
+            if np.isfinite(after) and after <= energy - ARMIJO * length * promised + rounding:
+                return length, after
+            length /= 2
+        return 0.0, energy
+
+    def _minimum(self, converged: bool, reason: str) -> Minimum:
+        energies, norms, steps = (np.array(values) for values in (self.energies, self.norms, self.steps))
+        return Minimum(self.x, self.energies[-1], converged, reason, energies, norms, steps, self.clock.seconds)
