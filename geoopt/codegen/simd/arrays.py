@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from ...plan import Plan
 from ...plan.address import Address
@@ -34,6 +35,15 @@ class Arrays:
         """From where a task counts the entries of an address."""
         number = self.starts[address.of_task]
         return f"{self.of(address.buffer)}_{number}" if number else self.of(address.buffer)
+
+    def is_padded(self, array: str) -> bool:
+        """Outputs may be the caller's arrays, past which nothing may be read; of the others the runtime takes care."""
+        return array not in self._outputs
+
+    @cached_property
+    def _outputs(self) -> frozenset[str]:
+        first, end = len(self.plan.variable_sizes), self.plan.workspace
+        return frozenset(self.from_start(a) for a in self.kernel.addresses() if first <= a.buffer < end)
 
     def views(self) -> Iterable[Statement]:
         """What comes first in a function."""

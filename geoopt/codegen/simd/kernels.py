@@ -33,7 +33,7 @@ MAIN = "k"
 @dataclass(frozen=True)
 class Compiled:
     """functions : the first is that of a task;  buffers : those whose addresses it takes, in order
-    types : of each array of whole numbers, the NumPy type"""
+    types : NumPy's, of the arrays of whole numbers;  lanes : of a vector"""
 
     functions: tuple[Function, ...]
     buffers: list[int]
@@ -67,8 +67,8 @@ class _OfMembers:
         self.additions: Additions | None = None
 
     def statements(self) -> list[Statement]:
-        found = list(self.arrays.views())
-        found.append(Let("stop", INDEX, plus(Name("begin"), times(self.lanes, Divided(self._length(), self.lanes)))))
+        found, length = list(self.arrays.views()), less(Name("end"), Name("begin"))
+        found.append(Let("stop", INDEX, plus(Name("begin"), times(self.lanes, Divided(length, self.lanes)))))
         if any(isinstance(loop, ByCursor) for loop in self.kernel.loops):
             found += terms_of_task(self.plan, self.kernel, self.vectors)
         if self.kernel.sequences is None:
@@ -82,9 +82,6 @@ class _OfMembers:
     def others(self) -> tuple[Function, ...]:
         """The functions that it calls."""
         return () if self.additions is None else (self.additions.function(),)
-
-    def _length(self):
-        return less(Name("end"), Name("begin"))
 
     def _lowered(self, frame: OfMembers) -> tuple[Statement, ...]:
         return Lowered(self.kernel, frame).statements()
@@ -113,13 +110,8 @@ class _OfMembers:
         """With rows of neighbours read and written together."""
         found = whole_rows(statements, self.lanes)
         if self.lanes >= ROW:
-            found = written_rows(read_rows(found, self._is_padded))
+            found = written_rows(read_rows(found, self.arrays.is_padded))
         return list(found)
-
-    def _is_padded(self, array: str) -> bool:
-        """Outputs may be the caller's arrays, past which nothing may be read; of the others the runtime takes care."""
-        buffer = self.kernel.buffers()[int(array.split("_")[0][1:])]
-        return not len(self.plan.variable_sizes) <= buffer < self.plan.workspace
 
     def _rest(self, kind: Callable[..., OfMembers], before: Sequence[Statement] = ()) -> list[Statement]:
         frame = kind(self.plan, self.kernel, self.vectors, False)
@@ -129,7 +121,7 @@ class _OfMembers:
             assert rest is not None
             body = (*rest.filled(body), rest.added(Name("turn"), Name("left")))
         if self.lanes >= ROW:
-            body = read_rows(body, self._is_padded)
+            body = read_rows(body, self.arrays.is_padded)
         left = Let("left", INDEX, less(Name("end"), Name("stop")))
         rest_of = (Let("i", INDEX, Name("stop")), *before, *body)
         return [left, If(Below(Whole(0), Name("left")), rest_of)]
