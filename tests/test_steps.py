@@ -144,14 +144,14 @@ def test_rows_of_a_block_leave_member_by_member():
     writes = [[store for store in kernel.stores() if not store.adds] for kernel in program.plan.kernels]
     [filling] = [n for n, written in enumerate(writes) if len(written) == 9 and steps_of(written)]
     text = program.source()
-    body = text[text.index("body:", text.index(f"define void @k{filling}(")) :]
-    body = body[: body.index("wrap:")]
+    body = text[text.index(".body:", text.index(f"define void @k{filling}(")) :]
+    body = body[: body.index(".next = ")]
     defined = dict(re.findall(r"^  (%\w+) = (.*)$", body, re.MULTILINE))
 
     def members(name):
         """The lanes whose members' columns a value comes from."""
         text = defined.get(name, "")
-        if found := re.fullmatch(r"add i64 %i, (\d)", text):
+        if found := re.fullmatch(r"add i64 %l\d+, (\d)", text):
             return {int(found[1])}
         return set().union(*(members(of) for of in re.findall(r"%\w+", text))) if text else set()
 
