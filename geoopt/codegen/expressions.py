@@ -219,6 +219,7 @@ class Entry(NamedTuple):
 
 
 def entry(at: Expr) -> Entry:
+    """The parts of a sum."""
     match at:
         case Plus(a, b):
             x, y = entry(a), entry(b)

@@ -49,6 +49,7 @@ class OfMembers(Frame):
         self.prefetching = Prefetching(plan, kernel, vectors, self.arrays) if is_whole else None
         self._terms: dict[int, Expr] = {}  # by loop, the entries in its columns of the lanes' terms
         self._numbers: dict[int, Expr] = {}  # by loop, that of the current term
+        self._copy = 0  # of a loop's body
         self._known: set[int] = set()  # tables of starts that have been looked up
 
     @property
