@@ -179,6 +179,25 @@ def test_the_example_of_additions():
     assert all(line in doc for line in normalised(function_listing(found.function())))
 
 
+def test_members_may_add_to_their_own_entries():
+    """Also beside others, and to some that are no whole vector."""
+    V, entries = np.arange(1.0, 8), np.array([1, 1, 4, 0, 2, 2, 5])
+    at = plus(Name("i"), Lanes(4))
+    lets = (Let("p", INDEX, Look("c", at)), read("x", "v", at))
+    writes = (Write("b", at, Name("x"), 1), Write("b", Name("p", 4), Name("x"), -1))
+    found = additions.additions_of((*lets, *writes), 4, ())
+    body = (*found.filled((*lets, *writes)), found.added(Name("turn"), Name("members")))
+    memory = {"v": V, "c": entries, "b": np.zeros(8)}
+    machine = Interpreter([found.function()])
+    for i, members in ((0, 4), (3, 3)):
+        machine.run((*found.rooms(), *body), memory, {"i": i, "begin": 0, "members": members})
+    wanted = np.zeros(8)
+    for i in (*range(4), *range(3, 6)):
+        wanted[i] += V[i]
+        wanted[entries[i]] -= V[i]
+    np.testing.assert_allclose(memory["b"], wanted)
+
+
 def test_rows_of_values_that_are_no_neighbours_are_left():
     reads = [read("x0", "b0", ENTRIES), read("x1", "b0", at(4)), read("x2", "b1", at(1))]
     assert rows.read_rows(reads, lambda array: True) == tuple(reads)

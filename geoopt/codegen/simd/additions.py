@@ -43,7 +43,7 @@ from ..expressions import (
     times,
 )
 from ..statements import INDEX, NUMBER, Call, For, Function, Let, Room, Statement, View, Write
-from .rows import columns, neighbours, parts, start
+from .rows import ROW, columns, neighbours, parts, start
 from .uses import known_after, names
 
 ADD, ADDED, PLACES = "add", "added", "places"
@@ -61,7 +61,7 @@ class Additions:
 
     @cached_property
     def rows(self) -> list[list[Write]]:
-        if self.lanes < 4:
+        if self.lanes < ROW:
             return [[s] for s in self.writes]
         found = neighbours(
             [(s.array, split(s.at)[0], s.adds) for s in self.writes], [split(s.at)[1] for s in self.writes]
@@ -211,7 +211,7 @@ def _looked_up(e: Expr, lets: Mapping[str, Expr]) -> Expr:
     """As its column has it, so that it is looked up for all lanes at once."""
     match e:
         case Name(name):
-            return lets[name]
+            return lets.get(name, e)
         case Times(number, a):
             return Times(number, _looked_up(a, lets))
     return e
