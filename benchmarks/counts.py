@@ -40,17 +40,19 @@ KINDS = {ByCursor: "cursors", ByRun: "runs", ByMember: "by member", ByStrip: "st
 
 @dataclass(frozen=True)
 class Target:
-    """Whom programs are planned and printed for. device : with its stages;  text : of what the last of them gives"""
+    """Whom programs are planned and printed for. device : with its stages;  text : of what the last of them gives
+    dtypes : for which"""
 
     device: Device
     text: Callable[[Any, np.dtype], str]
+    dtypes: tuple[np.dtype, ...] = DTYPES
 
     def kind(self, dtype: np.dtype) -> tuple:
         """What those stages depend on besides the traced program."""
         return self.device.adds, self.device.context(OPTIONS, dtype).expanded_lanes
 
 
-def _processor(name: str, features: str) -> Target:
+def _processor(name: str, features: str, dtypes: tuple[np.dtype, ...] = DTYPES) -> Target:
     """A processor without a library of vector functions, so that texts do not depend on what is installed."""
 
     def vectors(options: Options, dtype: np.dtype) -> Any:
@@ -59,13 +61,14 @@ def _processor(name: str, features: str) -> Target:
     return Target(
         replace(DEVICES["cpu"], vectors=vectors),
         lambda schedule, dtype: PRINTED["cpu"](schedule.plan, vectors(OPTIONS, dtype)).text,
+        dtypes,
     )
 
 
 TARGETS = {
     "AVX-512": _processor("skylake-avx512", "+avx,+avx2,+fma,+avx512f,+avx512vl,+avx512bw,+avx512dq"),
-    "AVX2": _processor("haswell", "+avx,+avx2,+fma"),
-    "128 bits": _processor("generic", ""),  # as on ARM
+    "AVX2": _processor("haswell", "+avx,+avx2,+fma", DTYPES[:1]),
+    "128 bits": _processor("generic", "", DTYPES[1:]),  # as on ARM
     "GPU": Target(DEVICES["cuda"], PRINTED["cuda"]),
 }
 
@@ -96,7 +99,7 @@ def counted(given: Work) -> Iterator[tuple[str, np.dtype, Counts]]:
     solved = {"programs": len(whole.programs), "solves": _solves(whole)} if whole.solves else {}
     kernels: dict[tuple, Any] = {}
     for name, target in TARGETS.items():
-        for dtype in DTYPES:
+        for dtype in target.dtypes:
             kind, context = target.kind(dtype), target.device.context(OPTIONS, dtype)
             if kind not in kernels:
                 kernels[kind] = [_through(MIDDLE, traced, context) for traced in whole.programs]
