@@ -41,7 +41,11 @@ def update_golden(request):
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory):
-    os.environ["GEOOPT_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+    """Of this run, whose workers share what they compile."""
+    base = tmp_path_factory.getbasetemp()
+    cache = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+    cache.mkdir(exist_ok=True)
+    os.environ["GEOOPT_CACHE_DIR"] = str(cache)
 
 
 @pytest.fixture(autouse=True)
