@@ -11,7 +11,9 @@ import geoopt
 from geoopt.codegen.code_text import function_listing, listing
 from geoopt.codegen.expressions import Apply, Below, Divided, Lanes, Look, Name, Plus, Read, Whole, plus
 from geoopt.codegen.interpreter import Interpreter, memory_of, outputs_of
+from geoopt.codegen.lower import Lowered
 from geoopt.codegen.simd import MAIN, additions, fission, functions_of, kernels, rows, tails, tiles
+from geoopt.codegen.simd.frames import OfMembers
 from geoopt.codegen.statements import (
     COUNT,
     INDEX,
@@ -28,7 +30,7 @@ from geoopt.codegen.statements import (
     WriteTerms,
 )
 from geoopt.codegen.vectors import Vectors
-from geoopt.operators import arap_mesh
+from geoopt.operators import arap_mesh, polar_rotation
 from geoopt.operators.arap import covariances
 from geoopt.pipeline import planned
 from geoopt.plan.task import KERNEL
@@ -42,6 +44,7 @@ V, F = with_unreferenced()
 L = laplacian(60)
 ALL = CASES | {
     "sums of covariances": (lambda V: covariances(V, arap_mesh(V, F)), (V,)),
+    "rotated covariances": (lambda V: polar_rotation(2 * covariances(np.sin(V), arap_mesh(V, F))), (V,)),
     "sixteen columns": (lambda L, X: L @ X, (L, np.random.default_rng(0).normal(size=(len(L.indptr) - 1, 16)))),
 }
 
@@ -83,7 +86,6 @@ AS_THEY_ARE = {
     "tiles": (kernels, "whole_rows", lambda statements, lanes: tuple(statements)),
     "pieces": (kernels, "pieces_of", lambda body: []),
     "across": (kernels, "side_by_side", lambda kernel, lanes: None),
-    "nothing more": (fission, "LONG", 10),
 }
 
 
@@ -94,6 +96,18 @@ def test_a_pass_changes_no_meaning(name, left_out, monkeypatch):
     monkeypatch.setattr(*AS_THEY_ARE[left_out])
     plan, given = plan_of(name, 4), inputs(ALL[name][1])
     assert_equal(interpreted(plan, given, Vectors(4, DOUBLE)), plan.evaluate(given, plan.tasks))
+
+
+@pytest.mark.parametrize("name", ["cotan", "sums of covariances", "rotated covariances", "polar"])
+@pytest.mark.parametrize("longest", [2, 9])
+def test_bodies_may_be_cut_anywhere(name, longest, monkeypatch):
+    """But not between loops that share totals, as those of many sums on AVX2 are."""
+    for limit, value in {"LONG": 1, "SHORTEST": 1, "LONGEST": longest, "WAITING": 0, "MOST_KEPT": 1000}.items():
+        monkeypatch.setattr(fission, limit, value)
+    plan, given = plan_of(name, 4), inputs(ALL[name][1])
+    assert_equal(interpreted(plan, given, Vectors(4, DOUBLE)), plan.evaluate(given, plan.tasks))
+    frames = [OfMembers(plan, kernel, Vectors(4, DOUBLE)) for kernel in plan.kernels]
+    assert any(len(fission.pieces_of(Lowered(frame.kernel, frame).statements())) > 1 for frame in frames)
 
 
 def of_kind(kind, statements):

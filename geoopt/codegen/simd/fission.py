@@ -27,7 +27,7 @@ import numpy as np
 from ..expressions import Apply, Expr, Lanes, Least, Name, Read, Whole, less, plus
 from ..statements import INDEX, NUMBER, Block, For, Let, Room, Statement, Total, Write, WriteTerm
 from .rows import is_scattered
-from .uses import free
+from .uses import added, free
 
 LONG = 200  # operations: more than processors look ahead
 PER_CYCLE = 2  # operations started
@@ -89,7 +89,7 @@ def room(pieces: Iterable[Piece], lanes: int) -> Statement:
 class _Cuts:
     """Where a body is cut: where few numbers are needed later.
 
-    order : what is evaluated once, in order; a loop with its totals is one
+    order : what is evaluated once, in order; a loop with its totals is one, and so are loops that share these
     repeated : statements that are evaluated wherever their locals are needed, by these
     place : when each local is evaluated;  last : when it is needed last, at the end what is written
     """
@@ -107,6 +107,8 @@ class _Cuts:
                 totals.append(s)
             elif isinstance(s, Write):
                 self.end.append(s)
+            elif isinstance(s, For) and self.order and added(s.body).keys() & {*_named(self.order[-1])}:
+                self.order[-1] += (s,)  # goes on with the totals of the loop before
             else:
                 self.order.append((*totals, s))
                 totals = []
