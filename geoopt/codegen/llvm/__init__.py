@@ -34,8 +34,8 @@ def emit(plan: Plan, vectors: Vectors) -> Module:
     made = [functions_of(plan, kernel, vectors) for kernel in plan.kernels]
     functions = []
     for kernel in made:
-        printer = Printer(NAME, kernel.types, vectors, declarations)
-        text = "\n".join(map(printer.function, kernel.functions))
+        printers = [Printer(NAME, function, kernel.types, vectors, declarations) for function in kernel.functions]
+        text = "\n".join(printer.function() for printer in printers)
         functions.append(numbers.setdefault(text, len(numbers)))
     named = [text.replace(f"@{NAME}", f"@k{number}") for text, number in numbers.items()]
     return Module("\n".join([*named, *declarations, ""]), functions, [kernel.buffers for kernel in made])

@@ -21,7 +21,7 @@ import platform
 import sys
 from collections.abc import Callable
 
-from .lines import Loop, Statements
+from .lines import Lines, Loop
 
 WORDS = 8  # in a line of memory: what several threads write lies in lines of its own
 # places in the board, in words
@@ -68,13 +68,13 @@ def _own_core() -> list[str]:
     return ["i32 @sched_getcpu()"] if sys.platform == "linux" else []
 
 
-def _function(head: str, body: Callable[[Statements], str]) -> str:
-    code = Statements()
+def _function(head: str, body: Callable[[Lines], str]) -> str:
+    code = Lines()
     result = body(code)
     return "\n".join([f"define {head} {{", "entry:", *code.lines, f"  ret {result}", "}"])
 
 
-def _run(code: Statements) -> str:
+def _run(code: Lines) -> str:
     kernels, tasks, fields = (
         code.address("%program", KERNELS),
         code.address("%program", TASKS),
@@ -88,7 +88,7 @@ def _run(code: Statements) -> str:
     return "void"
 
 
-def _part(code: Statements) -> str:
+def _part(code: Lines) -> str:
     """The part that is so many parts before the end of a phase."""
     after = code.word(code.address("%program", FIRST), code.index("add", "%phase", 1))
     part = code.at(code.address("%program", BOUNDS), code.index("sub", after, "%left"))
@@ -96,7 +96,7 @@ def _part(code: Statements) -> str:
     return "void"
 
 
-def _take(code: Statements) -> str:
+def _take(code: Lines) -> str:
     """Whether a part was left; it is finished then, or another thread was faster."""
     ticket = _read(code, "%board", TICKET)
     left = code.index("and", ticket, 2**SHIFT - 1)
@@ -111,7 +111,7 @@ def _take(code: Statements) -> str:
     return f"i1 {is_some}"
 
 
-def _wait(code: Statements) -> str:
+def _wait(code: Lines) -> str:
     """A moment; after many turns a nap, so that threads run that have no core: a lock that is never free tells time."""
     is_over = code.compared("uge", "%turn", PATIENCE)
     with code.when(is_over):
@@ -122,7 +122,7 @@ def _wait(code: Statements) -> str:
     return "void"
 
 
-def _lead(code: Statements) -> str:
+def _lead(code: Lines) -> str:
     _write(code, code.let("ptrtoint ptr %program to i64"), "%board", PROGRAM)
     code.do(f"store ptr %buffers, ptr {code.at('%board', BUFFERS)}")
     first = code.address("%program", FIRST)
@@ -146,7 +146,7 @@ def _lead(code: Statements) -> str:
     return "void"
 
 
-def _wake(code: Statements) -> None:
+def _wake(code: Lines) -> None:
     """The helpers that are wanted and asleep. One that is about to fall asleep misses the call: so be it."""
     helpers = code.address("%board", HELPERS)
     with code.loop(0, code.word("%program", WANTED)) as number:
@@ -156,7 +156,7 @@ def _wake(code: Statements) -> None:
             code.do(f"call void @PyThread_release_lock(ptr {code.address(helper, BELL)})")
 
 
-def _help(code: Statements) -> str:
+def _help(code: Lines) -> str:
     waited, refused = code.let("alloca i64"), code.let("alloca i64")  # turns, and naps
 
     def afresh() -> None:
@@ -184,14 +184,14 @@ def _help(code: Statements) -> str:
     return "void"
 
 
-def _is_on_its_core(code: Statements) -> str:
+def _is_on_its_core(code: Lines) -> str:
     """Whether this thread runs on the leader's core, as far as that is told."""
     own = code.let("call i64 @core()")
     is_same = code.compared("eq", own, _read(code, "%board", CORE))
     return code.let(f"and i1 {is_same}, {code.compared('sge', own, 0)}")
 
 
-def _core(code: Statements) -> str:
+def _core(code: Lines) -> str:
     """On which core this thread runs; -1 where the system does not tell."""
     if not _own_core():
         return "i64 -1"
@@ -199,14 +199,14 @@ def _core(code: Statements) -> str:
     return f"i64 {code.let(f'sext i32 {core} to i64')}"
 
 
-def _leave_unless(code: Statements, loop: Loop, condition: str) -> None:
+def _leave_unless(code: Lines, loop: Loop, condition: str) -> None:
     code.leave(loop, code.let(f"xor i1 {condition}, true"))
 
 
-def _read(code: Statements, array: str, place: int) -> str:
+def _read(code: Lines, array: str, place: int) -> str:
     """A number that other threads write: what they wrote before is seen afterwards."""
     return code.let(f"load atomic i64, ptr {code.at(array, place)} acquire, align 8")
 
 
-def _write(code: Statements, value: str, array: str, place: int) -> None:
+def _write(code: Lines, value: str, array: str, place: int) -> None:
     code.do(f"store atomic i64 {value}, ptr {code.at(array, place)} release, align 8")

@@ -24,7 +24,7 @@ from ..expressions import (
     width,
 )
 from ..vectors import Vectors
-from .lines import Statements
+from .lines import Lines
 from .shuffles import Shuffles
 
 SIGNS = {"i": "sext", "u": "zext"}
@@ -36,7 +36,7 @@ class Entries:
     counted : locals that are vectors of 32 bits each
     known : what was found in the blocks around"""
 
-    def __init__(self, text: Statements, vectors: Vectors, declarations: dict[str, None]):
+    def __init__(self, text: Lines, vectors: Vectors, declarations: dict[str, None]):
         self.text, self.let, self.v, self.declarations = text, text.let, vectors, declarations
         self.shuffles = Shuffles(text, vectors)
         self.names: ChainMap[str, Any] = ChainMap()

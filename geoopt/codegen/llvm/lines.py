@@ -1,6 +1,6 @@
 """Functions with loops in LLVM IR, statement by statement, for what is too long to be unrolled.
 
-`Statements` are of numbers of 64 bits and of addresses, `Code` of vectors too.
+`Lines` are of numbers of 64 bits and of addresses, `VectorLines` of vectors too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Loop:
     exit: str
 
 
-class Statements:
+class Lines:
     """The text of one function; variables are memory on the stack, which LLVM turns into registers."""
 
     def __init__(self) -> None:
@@ -107,8 +107,8 @@ class Statements:
         return self.let(f"icmp {how} i64 {a}, {b}")
 
 
-class Code(Statements):
-    """Statements of vectors, too."""
+class VectorLines(Lines):
+    """Lines of vectors, too."""
 
     def __init__(self, vectors: Vectors):
         super().__init__()

@@ -3,6 +3,9 @@ that gather and scatter; rows of neighbours, transposed in registers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from ...errors import InternalError
 from ...plan.stores import ROW_TERMS
 from ..expressions import Expr, entry, split, width
 from ..simd.rows import ROW, parts
@@ -27,17 +30,14 @@ class Memory:
         first, further = split(at)
         return self._beyond(self._from(array, self.entries.one(first)), further, self._kind(array))
 
-    def pointer_to_first(self, array: str, at: Expr) -> str:
-        """To the first lane's entry of an array of entries."""
-        kind = self._kind(array)
-        return self.let(
-            f"getelementptr {kind}, ptr {self.entries.arrays[array]}, i64 {self.entries.one(without_lanes(at))}"
-        )
+    def first(self, array: str, at: Expr) -> str:
+        """To the first of neighbours."""
+        return self.pointer(array, without_lanes(at))
 
-    def pointers(self, array: str, at: Expr) -> list[str]:
-        """To an entry for each lane."""
+    def pointers(self, array: str, at: Expr) -> Iterator[str]:
+        """To an entry for each lane, one after the other."""
         first, further = split(at)
-        return [self._beyond(self._from(array, lane), further) for lane in self.entries.each(first)]
+        return (self._beyond(self._from(array, lane), further) for lane in self.entries.each(first))
 
     def _from(self, array: str, at: str) -> str:
         pointer = self.entries.arrays[array]
@@ -49,12 +49,11 @@ class Memory:
     def _beyond(self, pointer: str, number: int, kind: str = "") -> str:
         return self.let(f"getelementptr {kind or self.v.scalar}, ptr {pointer}, i64 {number}") if number else pointer
 
-    def _vector_of_pointers(self, array: str, at: Expr) -> str:
-        lanes = self.v.lanes
-        first, further = split(at)
-        listed = self.shuffles.inserted(self.entries.each(first), "i64")
+    def _vector_of_pointers(self, array: str, entries: list[str], further: int) -> str:
+        """To an entry for each lane, and as many further."""
+        listed = self.shuffles.inserted(entries, "i64")
         pointer = self._beyond(self.entries.arrays[array], further)
-        return self.let(f"getelementptr {self.v.scalar}, ptr {pointer}, <{lanes} x i64> {listed}")
+        return self.let(f"getelementptr {self.v.scalar}, ptr {pointer}, <{self.v.lanes} x i64> {listed}")
 
     # -- reading --------------------------------------------------------------------------------------
 
@@ -64,7 +63,7 @@ class Memory:
             scalar = self.let(f"load {v.scalar}, ptr {self.pointer(array, at)}")
             return self.shuffles.splat(scalar) if v.lanes else scalar
         if found.is_contiguous:
-            pointer, kind = self.pointer(array, without_lanes(at)), f"<{width(at)} x {v.scalar}>"
+            pointer, kind = self.first(array, at), f"<{width(at)} x {v.scalar}>"
             return self.masked(pointer, mask) if mask else self.let(f"load {kind}, ptr {pointer}, align {self.size}")
         return self._gathered(array, at) if v.hardware_gathers else self._picked(array, at)
 
@@ -79,9 +78,8 @@ class Memory:
     def _picked(self, array: str, at: Expr) -> str:
         """One scalar load per lane."""
         v, vector = self.v, "poison"
-        base, further = split(at)
-        for k, lane in enumerate(self.entries.each(base)):
-            scalar = self.let(f"load {v.scalar}, ptr {self._beyond(self._from(array, lane), further)}")
+        for k, pointer in enumerate(self.pointers(array, at)):
+            scalar = self.let(f"load {v.scalar}, ptr {pointer}")
             vector = self.let(f"insertelement {v.vector} {vector}, {v.scalar} {scalar}, i64 {k}")
         return vector
 
@@ -89,7 +87,9 @@ class Memory:
         v = self.v
         name = f"@llvm.masked.gather.{v.suffix}.v{v.lanes}p0"
         self.declare(f"{v.vector} {name}(<{v.lanes} x ptr>, {v.mask}, {v.vector})")
-        pointers = f"<{v.lanes} x ptr> align {self.size} {self._vector_of_pointers(array, at)}"
+        first, further = split(at)
+        listed = self._vector_of_pointers(array, self.entries.each(first), further)
+        pointers = f"<{v.lanes} x ptr> align {self.size} {listed}"
         return self.let(f"call {v.vector} {name}({pointers}, {v.mask} splat (i1 true), {v.vector} poison)")
 
     def row(self, s: ReadRow) -> list[str]:
@@ -113,9 +113,9 @@ class Memory:
     def write(self, s: Write, value: str, mask: str | None) -> None:
         found, v = entry(s.at), self.v
         if not found.is_contiguous:
-            self._scatter(s.array, s.at, value, mask) if mask else self._write_each(s.array, s.at, value)
+            self._write_each(s, value, mask)
             return
-        pointer = self.pointer(s.array, without_lanes(s.at))
+        pointer = self.first(s.array, s.at)
         if mask:
             name = f"@llvm.masked.store.{v.suffix}.p0"
             self.declare(f"void {name}({v.vector}, ptr, {v.mask})")
@@ -127,8 +127,13 @@ class Memory:
             how = f"align {v.bytes}, !nontemporal !0"
         self.text.do(f"store {v.vector} {value}, ptr {pointer}, {how}")
 
-    def _write_each(self, array: str, at: Expr, value: str) -> None:
-        for k, pointer in enumerate(self.pointers(array, at)):
+    def _write_each(self, s: Write, value: str, mask: str | None) -> None:
+        """Lanes to entries of their own."""
+        if mask:
+            first, further = split(s.at)
+            self._scatter(self._vector_of_pointers(s.array, self.entries.each(first), further), value, mask)
+            return
+        for k, pointer in enumerate(self.pointers(s.array, s.at)):
             self._write_part(pointer, value, k, 1)
 
     def _write_part(self, pointer: str, vector: str, first: int, size: int) -> None:
@@ -138,10 +143,7 @@ class Memory:
         aligned = "" if size == 1 else f", align {self.size}"
         self.text.do(f"store {kind} {self.shuffles.part(vector, first, size)}, ptr {pointer}{aligned}")
 
-    def _scatter(self, array: str, at: Expr, value: str, mask: str) -> None:
-        self._scatter_to(self._vector_of_pointers(array, at), value, mask)
-
-    def _scatter_to(self, pointers: str, value: str, mask: str) -> None:
+    def _scatter(self, pointers: str, value: str, mask: str) -> None:
         v = self.v
         name = f"@llvm.masked.scatter.{v.suffix}.v{v.lanes}p0"
         self.declare(f"void {name}({v.vector}, <{v.lanes} x ptr>, {v.mask})")
@@ -163,8 +165,10 @@ class Memory:
     def add(self, s: Write, value: str) -> None:
         """Neighbours to neighbours, in functions whose numbers are no vectors of members."""
         lanes, v = width(s.at), self.v
+        if v.lanes:
+            raise InternalError("llvm", "members of a vector may add to one entry: see `simd.additions`")
         kind = f"<{lanes} x {v.scalar}>" if lanes else v.scalar
-        pointer = self.pointer(s.array, without_lanes(s.at))
+        pointer = self.first(s.array, s.at)
         before = self.let(f"load {kind}, ptr {pointer}, align {self.size}")
         after = self.let(f"{'fadd' if s.adds > 0 else 'fsub'} {kind} {before}, {value}")
         self.text.do(f"store {kind} {after}, ptr {pointer}, align {self.size}")
@@ -184,10 +188,7 @@ class Memory:
             flag = self.let(f"trunc i64 {is_written} to i1")
             written = self.let(f"insertelement {self.v.mask} {written}, i1 {flag}, i64 {lane}")
         both = self.let(f"and {self.v.mask} {written}, {mask}")
-        listed = self.shuffles.inserted(at, "i64")
-        pointer = self._beyond(self.entries.arrays[s.array], further)
-        pointers = f"getelementptr {self.v.scalar}, ptr {pointer}, <{self.v.lanes} x i64> {listed}"
-        self._scatter_to(self.let(pointers), value, both)
+        self._scatter(self._vector_of_pointers(s.array, at, further), value, both)
 
     def write_terms(self, s: WriteTerms) -> None:
         """What a tile holds, row by row; what comes after a hole moves one further."""

@@ -35,14 +35,14 @@ from ..statements import (
 from ..vectors import Vectors
 from .entries import SIGNS, Entries
 from .expand import Expansion
-from .lines import Statements
+from .lines import Lines
 from .math import Operations
 from .memory import Memory
 
 LOADS = 256  # that LLVM may move past each other: what it does with those of a block takes time by the square of them
 
 
-class _Lines(Statements):
+class _FunctionLines(Lines):
     """Those of a function; loads are kept apart."""
 
     def __init__(self) -> None:
@@ -59,38 +59,41 @@ class _Lines(Statements):
 
 
 class Printer:
-    """types : of arrays of whole numbers, NumPy's name"""
+    """Prints one function of a kernel. types : of arrays of whole numbers, NumPy's name"""
 
-    def __init__(self, kernel: str, types: Mapping[str, str], vectors: Vectors, declarations: dict[str, None]):
-        self.kernel, self.types, self.v, self.declarations = kernel, types, vectors, declarations
-        self.rooms: list[str] = []
-
-    def function(self, function: Function) -> str:
-        """Its text; that of a kernel takes the addresses of its arrays in an array."""
-        self._start(replace(self.v, lanes=function.width))
-        entries, is_main = self.entries, function.name == MAIN
-        for array in function.arrays:
-            entries.arrays[array] = f"%{array}"
-            self._has_type(array, array)
-        entries.names.update({name: f"%{name}" for name in function.numbers})
-        head = f"define void @{self.kernel}(ptr noalias %buffers, ptr noalias %task) {{"
-        if not is_main:
-            parameters = [*(f"ptr %{a}" for a in function.arrays), *(f"i64 %{n}" for n in function.numbers)]
-            head = f"define internal void @{self.kernel}.{function.name}({', '.join(parameters)}) {{"
-        for slot, array in enumerate(function.arrays[:-1] if is_main else ()):
-            self.text.lines.append(f"  %{array}.at = getelementptr ptr, ptr %buffers, i64 {slot}")
-            self.text.lines.append(f"  %{array} = load ptr, ptr %{array}.at")
-        self.run(function.body)
-        return "\n".join([head, "entry:", *self.rooms, *self.text.lines, "  ret void", "}"])
-
-    def _start(self, vectors: Vectors) -> None:
-        self.text, self.rooms = _Lines(), []
-        self.entries = Entries(self.text, vectors, self.declarations)
+    def __init__(
+        self,
+        kernel: str,
+        function: Function,
+        types: Mapping[str, str],
+        vectors: Vectors,
+        declarations: dict[str, None],
+    ):
+        self.kernel, self.of, self.types = kernel, function, types
+        self.v = replace(vectors, lanes=function.width)
+        self.text, self.rooms = _FunctionLines(), list[str]()
+        self.entries = Entries(self.text, self.v, declarations)
         self.memory = Memory(self.entries)
         self.operations, self.expansion = Operations(self.memory), Expansion(self.memory)
-        self.vectors = vectors
         self._indices: set[str] = set()  # totals that are entries
         self._last_turned: tuple[tuple[str, ...], list[str]] = (), []
+
+    def function(self) -> str:
+        """Its text; that of a kernel takes the addresses of its arrays in an array."""
+        arrays, is_main = self.of.arrays, self.of.name == MAIN
+        for array in arrays:
+            self.entries.arrays[array] = f"%{array}"
+            self._has_type(array, array)
+        self.entries.names.update({name: f"%{name}" for name in self.of.numbers})
+        head = f"define void @{self.kernel}(ptr noalias %buffers, ptr noalias %task) {{"
+        if not is_main:
+            parameters = [*(f"ptr %{a}" for a in arrays), *(f"i64 %{n}" for n in self.of.numbers)]
+            head = f"define internal void @{self.kernel}.{self.of.name}({', '.join(parameters)}) {{"
+        for slot, array in enumerate(arrays[:-1] if is_main else ()):
+            self.text.do(f"%{array}.at = getelementptr ptr, ptr %buffers, i64 {slot}")
+            self.text.do(f"%{array} = load ptr, ptr %{array}.at")
+        self.run(self.of.body)
+        return "\n".join([head, "entry:", *self.rooms, *self.text.lines, "  ret void", "}"])
 
     def _has_type(self, array: str, of: str) -> None:
         """An array has the type of another."""
@@ -123,7 +126,7 @@ class Printer:
                 case If():
                     self._if(s)
                 case Block(name, op, values):
-                    self.entries.names[name] = room = self._room(len(values), self.vectors.vector)
+                    self.entries.names[name] = room = self._room(len(values), self.v.vector)
                     self.operations.block(op, [self.number(e) for e in values], room)
                 case ReadRow(name):
                     self.entries.names[name] = self.memory.row(s)
@@ -174,15 +177,15 @@ class Printer:
 
     def _write(self, s: Write) -> None:
         if s.array in self.entries.kinds:  # entries that are kept
-            pointer = self.memory.pointer_to_first(s.array, s.at)
-            self.text.do(f"store <{self.vectors.lanes} x i64> {self.entries.vector(s.value)}, ptr {pointer}, align 8")
+            pointer = self.memory.first(s.array, s.at)
+            self.text.do(f"store <{self.v.lanes} x i64> {self.entries.vector(s.value)}, ptr {pointer}, align 8")
         elif s.adds:
             self.memory.add(s, self.number(s.value))
         else:
             self.memory.write(s, self.number(s.value), None if s.mask is None else self.condition(s.mask))
 
     def _add(self, s: Add) -> None:
-        names, v, before = self.entries.names, self.vectors, self.entries.names[s.name]
+        names, v, before = self.entries.names, self.v, self.entries.names[s.name]
         if s.name in self._indices:
             names[s.name] = self.text.let(f"add i64 {before}, {self.entries.one(s.value)}")
             return
@@ -212,7 +215,7 @@ class Printer:
         if s.number:
             text.do(f"%{tag}.number = phi i64 [ 0, %{before} ], [ %{tag}.counted, %{latch} ]")
         for name in first:
-            kind = "i64" if name in self._indices else self.vectors.vector
+            kind = "i64" if name in self._indices else self.v.vector
             text.do(f"{varying[name]} = phi {kind} [ {first[name]}, %{before} ], [ {last[name]}, %{latch} ]")
         if not s.is_entered:
             text.do(f"%{tag}.go = icmp slt i64 %{tag}, {end}")
@@ -279,7 +282,7 @@ class Printer:
         if isinstance(found, list):
             return found[e.number]
         if e not in known:
-            known[e] = self.text.let(f"load {self.vectors.vector}, ptr {self.operations.item(found, e.number)}")
+            known[e] = self.text.let(f"load {self.v.vector}, ptr {self.operations.item(found, e.number)}")
         return known[e]
 
     def _turned(self, values: tuple[Expr, ...]) -> list[str]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...block_ops import NEGLIGIBLE, SWEEPS, rounding, side
 from ..vectors import Vectors
-from .lines import Code
+from .lines import VectorLines
 
 Angle = tuple[str, str]  # cosine and sine
 SUMS = 4  # of a long sum, side by side: an addition waits for the one before it
@@ -39,7 +39,7 @@ def entry(p: int, q: int) -> int:
     return max(p, q) * (max(p, q) + 1) // 2 + min(p, q)
 
 
-class _Projection(Code):
+class _Projection(VectorLines):
     """x : the matrix;  a : its work space;  rows : its eigenvectors, row by row"""
 
     def __init__(self, name: str, size: int, factor: float, vectors: Vectors):

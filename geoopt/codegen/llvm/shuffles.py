@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ..simd.rows import ROW
 from ..vectors import Vectors
-from .lines import Statements
+from .lines import Lines
 
 
 class Shuffles:
     """text : where statements go"""
 
-    def __init__(self, text: Statements, vectors: Vectors):
+    def __init__(self, text: Lines, vectors: Vectors):
         self.let, self.v = text.let, vectors
 
     def splat(self, scalar: str, kind: str = "") -> str:

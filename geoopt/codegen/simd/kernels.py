@@ -7,8 +7,9 @@ some before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ...plan import Plan
 from ...plan.loops import ByCursor
@@ -18,11 +19,12 @@ from ..lower import Lowered
 from ..statements import INDEX, For, Function, If, Let, Statement
 from ..vectors import Vectors
 from .across import across, side_by_side
-from .additions import PLACES, Additions, additions_of
+from .additions import ADDED, PLACES, Additions, additions_of
 from .arrays import TASK, Arrays
 from .cursors import terms_of_task
 from .fission import in_pieces, pieces_of, room
 from .frames import InSequence, Listed, OfMembers
+from .prefetch import Prefetching
 from .rows import ROW, read_rows, written_rows
 from .tails import masked
 from .tiles import whole_rows
@@ -64,7 +66,6 @@ class _OfMembers:
     def __init__(self, plan: Plan, kernel: PlannedKernel, vectors: Vectors):
         self.plan, self.kernel, self.vectors, self.lanes = plan, kernel, vectors, vectors.lanes
         self.arrays = Arrays(plan, kernel)
-        self.additions: Additions | None = None
 
     def statements(self) -> list[Statement]:
         found, length = list(self.arrays.views()), less(Name("end"), Name("begin"))
@@ -73,38 +74,44 @@ class _OfMembers:
             found += terms_of_task(self.plan, self.kernel, self.vectors)
         if self.kernel.sequences is None:
             return [*found, *self._whole(), *self._rest(OfMembers)]
-        listed, sequence = (self._vector(kind) for kind in (Listed, InSequence))
+        listed, sequence = (self._together(self._lowered(kind)) for kind in (Listed, InSequence))
         find = Listed(self.plan, self.kernel, self.vectors).vector()
         either = If(Below(Name("place"), Whole(1)), tuple(sequence), tuple(listed))
-        whole = For("i", Name("begin"), Name("stop"), self.lanes, (*find, either))
-        return [*found, whole, *self._rest(Listed, find)]
+        return [*found, self._loop((*find, either)), *self._rest(Listed, find)]
 
     def others(self) -> tuple[Function, ...]:
         """The functions that it calls."""
-        return () if self.additions is None else (self.additions.function(),)
+        return () if self._added is None else (self._added.function(),)
 
-    def _lowered(self, frame: OfMembers) -> tuple[Statement, ...]:
-        return Lowered(self.kernel, frame).statements()
+    @cached_property
+    def _body(self) -> tuple[Statement, ...]:
+        """What is done for a vector, before all passes."""
+        return self._lowered(OfMembers)
+
+    @cached_property
+    def _added(self) -> Additions | None:
+        return self._additions(self._body)
+
+    def _lowered(self, kind: Callable[..., OfMembers], is_whole: bool = True) -> tuple[Statement, ...]:
+        return Lowered(self.kernel, kind(self.plan, self.kernel, self.vectors, is_whole)).statements()
+
+    def _additions(self, body: Iterable[Statement]) -> Additions | None:
+        return additions_of(body, self.lanes, self.arrays.views()) if self.kernel.added else None
+
+    def _loop(self, body: Iterable[Statement]) -> For:
+        """Over all whole vectors."""
+        return For("i", Name("begin"), Name("stop"), self.lanes, tuple(body))
 
     def _whole(self) -> list[Statement]:
-        frame = OfMembers(self.plan, self.kernel, self.vectors)
-        assert frame.prefetching is not None
-        body, fetched = self._lowered(frame), tuple(frame.prefetching.of_members())
-        self.additions = additions_of(body, self.lanes, self.arrays.views())
-        if pieces := pieces_of(body):
+        fetched = list(Prefetching(self.plan, self.kernel, self.vectors, self.arrays).of_members())
+        if pieces := pieces_of(self._body):
             pieces[0] = replace(pieces[0], statements=[*fetched, *pieces[0].statements])
             done = [replace(piece, statements=self._together(piece.statements)) for piece in pieces]
             return [room(pieces, self.lanes), in_pieces(done, self.lanes)]
-        if self.additions is None:
-            body = (*fetched, *self._together(body))
-            return [For("i", Name("begin"), Name("stop"), self.lanes, body)]
-        turn = tuple(self.additions.added_before(Name("i")))
-        body = (*fetched, *self._together(self.additions.filled(body)), *turn)
-        loop = For("i", Name("begin"), Name("stop"), self.lanes, body)
-        return [*self.additions.rooms(), loop, *self.additions.added_before(Name("stop"))]
-
-    def _vector(self, kind: Callable[..., OfMembers]) -> Sequence[Statement]:
-        return self._together(self._lowered(kind(self.plan, self.kernel, self.vectors)))
+        if (added := self._added) is None:
+            return [self._loop((*fetched, *self._together(self._body)))]
+        body = (*fetched, *self._together(added.filled(self._body)), *added.added_before(Name("i")))
+        return [*added.rooms(), self._loop(body), *added.added_before(Name("stop"))]
 
     def _together(self, statements: Sequence[Statement]) -> list[Statement]:
         """With rows of neighbours read and written together."""
@@ -114,14 +121,12 @@ class _OfMembers:
         return list(found)
 
     def _rest(self, kind: Callable[..., OfMembers], before: Sequence[Statement] = ()) -> list[Statement]:
-        frame = kind(self.plan, self.kernel, self.vectors, False)
-        body: Sequence[Statement] = masked(self._lowered(frame), self.lanes)
-        if self.additions is not None:
-            rest = additions_of(body, self.lanes, self.arrays.views())
-            assert rest is not None
-            body = (*rest.filled(body), rest.added(Name("turn"), Name("left")))
+        body = self._lowered(kind, False)
+        added = self._additions(body)
+        if added is not None:
+            body = (*added.filled(body), added.added(Name("turn"), Name("left")))
+        body = masked(body, self.lanes, (ADDED, PLACES))
         if self.lanes >= ROW:
             body = read_rows(body, self.arrays.is_padded)
         left = Let("left", INDEX, less(Name("end"), Name("stop")))
-        rest_of = (Let("i", INDEX, Name("stop")), *before, *body)
-        return [left, If(Below(Whole(0), Name("left")), rest_of)]
+        return [left, If(Below(Whole(0), Name("left")), (Let("i", INDEX, Name("stop")), *before, *body))]

@@ -90,8 +90,8 @@ class _ReadRows:
 def written_rows(statements: Sequence[Statement]) -> tuple[Statement, ...]:
     """Writes at the end of some statements."""
     writes = [s for s in statements if isinstance(s, Write) and not s.adds and is_scattered(s.at) and s.mask is None]
-    together = _blocks(writes)
-    last = {id(block): max(block, key=writes.index) for block in together.values()}
+    together, place = _blocks(writes), {id(s): number for number, s in enumerate(writes)}
+    last = {id(block): max(block, key=lambda s: place[id(s)]) for block in together.values()}
     found: list[Statement] = []
     for s in statements:
         block = together.get(id(s))

@@ -14,9 +14,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ..expressions import (
-    Apply,
     Below,
-    Expand,
     Expr,
     Lanes,
     Least,
@@ -30,32 +28,32 @@ from ..expressions import (
     less,
     width,
 )
-from ..statements import CONDITION, COUNT, INDEX, Add, For, Let, Statement, Write, WriteTerm
+from ..statements import CONDITION, COUNT, INDEX, For, Let, Statement, Write, WriteTerm
 
 MASK, CLAMPED = Name("tail"), "lanes"
 
 
-def masked(statements: Iterable[Statement], lanes: int) -> tuple[Statement, ...]:
-    """The same for ``left`` members."""
+def masked(statements: Iterable[Statement], lanes: int, rooms: Iterable[str] = ()) -> tuple[Statement, ...]:
+    """The same for ``left`` members. rooms : arrays that have entries for all lanes"""
     before = [
         Let(MASK.name, CONDITION, Below(Lanes(lanes), Name("left"))),
         Let(CLAMPED, INDEX, Least(Lanes(lanes), less(Name("left"), Whole(1)))),
     ]
-    return (*before, *map(_statement, statements))
+    return (*before, *(_statement(s, frozenset(rooms)) for s in statements))
 
 
-def _statement(s: Statement) -> Statement:
+def _statement(s: Statement, rooms: frozenset[str]) -> Statement:
     match s:
         case Let(_, kind):
             return s if kind == COUNT else replace(s, value=_expression(s.value))  # counts are followed by more
         case For():
-            return replace(s, body=tuple(map(_statement, s.body)))
+            return replace(s, body=tuple(_statement(inner, rooms) for inner in s.body))
+        case Write(array, _, value) if array in rooms:
+            return replace(s, value=_clamped(value))
         case Write(_, at):
             return replace(s, at=at if entry(at).is_contiguous else _clamped(at), mask=MASK)
         case WriteTerm(_, at, bits):
             return replace(s, at=_clamped(at), bits=_clamped(bits), mask=MASK)
-        case Add():
-            return s
     return s
 
 
@@ -65,8 +63,6 @@ def _expression(e: Expr) -> Expr:
             return Read(array, at, MASK) if entry(at).is_contiguous else Read(array, _clamped(at))
         case Look(array, at):
             return Look(array, _clamped(at))
-        case Expand() | Apply():
-            return e
     return _clamped(e)
 
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterable
 from dataclasses import fields
 
-from ..expressions import Apply, Expr, Item, Name
+from ..expressions import Expr, Item, Name
 from ..statements import Add, Block, For, If, Let, Row, Statement
 
 
@@ -23,8 +23,6 @@ def names(e: Expr) -> frozenset[str]:
             return frozenset({name})
         case Item(block):
             return frozenset({block})
-        case Apply(_, args):
-            return frozenset().union(*map(names, args))
     return _of_parts(e)
 
 
