@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-Matrix = Callable[[Any, Any], Any]  # of a matrix without values, and values
-Rebuild = Callable[..., Any]  # of arrays, and of a `Matrix` where it is not `with_values`
-Collect = Callable[[Any], list[np.ndarray]]
+from .results import Matrix, Part
+from .stored_matrices import with_values
 
 
 @dataclass(frozen=True)
@@ -29,16 +27,17 @@ class Signature:
 
     function: str
     arguments: tuple[Argument, ...]
-    rebuild: Rebuild
-    collect: Collect
+    result: Part
     has_numbers: bool  # the last output holds the result's numbers and comparisons
     has_comparisons: bool
     paths: int  # through branches of the function, between whose results the program chooses
 
+    def rebuild(self, arrays: list, matrix: Matrix = with_values) -> Any:
+        """The result of a call. arrays : the outputs in their shapes;  matrix : of a pattern and values"""
+        return self.result.rebuilt(arrays, matrix)
 
-def with_values(pattern: Any, values: Any) -> Any:
-    """A matrix that shares a pattern's index arrays; checking them again would cost more than small kernels."""
-    matrix = object.__new__(type(pattern))
-    matrix.__dict__.update(pattern.__dict__)
-    matrix.data = values
-    return matrix
+    def collect(self, old: Any) -> list[np.ndarray]:
+        """The arrays of an earlier result that are outputs, but for that of its numbers.
+
+        TypeError, ValueError, KeyError or AttributeError where it has another structure or pattern."""
+        return self.result.collected(old)

@@ -33,9 +33,9 @@ LAYERS = (
     # what the stages exchange
     ("groups", "grid"),
     ("cut", "kernels", "signature"),
-    ("graph", "layout", "plan"),
+    ("graph", "layout", "plan", "results"),
     # what all are written with
-    ("arrays", "integers", "options", "rounding", "template"),
+    ("arrays", "integers", "options", "rounding", "stored_matrices", "template"),
     ("block_ops", "errors", "native", "numeric", "ops"),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}

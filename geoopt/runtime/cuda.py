@@ -17,9 +17,9 @@ from ..codegen import TARGETS
 from ..errors import ArgumentError, DeviceError
 from ..grid import BLOCK, Grid
 from ..native import cache
-from ..signature import Argument, with_values
-from ..sparse.stored import index_arrays, made
+from ..signature import Argument
 from ..stages import Context
+from ..stored_matrices import index_arrays, made, with_values
 from . import nvrtc
 from .host import values_in_pattern
 

@@ -17,7 +17,8 @@ from ..codegen.simd.rows import ROW
 from ..errors import ArgumentError
 from ..native import address
 from ..plan import Plan
-from ..signature import Argument, with_values
+from ..signature import Argument
+from ..stored_matrices import with_values
 
 LARGE = 1 << 22  # bytes from which on memory is a mapping, in large pages, as NumPy asks for
 MOST_FREE = 3  # arrays of each output that are kept for later calls

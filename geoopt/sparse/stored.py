@@ -13,13 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..integers.patterns import transposed
+from ..stored_matrices import INDICES, without_values
 from ..symbolic import Symbolic
 from .dense import with_zeros
 from .forms import ORDERS
 from .matrix import SparseMatrix, SparseProduct
 
 _Stored = tuple[Symbolic, tuple[np.ndarray, ...]]  # values, and the index arrays by the names below
-INDICES = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col"), "dia": ("offsets",)}
 
 
 def stored(matrix: SparseMatrix) -> tuple[Any, Symbolic]:
@@ -27,28 +27,9 @@ def stored(matrix: SparseMatrix) -> tuple[Any, Symbolic]:
     is_kept = matrix.format in INDICES and not isinstance(matrix, SparseProduct)
     format = matrix.format if is_kept else "csr"
     values, indices = _as_diagonals(matrix) if format == "dia" else _by_lines(matrix, format)
-    places = tuple(a.view() for a in indices)
-    for array in places:
-        array.flags.writeable = False
     kind = getattr(sp, f"{format}_{'matrix' if matrix.kind is sp.spmatrix else 'array'}")
-    empty = made(kind, np.broadcast_to(0.0, values.shape), places, shape=matrix.shape, copy=False)
-    if format in ("csr", "csc"):
-        empty.has_sorted_indices = True
+    empty = without_values(kind, values.shape, indices, matrix.shape)
     return empty, values
-
-
-def made(kind: type, data: Any, places: tuple, **how: Any) -> Any:
-    """A matrix of SciPy's or CuPy's without duplicates, of its ``data`` and its `index_arrays`."""
-    is_coo = kind.__name__.startswith("coo")
-    matrix: Any = kind((data, places) if is_coo else (data, *places), **how)
-    if matrix.format != "dia":
-        matrix.has_canonical_format = True
-    return matrix
-
-
-def index_arrays(matrix: Any) -> tuple[np.ndarray, ...]:
-    """The arrays that say where the entries of a result's matrix are."""
-    return tuple(getattr(matrix, name) for name in INDICES[matrix.format])
 
 
 def _by_lines(matrix: SparseMatrix, format: str) -> _Stored:

@@ -107,11 +107,11 @@ def _traced(function: Callable, arguments: tuple, keywords: dict | None) -> tupl
     if result is None:
         raise _returns_nothing(function, stand_ins)
     arrays: list[Symbolic] = []
-    rebuild, collect, numbers, comparisons = flatten(result, arrays)
+    parts, numbers, comparisons = flatten(result, arrays)
     graph.finish()
     graph.given, graph.values = {}, None
     taken = tuple(argument for argument, _ in found)
-    signature = Signature(_label(function), taken, rebuild, collect, numbers, comparisons, paths)
+    signature = Signature(_label(function), taken, parts, numbers, comparisons, paths)
     return Traced(graph, tuple(n for _, n in found), tuple(a.ids for a in arrays)), signature
 
 

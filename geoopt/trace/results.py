@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,29 +11,39 @@ import scipy.sparse as sp
 
 from ..errors import UnsupportedError
 from ..integers.ids import Ids
-from ..signature import Collect, Rebuild, with_values
+from ..results import (
+    Known,
+    OfArray,
+    OfComparison,
+    OfDataclass,
+    OfDict,
+    OfMatrix,
+    OfNumber,
+    OfNumPyMatrix,
+    OfSequence,
+    Part,
+)
 from ..sparse.matrix import SparseMatrix
-from ..sparse.stored import index_arrays, stored
+from ..sparse.stored import stored
 from ..symbolic import Symbolic
 from ..symbolic.fillable import Fillable
 from ..symbolic.masked import Masked
 from ..symbolic.np_matrix import MatrixLike
 
 
-def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Rebuild, Collect, bool, bool]:
-    """Append the symbolic arrays of a result to ``arrays``; return how to put arrays in their places, how to find
-    them again in such a result (for ``out=``), and whether the result holds numbers or comparisons; and comparisons.
+def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Part, bool, bool]:
+    """Append the symbolic arrays of a result to ``arrays``; return its parts, whether it holds numbers or comparisons,
+    and whether comparisons.
 
-    All numbers and comparisons of the result are one array, the last, which is not found again; they come back as
-    NumPy's numbers, and as arrays of booleans.
+    All numbers and comparisons of the result are one array, the last; they come back as NumPy's numbers, and as arrays
+    of booleans.
     """
     parts = _Parts(arrays)
-    rebuild, collect = parts.flatten(result)
+    found = parts.flatten(result)
     if parts.numbers:
-        parts.place_of_numbers = len(arrays)
         ids = np.concatenate([x.ids.to_array().ravel() for x in parts.numbers])
         arrays.append(Symbolic(parts.numbers[0].graph, Ids.spaced(ids)))
-    return (lambda out, matrix=with_values: rebuild(out, matrix)), collect, bool(parts.numbers), parts.has_comparisons
+    return found, bool(parts.numbers), parts.has_comparisons
 
 
 _PLACEHOLDER = "Symbolic(shape="  # what stands for values in text
@@ -45,47 +55,43 @@ class _Parts:
     def __init__(self, arrays: list[Symbolic]):
         self.arrays = arrays
         self.numbers: list[Symbolic] = []
-        self.place_of_numbers = 0
         self.has_comparisons = False
 
-    def flatten(self, result: Any) -> tuple[Rebuild, Collect]:
+    def flatten(self, result: Any) -> Part:
         if isinstance(result, Fillable):
             result = result.now()
         if type(result) is MatrixLike:
-            rebuild, collect = self._symbolic(result.A)
-            return (lambda out, matrix: np.asmatrix(rebuild(out, matrix))), lambda old: collect(np.asarray(old))
+            return OfNumPyMatrix(self._symbolic(result.A))
         if isinstance(result, Symbolic):
             return self._symbolic(result)
         if isinstance(result, SparseMatrix):
-            return _sparse(result, self.arrays)
+            empty, values = stored(result)
+            return OfMatrix(self._output(values), empty)
         if isinstance(result, dict):
-            keys = list(result)
-            make = lambda v: dict(zip(keys, v, strict=True))  # noqa: E731
-            return self._compound(list(result.values()), make, lambda r: [r[k] for k in keys])
-        if isinstance(result, tuple) and hasattr(result, "_fields"):
-            return self._compound(list(result), lambda v: type(result)(*v), list)
+            return OfDict(tuple(result), self._all(result.values()))
         if isinstance(result, (tuple, list)):
-            return self._compound(list(result), type(result), list)
+            return OfSequence(type(result), self._all(result))
         if dataclasses.is_dataclass(result) and not isinstance(result, type):
-            names = [f.name for f in dataclasses.fields(result)]
-            make = lambda v: dataclasses.replace(result, **dict(zip(names, v, strict=True)))  # noqa: E731
-            return self._compound([getattr(result, n) for n in names], make, lambda r: [getattr(r, n) for n in names])
+            names = tuple(f.name for f in dataclasses.fields(result))
+            return OfDataclass(type(result), names, self._all(getattr(result, n) for n in names))
         if isinstance(result, np.ndarray) and result.dtype == object:
             raise UnsupportedError("the function returned an object array", "join symbolic values with np.stack")
         return _known(result)
 
-    def _symbolic(self, result: Symbolic) -> tuple[Rebuild, Collect]:
+    def _all(self, results: Iterable[Any]) -> tuple[Part, ...]:
+        return tuple([self.flatten(result) for result in results])
+
+    def _symbolic(self, result: Symbolic) -> Part:
         if result.dtype == bool:
             self.has_comparisons = True
-            begin, shape = self._beside(np.where(result, 1.0, 0.0)), result.shape  # type: ignore[arg-type]
-            end = begin + result.size
-            return (lambda out, _: out[self.place_of_numbers][begin:end].reshape(shape)[()] != 0), (lambda old: [])
-        if not result.shape:
-            number = self._beside(result)
-            return (lambda out, _: out[self.place_of_numbers][number]), (lambda old: [])
-        position = len(self.arrays)
-        self.arrays.append(result)
-        return (lambda out, _: out[position]), (lambda old: [old])
+            begin = self._beside(np.where(result, 1.0, 0.0))  # type: ignore[arg-type]
+            return OfComparison(begin, result.shape)
+        return OfArray(self._output(result)) if result.shape else OfNumber(self._beside(result))
+
+    def _output(self, values: Symbolic) -> int:
+        """The number of the output that some values are."""
+        self.arrays.append(values)
+        return len(self.arrays) - 1
 
     def _beside(self, values: Symbolic) -> int:
         """Where some values begin among the numbers."""
@@ -93,20 +99,12 @@ class _Parts:
         self.numbers.append(values)
         return begin
 
-    def _compound(self, values: list, make: Callable, split: Callable) -> tuple[Rebuild, Collect]:
-        parts = [self.flatten(v) for v in values]
 
-        def collect(old: Any) -> list[np.ndarray]:
-            return [a for part, piece in zip(parts, split(old), strict=True) for a in part[1](piece)]
-
-        return (lambda out, matrix: make([part[0](out, matrix) for part in parts])), collect
-
-
-def _known(result: Any) -> tuple[Rebuild, Collect]:
+def _known(result: Any) -> Known:
     """A part of the result that does not depend on the variables; arrays are fresh for each call."""
     if isinstance(result, np.ndarray) or sp.issparse(result):
         Fillable.reject_hidden(np.asarray(result.data if sp.issparse(result) else result))
-        return (lambda *_: result.copy()), (lambda _: [])
+        return Known(result, True)
     if isinstance(result, Masked):
         what = "the function returned x[m] with an unknown m: how many entries that has is unknown"
         raise UnsupportedError(what, "return all of them, np.where(condition, a, b)")
@@ -118,19 +116,4 @@ def _known(result: Any) -> tuple[Rebuild, Collect]:
     if hasattr(result, "__dict__") or hasattr(result, "__next__"):
         what = f"the function returned {type(result).__name__}"
         raise UnsupportedError(what, "return arrays, sparse matrices, tuples, lists, dicts or dataclasses of them")
-    return (lambda *_: result), (lambda _: [])
-
-
-def _sparse(result: SparseMatrix, arrays: list[Symbolic]) -> tuple[Rebuild, Collect]:
-    position = len(arrays)
-    empty, values = stored(result)
-    arrays.append(values)
-
-    def collect(old: Any) -> list[np.ndarray]:
-        if type(old) is not type(empty) or old.shape != empty.shape:
-            raise TypeError
-        if not all(map(np.array_equal, index_arrays(old), index_arrays(empty))):
-            raise TypeError
-        return [old.data]
-
-    return (lambda out, matrix: matrix(empty, out[position])), collect
+    return Known(result, False)

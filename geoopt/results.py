@@ -1,0 +1,149 @@
+"""What a traced function returns, as parts: how the arrays of a call are put together to it, and found in it again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .stored_matrices import index_arrays
+
+Matrix = Callable[[Any, Any], Any]  # of a matrix without values, and values
+
+
+class Part:
+    """A part of a result."""
+
+    def rebuilt(self, arrays: list, matrix: Matrix) -> Any:
+        """This part of the result of a call. arrays : the outputs of the program, in their shapes"""
+        raise NotImplementedError
+
+    def collected(self, old: Any) -> list[np.ndarray]:
+        """The arrays that are outputs, in this part of an earlier result; raises where it has another structure."""
+        return []
+
+
+@dataclass(frozen=True)
+class OfArray(Part):
+    """The output with a number."""
+
+    output: int
+
+    def rebuilt(self, arrays: list, matrix: Matrix) -> Any:
+        return arrays[self.output]
+
+    def collected(self, old: Any) -> list[np.ndarray]:
+        return [old]
+
+
+@dataclass(frozen=True, eq=False)
+class OfMatrix(Part):
+    """A sparse matrix whose values are an output. pattern : of SciPy's, without values"""
+
+    output: int
+    pattern: Any
+
+    def rebuilt(self, arrays: list, matrix: Matrix) -> Any:
+        return matrix(self.pattern, arrays[self.output])
+
+    def collected(self, old: Any) -> list[np.ndarray]:
+        if type(old) is not type(self.pattern) or old.shape != self.pattern.shape:
+            raise TypeError
+        if not all(map(np.array_equal, index_arrays(old), index_arrays(self.pattern))):
+            raise TypeError
+        return [old.data]
+
+
+@dataclass(frozen=True)
+class OfNumber(Part):
+    """A number: an entry of the last output, which holds all numbers of the result. It is not found again: numbers are
+    not written in place."""
+
+    entry: int
+
+    def rebuilt(self, arrays: list, matrix: Matrix) -> Any:
+        return arrays[-1][self.entry]
+
+
+@dataclass(frozen=True)
+class OfComparison(Part):
+    """Booleans: entries of the last output, 0 where they are false."""
+
+    begin: int
+    shape: tuple[int, ...]
+
+    def rebuilt(self, arrays: list, matrix: Matrix) -> Any:
+        end = self.begin + math.prod(self.shape)
+        return arrays[-1][self.begin : end].reshape(self.shape)[()] != 0
+
+
+@dataclass(frozen=True)
+class OfNumPyMatrix(Part):
+    """An ``np.matrix`` of a part."""
+
+    part: Part
+
+    def rebuilt(self, arrays: list, matrix: Matrix) -> Any:
+        return np.asmatrix(self.part.rebuilt(arrays, matrix))
+
+    def collected(self, old: Any) -> list[np.ndarray]:
+        return self.part.collected(np.asarray(old))
+
+
+@dataclass(frozen=True)
+class OfSequence(Part):
+    """A tuple, a list or a named tuple."""
+
+    kind: type
+    parts: tuple[Part, ...]
+
+    def rebuilt(self, arrays: list, matrix: Matrix) -> Any:
+        values = [part.rebuilt(arrays, matrix) for part in self.parts]
+        return self.kind(*values) if hasattr(self.kind, "_fields") else self.kind(values)
+
+    def collected(self, old: Any) -> list[np.ndarray]:
+        return [a for part, piece in zip(self.parts, list(old), strict=True) for a in part.collected(piece)]
+
+
+@dataclass(frozen=True)
+class OfDict(Part):
+    keys: tuple[Any, ...]
+    parts: tuple[Part, ...]
+
+    def rebuilt(self, arrays: list, matrix: Matrix) -> Any:
+        return {key: part.rebuilt(arrays, matrix) for key, part in zip(self.keys, self.parts, strict=True)}
+
+    def collected(self, old: Any) -> list[np.ndarray]:
+        return [a for key, part in zip(self.keys, self.parts, strict=True) for a in part.collected(old[key])]
+
+
+@dataclass(frozen=True)
+class OfDataclass(Part):
+    """names : of its fields, which ``kind`` is called with"""
+
+    kind: type
+    names: tuple[str, ...]
+    parts: tuple[Part, ...]
+
+    def rebuilt(self, arrays: list, matrix: Matrix) -> Any:
+        fields = zip(self.names, self.parts, strict=True)
+        return self.kind(**{name: part.rebuilt(arrays, matrix) for name, part in fields})
+
+    def collected(self, old: Any) -> list[np.ndarray]:
+        return [
+            a for name, part in zip(self.names, self.parts, strict=True) for a in part.collected(getattr(old, name))
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Known(Part):
+    """What does not depend on the variables; arrays and matrices are fresh for each call."""
+
+    value: Any
+    is_copied: bool
+
+    def rebuilt(self, arrays: list, matrix: Matrix) -> Any:
+        return self.value.copy() if self.is_copied else self.value
