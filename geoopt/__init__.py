@@ -23,6 +23,7 @@ if _TYPE_CHECKING:  # for editors and type checkers; a test holds it and the tab
     from .errors import SolverError as SolverError
     from .errors import TracingError as TracingError
     from .errors import UnsupportedError as UnsupportedError
+    from .loading import load as load
     from .minimization import Minimum as Minimum
     from .minimization import newton as newton
     from .numeric import Numeric as Numeric
@@ -44,6 +45,7 @@ _NAMES = {
         "ArgumentError", "BranchError", "DeviceError", "GeooptError", "MeshError", "MeshWarning", "ShapeError",
         "SolverError", "TracingError", "UnsupportedError",
     ),
+    "loading": ("load",),
     "minimization": ("Minimum", "newton"),
     "numeric": ("Numeric", "select"),
     "options": ("Options",),

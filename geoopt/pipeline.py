@@ -105,13 +105,13 @@ class Device:
 DEVICES = {
     "cpu": Device(
         (schedule, allocate, runs, rows, steps, compress, sequences),
-        cpu.CpuMachine,
+        cpu.MACHINE,
         cpu.describe,
         adds=True,
         vectors=cpu.vectors,
     ),
-    "cuda": Device(FOR_GPUS, cuda.CudaMachine, cuda.describe, by_chunks=True),
-    "cuda-on-host": Device(FOR_GPUS, cuda_on_host.HostedCudaMachine, cuda_on_host.describe, by_chunks=True),
+    "cuda": Device(FOR_GPUS, cuda.MACHINE, cuda.describe, by_chunks=True),
+    "cuda-on-host": Device(FOR_GPUS, cuda_on_host.MACHINE, cuda_on_host.describe, by_chunks=True),
 }
 STAGES = tuple(dict.fromkeys([*(s for d in DEVICES.values() for s in d.stages[:-1]), "assemble"]))
 
@@ -158,8 +158,7 @@ def compile(
     if phases.solves:
         from .solvers.phased import PhasedMachine  # which most programs do not need
 
-        may_fail = signature.paths > 1 and not signature.has_comparisons  # which do not tell what they compare
-        threads = context.options.worker_count
+        threads, may_fail = context.options.worker_count, signature.may_fail
         machine = clock.run("solvers", lambda: PhasedMachine(phases, machines, context.dtype, threads, may_fail))
     once = seconds_of_compiling() - compiled_before
     preparation = Preparation(*traced, clock.seconds, peak_bytes(), once, tuple(clock.decisions))

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, field
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +16,14 @@ from .arrays import Array
 from .codegen import TARGETS
 from .errors import ArgumentError
 from .options import Options
+from .output import beside, refuse_existing
 from .plan import Plan
 from .plan.planned import PlannedKernel
 from .plan.relist import relist
 from .runtime.machine import Machine
+from .saving.archive import write
+from .saving.parts import types_of
+from .saving.writing import Saved, archive_of
 from .signature import Argument, Signature
 from .template import operations
 
@@ -70,8 +78,37 @@ class Program:
         copy.__dict__.update(self.__dict__)
         return copy
 
+    def __deepcopy__(self, memo: dict) -> Program:
+        return self.__copy__()  # calls change nothing, and threads share programs
+
     def __reduce__(self) -> Any:
-        raise ArgumentError("programs cannot be pickled: they hold machine code; compile in each process")
+        loaded = import_module(".loading", __package__).unpickled  # which makes programs, and lies above
+        content = BytesIO()
+        write(content, archive_of(self._saved()))
+        return loaded, (content.getvalue(), types_of(self.signature.result))
+
+    # -- saving ---------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike, force: bool = False) -> None:
+        """Write the program to a file, which `geoopt.load` makes it of again: an uncompressed ZIP archive of a JSON
+        manifest and ``.npy`` arrays. It holds no code: that is made for the processor where the program is loaded.
+
+        force : overwrite a file that there is
+
+        Raises ArgumentError where a file is there, the folder is not, or the result holds what a file cannot hold.
+        """
+        place = Path(path)
+        refuse_existing([place], force)
+        archive = archive_of(self._saved())
+        with beside(place) as new, new.open("w+b") as file:
+            write(file, archive)
+
+    def _saved(self) -> Saved:
+        counts = {"nodes": self.preparation.nodes, "scalars": self.preparation.scalars}
+        preparation = counts | {"decisions": list(self.preparation.decisions)}
+        machine, lanes = self.machine, self.machine.traits.get("lanes", 0)
+        of_program = self.options, self.dtype, lanes, self.signature
+        return Saved(machine.device, *of_program, machine.records, machine.phases, preparation)
 
     # -- calling --------------------------------------------------------------------------------------
 

@@ -32,6 +32,12 @@ class Signature:
     has_comparisons: bool
     paths: int  # through branches of the function, between whose results the program chooses
 
+    @property
+    def may_fail(self) -> bool:
+        """Whether a system that cannot be solved is an error only where a result is NaN by it: it may be that of a path
+        which is not taken. Comparisons do not tell what they compare."""
+        return self.paths > 1 and not self.has_comparisons
+
     def rebuild(self, arrays: list, matrix: Matrix = with_values) -> Any:
         """The result of a call. arrays : the outputs in their shapes;  matrix : of a pattern and values"""
         return self.result.rebuilt(arrays, matrix)

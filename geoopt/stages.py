@@ -21,6 +21,7 @@ class Context:
     adds : whether its kernels can add to what others wrote
     by_chunks : whether kernels that write one output can run in one launch, chunk by chunk of it
     vectors : that text is written for; None where there are none
+    is_mapped : whether the tables of what was loaded lie in memory as kernels read them, and stay there
     """
 
     options: Options
@@ -28,6 +29,7 @@ class Context:
     adds: bool = False
     by_chunks: bool = False
     vectors: Vectors | None = None
+    is_mapped: bool = False
 
     @property
     def lanes(self) -> int:

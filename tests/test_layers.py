@@ -21,21 +21,22 @@ LAYERS = (
     ("__main__",),
     ("__init__", "cli"),
     ("coverage", "inputs"),
-    ("minimization", "views"),
+    ("loading", "minimization", "views"),
     ("pipeline",),
     ("solvers",),
-    ("derivatives", "output", "program", "timing"),
+    ("derivatives", "program", "timing"),
     (*STAGES[:-1], "runtime", "evaluate", "display"),
     ("stages",),  # what they have in common
     # what devices run, and what traced code computes with
     ("codegen", "sparse"),
     ("symbolic",),
+    ("saving",),
     # what the stages exchange
     ("groups", "grid"),
     ("cut", "kernels", "signature"),
     ("graph", "layout", "plan", "results"),
     # what all are written with
-    ("arrays", "integers", "options", "rounding", "stored_matrices", "template"),
+    ("arrays", "integers", "options", "output", "rounding", "stored_matrices", "template"),
     ("block_ops", "errors", "native", "numeric", "ops"),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}

@@ -18,7 +18,7 @@ printer has one function for each kind of term, and refuses a kind that it does 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -30,15 +30,15 @@ from .task import field_name
 
 
 class Positions(NamedTuple):
-    """Where a task's members, or a loop's terms, are.
+    """Where a task's members, or a loop's terms, are; or those of several tasks.
 
-    task : the row;  table : the content of a buffer of integers
+    task : the row, or by field what each member's, or entry's, task has;  table : the content of a buffer of integers
     index : the number of each member, or of each term's entry in the loop's columns
     listed, beyond : the entry of the columns that is looked up for each, and what is added to what is found there
     along : the number of each term among those of its member, run or cursor; None where there is one entry per member
     """
 
-    task: np.ndarray
+    task: np.ndarray | Mapping[int, np.ndarray]
     table: Callable[[int], np.ndarray]
     index: np.ndarray
     listed: np.ndarray
@@ -104,8 +104,8 @@ class OfTask(Term):
     field: int
     times: int = 1
 
-    def value(self, at: Positions) -> int:
-        return self.times * int(at.task[self.field])
+    def value(self, at: Positions) -> np.ndarray:
+        return self.times * at.task[self.field]
 
     def __str__(self) -> str:
         return _product(self.times, field_name(self.field))

@@ -61,6 +61,8 @@ def vectors_of(name: str, features: str, math: frozenset[str], options: Options,
 class CpuMachine(HostMachine):
     """Machine code for a schedule's kernels, compiled or from the cache; the engine keeps it alive."""
 
+    device = "cpu"
+
     def __init__(self, schedule: Schedule, context: Context):
         v, options = context.vectors, context.options
         assert v is not None
@@ -71,7 +73,7 @@ class CpuMachine(HostMachine):
         self.was_cached = code is not None
         make = lambda: object_code.compiled(name, text, processor)  # noqa: E731
         future = None if code else started(lambda: cache.obtained(cache.programs(), name, make)[0])
-        super().__init__(schedule.plan, context.dtype)  # packs the tables
+        super().__init__(schedule, context)  # packs the tables
         code = code or future.result()  # type: ignore[union-attr]
         self.code_bytes = len(code)
         self.traits = {"lanes": v.lanes, "threads": options.worker_count}
@@ -88,6 +90,9 @@ class CpuMachine(HostMachine):
     def _launch(self, buffers: np.ndarray) -> None:
         own = buffers[self._buffers]
         shared_crew().run(self._work, address(own))
+
+
+MACHINE = CpuMachine
 
 
 def describe() -> str:

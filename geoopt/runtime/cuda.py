@@ -15,8 +15,10 @@ import numpy as np
 from ..arrays import Array
 from ..codegen import TARGETS
 from ..errors import ArgumentError, DeviceError
+from ..graph.phased import Phases
 from ..grid import BLOCK, Grid
 from ..native import cache
+from ..options import Options
 from ..signature import Argument
 from ..stages import Context
 from ..stored_matrices import index_arrays, made, with_values
@@ -46,12 +48,13 @@ def _functions(cupy: Any, code: bytes, names: list[str]) -> dict[str, Any]:
 class CudaMachine:
     """A grid's kernels on the GPU that is current when the program is compiled."""
 
-    solves = ()
+    device, solves = "cuda", ()
+    phases: Phases | None = None
 
     def __init__(self, grid: Grid, context: Context):
         self._cupy, dtype = _cupy(), context.dtype
         cupy, text = self._cupy, TARGETS["cuda"](grid, dtype)
-        self.dtype, self.plan = dtype, grid.plan
+        self.dtype, self.plan, self.records = dtype, grid.plan, (grid,)
         self.plans, self.output_shapes = (grid.plan,), grid.plan.output_shapes
         self._device = cupy.cuda.Device()
         code = _compiled(text, f"sm_{self._device.compute_capability}", not context.options.strict)
@@ -214,6 +217,13 @@ def _is_cupyx(value: Any) -> bool:
     from cupyx.scipy.sparse import issparse
 
     return issparse(value)
+
+
+MACHINE = CudaMachine
+
+
+def vectors(options: Options, dtype: np.dtype) -> None:
+    """The text has none."""
 
 
 def describe() -> str:

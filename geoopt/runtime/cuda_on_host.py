@@ -20,6 +20,7 @@ from ..codegen import TARGETS
 from ..errors import DeviceError, InternalError
 from ..grid import BLOCK, Grid
 from ..native import cache
+from ..options import Options
 from ..stages import Context
 from . import nvrtc
 from .host import HostMachine
@@ -100,9 +101,11 @@ extern "C" void launch_{0}(unsigned blocks, unsigned threads, void** arguments) 
 class HostedCudaMachine(HostMachine):
     """A grid's kernels as a shared library."""
 
+    device = "cuda-on-host"
+
     def __init__(self, grid: Grid, context: Context):
         dtype = context.dtype
-        super().__init__(grid.plan, dtype)
+        super().__init__(grid, context)
         text = TARGETS["cuda"](grid, dtype)
         self._launches = [launch for level in grid.launches() for launch in level]
         shimmed = "\n".join([SHIM, text, *(LAUNCHER.format(launch.name) for launch in self._launches)])
@@ -118,6 +121,13 @@ class HostedCudaMachine(HostMachine):
             places = [buffers.ctypes.data + buffers.itemsize * b for b in launch.buffers]
             arguments = (ctypes.c_void_p * (1 + len(places)))(ctypes.addressof(count), *places)
             self._library[f"launch_{launch.name}"](launch.blocks, BLOCK, arguments)
+
+
+MACHINE = HostedCudaMachine
+
+
+def vectors(options: Options, dtype: np.dtype) -> None:
+    """The text has none."""
 
 
 def describe() -> str:

@@ -15,9 +15,12 @@ import scipy.sparse as sp
 from ..codegen.simd.prefetch import AHEAD, LINE
 from ..codegen.simd.rows import ROW
 from ..errors import ArgumentError
+from ..graph.phased import Phases
+from ..grid import Grid
 from ..native import address
-from ..plan import Plan
+from ..plan import Schedule
 from ..signature import Argument
+from ..stages import Context
 from ..stored_matrices import with_values
 
 LARGE = 1 << 22  # bytes from which on memory is a mapping, in large pages, as NumPy asks for
@@ -29,14 +32,17 @@ class HostMachine:
     """What all machines that compute in the host's memory share; each adds how it launches its kernels."""
 
     solves = ()
+    phases: Phases | None = None
 
-    def __init__(self, plan: Plan, dtype: np.dtype):
+    def __init__(self, record: Schedule | Grid, context: Context):
+        plan, dtype = record.plan, context.dtype
         self.dtype = dtype
         self._outputs = [Pool(n, dtype) for n in plan.output_sizes]
         self._workspace = Pool(plan.workspace_size, dtype)
         self._pools: dict[int, Pool] = {}  # by size: of all other memory
         # the plan that is kept has the tables that kernels read: they are in memory once
-        self.plan = replace(plan, tables=tuple(_packed(plan.typed_tables(dtype))))
+        self.plan = plan if context.is_mapped else replace(plan, tables=tuple(_packed(plan.typed_tables(dtype))))
+        self.records = (replace(record, plan=self.plan),)
         self.plans, self.output_shapes = (self.plan,), plan.output_shapes
         self._table_addresses = [t.ctypes.data for t in self.plan.tables]
 

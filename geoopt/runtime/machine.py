@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ..arrays import Array
-from ..plan import Plan
+from ..graph.phased import Phases
+from ..grid import Grid
+from ..plan import Plan, Schedule
 from ..signature import Argument
 
 
@@ -18,6 +20,8 @@ class Machine(Protocol):
     sources : the generated code by kind, first what the device compiles
     traits : counts that say how it runs, such as lanes and threads
     solves : counts of each linear system that is solved
+    device : its name
+    records : what it was made of, one for each different phase;  phases : where it solves linear systems
     """
 
     plans: tuple[Plan, ...]
@@ -26,6 +30,9 @@ class Machine(Protocol):
     traits: dict[str, int]
     code_bytes: int
     solves: tuple[dict[str, Any], ...]
+    device: str
+    records: tuple[Schedule | Grid, ...]
+    phases: Phases | None
 
     def array(self, argument: Argument, value: Any) -> Array:
         """A variable's value as an array, without a copy where it is one; of a sparse matrix, its values."""

@@ -31,6 +31,8 @@ class PhasedMachine:
 
     def __init__(self, phases: Phases, machines: list[Machine], dtype: np.dtype, threads: int, may_fail: bool):
         self.phases, self.machines, self.dtype = phases, machines, dtype
+        self.device = machines[0].device
+        self.records = tuple(record for machine in machines for record in machine.records)
         self.plans = tuple(plan for machine in machines for plan in machine.plans)
         self.output_shapes = tuple(phases.shapes[a] for a in phases.outputs)
         self.traits = machines[-1].traits

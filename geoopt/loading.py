@@ -1,0 +1,98 @@
+"""`load`: programs of files that `Program.save` wrote, and of pickles, without tracing anything again."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from .codegen.vectors import Vectors
+from .errors import ArgumentError
+from .plan import Schedule
+from .plan.relist import relist
+from .program import Preparation, Program
+from .runtime import MODULES
+from .runtime.machine import Machine
+from .saving.archive import Archive, DamagedError, from_bytes, mapped
+from .saving.parts import type_name
+from .saving.reading import read
+from .saving.writing import Saved
+from .stages import Context
+
+
+def load(path: str | os.PathLike, types: Iterable[type] = (), threads: int | None = None) -> Program:
+    """The program in a file that `Program.save` wrote.
+
+    Its tables are mapped, not read: processes that load one file share their memory. The file holds no code; text is
+    printed for this processor, and machine code comes from the cache, or is compiled. The file must not be changed in
+    place while the program is used; to save over it is safe.
+
+    types : the dataclasses and named tuples of the result, where it has any
+    threads : per call; None for as many as were asked for when the program was prepared
+
+    Raises ArgumentError for a file that is no program, is damaged or of another version, DeviceError for a device that
+    is not there. A file is checked before it is used: it makes no kernel address memory that is not its own.
+    """
+    place, start = Path(path), time.perf_counter()
+    try:
+        archive = mapped(place)
+    except DamagedError as error:
+        raise _refusal(place, error) from error
+    except OSError as error:
+        raise ArgumentError(f"{place} cannot be read: {error.strerror}") from error
+    return _program(archive, types, threads, place, start)
+
+
+def unpickled(content: bytes, types: Iterable[type]) -> Program:
+    """The program that a pickle holds."""
+    start = time.perf_counter()
+    return _program(from_bytes(content), types, None, "the pickled program", start)
+
+
+def _program(archive: Archive, types: Iterable[type], threads: int | None, name: Path | str, start: float) -> Program:
+    try:
+        saved = read(archive, {type_name(kind): kind for kind in types})
+        if saved.device not in MODULES:
+            raise DamagedError(f"it is for a device {saved.device!r:.20}")
+    except ArgumentError as error:
+        raise _refusal(name, error) from error
+    if threads is not None:
+        saved = replace(saved, options=replace(saved.options, threads=threads))
+    runtime = import_module(f".runtime.{MODULES[saved.device]}", __package__)
+    runtime.describe()
+    context = _context(saved, runtime.vectors(saved.options, saved.dtype), archive.is_mapped)
+    if context.vectors is not None and context.vectors.lanes != saved.lanes:  # it was saved on another processor
+        context, saved = replace(context, is_mapped=False), _relisted(saved)
+    machine = _machine(saved, runtime, context)
+    counts, decisions = (saved.preparation[name] for name in ("nodes", "scalars")), saved.preparation["decisions"]
+    preparation = Preparation(*counts, {"load": time.perf_counter() - start}, decisions=tuple(decisions))
+    return Program(saved.signature, saved.options, saved.dtype, machine, preparation)
+
+
+def _refusal(name: Path | str, error: ArgumentError) -> ArgumentError:
+    what = "is damaged: " if isinstance(error, DamagedError) else ""
+    return ArgumentError(f"{name} {what}{error}" if what else f"{name}: {error}")
+
+
+def _context(saved: Saved, vectors: Vectors | None, is_mapped: bool) -> Context:
+    return Context(saved.options, saved.dtype, vectors=vectors, is_mapped=is_mapped)
+
+
+def _relisted(saved: Saved) -> Saved:
+    """For vectors of any width."""
+    records = [replace(r, plan=relist(r.plan)) if isinstance(r, Schedule) else r for r in saved.records]
+    return replace(saved, records=tuple(records))
+
+
+def _machine(saved: Saved, runtime: Any, context: Context) -> Machine:
+    machines = [runtime.MACHINE(record, context) for record in saved.records]
+    if saved.phases is None:
+        return machines[0]
+    from .solvers.phased import PhasedMachine  # which most programs do not need
+
+    may_fail = saved.signature.may_fail
+    return PhasedMachine(saved.phases, machines, saved.dtype, saved.options.worker_count, may_fail)

@@ -1,0 +1,123 @@
+"""A program as an archive."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from ..graph.phased import Phases, Solve
+from ..grid import Grid
+from ..options import Options
+from ..plan import Plan, Schedule
+from ..signature import Signature
+from .archive import Archive
+from .parts import signature_data
+from .records import written
+from .templates import kernel_data
+
+FORMAT = 1  # of files; another one where the same data come to mean something else
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Saved:
+    """What a program consists of, but for machine code.
+
+    lanes : of the vectors that its records are for; 0 where there are none
+    records : what its machines are made of, one for each different phase
+    phases : where it solves linear systems
+    preparation : counts of it, plain data
+    """
+
+    device: str
+    options: Options
+    dtype: np.dtype
+    lanes: int
+    signature: Signature
+    records: tuple[Schedule | Grid, ...]
+    phases: Phases | None
+    preparation: dict[str, Any]
+
+
+def version() -> str:
+    """Of geoopt, where it is installed."""
+    try:
+        return metadata.version("geoopt-compiler")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def archive_of(saved: Saved) -> Archive:
+    arrays: dict[str, np.ndarray] = {}
+    known: dict[int, str] = {}  # by identity: several records may have one array
+
+    def add(array: np.ndarray) -> str:
+        if id(array) not in known:
+            known[id(array)] = name = str(len(arrays))
+            arrays[name] = array
+        return known[id(array)]
+
+    manifest = {
+        "format": FORMAT,
+        "geoopt": version(),
+        "device": saved.device,
+        "dtype": str(saved.dtype),
+        "lanes": saved.lanes,
+        "options": {f.name: written(getattr(saved.options, f.name)) for f in dataclasses.fields(Options)},
+        "records": [_record(record, add) for record in saved.records],
+        "phases": None if saved.phases is None else _phases(saved.phases, add),
+        "signature": signature_data(saved.signature, add),
+        "preparation": saved.preparation,
+    }
+    return Archive(manifest, arrays)
+
+
+def _record(record: Schedule | Grid, add: Callable[[np.ndarray], str]) -> dict[str, Any]:
+    if isinstance(record, Grid):
+        return {"plan": _plan(record.plan, add), "terms": [[list(t) for t in loops] for loops in record.terms]}
+    return {"plan": _plan(record.plan, add), "shares": add(record.shares)}
+
+
+def _plan(plan: Plan, add: Callable[[np.ndarray], str]) -> dict[str, Any]:
+    return {
+        "variable_sizes": list(plan.variable_sizes),
+        "output_shapes": written(plan.output_shapes),
+        "workspace_size": plan.workspace_size,
+        "tables": [add(table) for table in plan.tables],
+        "kernels": [kernel_data(kernel) for kernel in plan.kernels],
+        "tasks": add(plan.tasks),
+        "chunks": written(plan.chunks),
+    }
+
+
+def _phases(phases: Phases, add: Callable[[np.ndarray], str]) -> dict[str, Any]:
+    return {
+        "shapes": written(phases.shapes),
+        "outputs": list(phases.outputs),
+        "known": {str(array): add(np.ascontiguousarray(values)) for array, values in phases.known.items()},
+        "phases": [
+            {
+                "program": phase.program,
+                "reads": list(phase.reads),
+                "writes": list(phase.writes),
+                "solves": [_solve(solve, add) for solve in phase.solves],
+            }
+            for phase in phases.phases
+        ],
+    }
+
+
+def _solve(solve: Solve, add: Callable[[np.ndarray], str]) -> dict[str, Any]:
+    system = solve.system
+    return {
+        "unknowns": system.pattern.shape[0],
+        "pattern": [add(system.pattern.indptr), add(system.pattern.indices)],
+        "is_transposed": system.is_transposed,
+        "numbers": None if system.numbers is None else add(system.numbers),
+        "largest_residual": written(system.largest_residual),
+        "may_be_singular": system.may_be_singular,
+        "arrays": [solve.values, solve.right, solve.solution],
+    }
