@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from .codegen.vectors import Vectors
-from .errors import ArgumentError
+from .errors import ArgumentError, GeooptError
 from .plan import Schedule
 from .plan.relist import relist
 from .program import Preparation, Program
@@ -37,29 +37,26 @@ def load(path: str | os.PathLike, types: Iterable[type] = (), threads: int | Non
     Raises ArgumentError for a file that is no program, is damaged or of another version, DeviceError for a device that
     is not there. A file is checked before it is used: it makes no kernel address memory that is not its own.
     """
-    place, start = Path(path), time.perf_counter()
-    try:
-        archive = mapped(place)
-    except DamagedError as error:
-        raise _refusal(place, error) from error
-    except OSError as error:
-        raise ArgumentError(f"{place} cannot be read: {error.strerror}") from error
-    return _program(archive, types, threads, place, start)
+    place = Path(path)
+    return _program(lambda: mapped(place), types, threads, place)
 
 
 def unpickled(content: bytes, types: Iterable[type]) -> Program:
     """The program that a pickle holds."""
+    return _program(lambda: from_bytes(content), types, None, "the pickled program")
+
+
+def _program(find: Callable[[], Archive], types: Iterable[type], threads: int | None, name: Path | str) -> Program:
     start = time.perf_counter()
-    return _program(from_bytes(content), types, None, "the pickled program", start)
-
-
-def _program(archive: Archive, types: Iterable[type], threads: int | None, name: Path | str, start: float) -> Program:
     try:
+        archive = find()
         saved = read(archive, {type_name(kind): kind for kind in types})
         if saved.device not in MODULES:
             raise DamagedError(f"it is for a device {saved.device!r:.20}")
     except ArgumentError as error:
         raise _refusal(name, error) from error
+    except OSError as error:
+        raise ArgumentError(f"{name} cannot be read: {error.strerror}") from error
     if threads is not None:
         saved = replace(saved, options=replace(saved.options, threads=threads))
     runtime = import_module(f".runtime.{MODULES[saved.device]}", __package__)
@@ -67,9 +64,14 @@ def _program(archive: Archive, types: Iterable[type], threads: int | None, name:
     context = _context(saved, runtime.vectors(saved.options, saved.dtype), archive.is_mapped)
     if context.vectors is not None and context.vectors.lanes != saved.lanes:  # it was saved on another processor
         context, saved = replace(context, is_mapped=False), _relisted(saved)
-    machine = _machine(saved, runtime, context)
-    counts, decisions = (saved.preparation[name] for name in ("nodes", "scalars")), saved.preparation["decisions"]
-    preparation = Preparation(*counts, {"load": time.perf_counter() - start}, decisions=tuple(decisions))
+    try:
+        machine = _machine(saved, runtime, context)
+    except GeooptError:
+        raise
+    except Exception as error:  # of a printer, or of LLVM, which take what the compiler makes
+        raise _refusal(name, DamagedError(f"no code can be made of it ({error})")) from error
+    found, seconds = saved.preparation, {"load": time.perf_counter() - start}
+    preparation = Preparation(found["nodes"], found["scalars"], seconds, decisions=tuple(found["decisions"]))
     return Program(saved.signature, saved.options, saved.dtype, machine, preparation)
 
 

@@ -15,10 +15,10 @@ import numpy as np
 from ..arrays import Array
 from ..codegen import TARGETS
 from ..errors import ArgumentError, DeviceError
-from ..graph.phased import Phases
 from ..grid import BLOCK, Grid
 from ..native import cache
 from ..options import Options
+from ..plan import Plan
 from ..signature import Argument
 from ..stages import Context
 from ..stored_matrices import index_arrays, made, with_values
@@ -49,13 +49,15 @@ class CudaMachine:
     """A grid's kernels on the GPU that is current when the program is compiled."""
 
     device, solves = "cuda", ()
-    phases: Phases | None = None
+    phases = None
 
     def __init__(self, grid: Grid, context: Context):
         self._cupy, dtype = _cupy(), context.dtype
         cupy, text = self._cupy, TARGETS["cuda"](grid, dtype)
-        self.dtype, self.plan, self.records = dtype, grid.plan, (grid,)
-        self.plans, self.output_shapes = (grid.plan,), grid.plan.output_shapes
+        self.dtype, self.plan = dtype, grid.plan
+        self.records = (grid,)
+        self.plans: tuple[Plan, ...] = (grid.plan,)
+        self.output_shapes = grid.plan.output_shapes
         self._device = cupy.cuda.Device()
         code = _compiled(text, f"sm_{self._device.compute_capability}", not context.options.strict)
         self.code_bytes = len(code)

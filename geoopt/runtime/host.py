@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from ..codegen.simd.prefetch import AHEAD, LINE
 from ..codegen.simd.rows import ROW
 from ..errors import ArgumentError
-from ..graph.phased import Phases
 from ..grid import Grid
 from ..native import address
 from ..plan import Schedule
@@ -32,7 +31,7 @@ class HostMachine:
     """What all machines that compute in the host's memory share; each adds how it launches its kernels."""
 
     solves = ()
-    phases: Phases | None = None
+    phases = None
 
     def __init__(self, record: Schedule | Grid, context: Context):
         plan, dtype = record.plan, context.dtype

@@ -19,9 +19,7 @@ class Machine(Protocol):
     output_shapes : of the whole program
     sources : the generated code by kind, first what the device compiles
     traits : counts that say how it runs, such as lanes and threads
-    solves : counts of each linear system that is solved
     device : its name
-    records : what it was made of, one for each different phase;  phases : where it solves linear systems
     """
 
     plans: tuple[Plan, ...]
@@ -29,10 +27,22 @@ class Machine(Protocol):
     sources: dict[str, Callable[[], str]]
     traits: dict[str, int]
     code_bytes: int
-    solves: tuple[dict[str, Any], ...]
     device: str
-    records: tuple[Schedule | Grid, ...]
-    phases: Phases | None
+
+    @property
+    def solves(self) -> tuple[dict[str, Any], ...]:
+        """Counts of each linear system that is solved."""
+        ...
+
+    @property
+    def records(self) -> tuple[Schedule | Grid, ...]:
+        """What it was made of, one for each different phase."""
+        ...
+
+    @property
+    def phases(self) -> Phases | None:
+        """Where it solves linear systems, how phases follow each other."""
+        ...
 
     def array(self, argument: Argument, value: Any) -> Array:
         """A variable's value as an array, without a copy where it is one; of a sparse matrix, its values."""

@@ -7,7 +7,8 @@
 `parts`         results and signatures as plain data
 `writing`       a program as an archive
 `reading`       an archive as what machines are made of
-`bounds`        that what was read addresses nothing outside of its buffers
+`entries`       what kernels address, all of it
+`..._bounds`    that a schedule, or a grid, addresses nothing outside of its buffers
 ==============  ================================================================================
 
 Nothing in a file is run: text is printed of it again, for the processor at hand.

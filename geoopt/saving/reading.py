@@ -20,9 +20,10 @@ from ..plan import Plan, Schedule
 from ..plan.planned import PlannedChunks
 from ..plan.task import FIELDS
 from .archive import Archive, DamagedError
-from .bounds import check
+from .grid_bounds import check_grid
 from .parts import PartReader, Types
 from .records import Reader, guarded
+from .schedule_bounds import check_schedule
 from .templates import READER, kernel_of
 from .writing import FORMAT, Saved
 
@@ -54,7 +55,7 @@ def _read(archive: Archive, types: Types) -> Saved:
         raise DamagedError("it has no kernels")
     lanes = PLAIN.read(manifest["lanes"], int)
     for record in records:
-        check(record, lanes)
+        check_grid(record) if isinstance(record, Grid) else check_schedule(record, lanes)
     phases = None if manifest["phases"] is None else _phases(manifest["phases"], arrays, records)
     plan = records[0].plan
     shapes = plan.output_shapes if phases is None else tuple(phases.shapes[a] for a in phases.outputs)
