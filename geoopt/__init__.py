@@ -23,6 +23,7 @@ if _TYPE_CHECKING:  # for editors and type checkers; a test holds it and the tab
     from .errors import SolverError as SolverError
     from .errors import TracingError as TracingError
     from .errors import UnsupportedError as UnsupportedError
+    from .jitted import jit as jit
     from .loading import load as load
     from .minimization import Minimum as Minimum
     from .minimization import newton as newton
@@ -45,6 +46,7 @@ _NAMES = {
         "ArgumentError", "BranchError", "DeviceError", "GeooptError", "MeshError", "MeshWarning", "ShapeError",
         "SolverError", "TracingError", "UnsupportedError",
     ),
+    "jitted": ("jit",),
     "loading": ("load",),
     "minimization": ("Minimum", "newton"),
     "numeric": ("Numeric", "select"),

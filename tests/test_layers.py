@@ -21,7 +21,7 @@ LAYERS = (
     ("__main__",),
     ("__init__", "cli"),
     ("coverage", "inputs"),
-    ("loading", "minimization", "views"),
+    ("jitted", "loading", "minimization", "views"),
     ("pipeline",),
     ("solvers",),
     ("derivatives", "program", "timing"),

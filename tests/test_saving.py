@@ -331,7 +331,7 @@ for content in files:
     try:
         program(*values)
         loaded += 1
-    except (ArgumentError, geoopt.SolverError, ValueError, TypeError, IndexError):
+    except (ArgumentError, geoopt.SolverError, ValueError, TypeError, IndexError, MemoryError, OSError):
         pass
 print("survived", loaded)
 """

@@ -20,6 +20,7 @@ from ..plan import Plan, Schedule
 from ..plan.planned import PlannedChunks
 from ..plan.task import FIELDS
 from .archive import Archive, DamagedError
+from .entries import LARGEST
 from .grid_bounds import check_grid
 from .parts import PartReader, Types
 from .records import Reader, guarded
@@ -96,8 +97,9 @@ def _plan(data: dict[str, Any], arrays: Mapping[str, np.ndarray], dtype: np.dtyp
     sizes = PLAIN.read(data["variable_sizes"], tuple[int, ...])
     shapes = PLAIN.read(data["output_shapes"], tuple[tuple[int, ...], ...])
     workspace = PLAIN.read(data["workspace_size"], int)
-    if min((*sizes, workspace, *(n for shape in shapes for n in shape)), default=0) < 0:
-        raise DamagedError("a buffer has a negative size")
+    lengths = (*sizes, workspace, *(n for shape in shapes for n in shape), *map(math.prod, shapes))
+    if min(lengths, default=0) < 0 or max(lengths, default=0) >= LARGEST:
+        raise DamagedError("a buffer has a size that no memory has")
     kernels = tuple(map(kernel_of, data["kernels"]))
     chunks = READER.read(data["chunks"], tuple[PlannedChunks, ...])
     return Plan(sizes, shapes, workspace, tables, kernels, tasks, chunks)
