@@ -140,6 +140,31 @@ def test_what_was_not_used_for_longest_goes(folder, monkeypatch):
     assert {keys[0], OTHER} < set(left) and keys[1] not in left and len(left) <= 6
 
 
+def test_its_contents_are_told_and_cleared(folder, tmp_path):
+    assert cache.contents(folder) == cache.clear(folder) == (0, 0, 0.0, 0.0)
+    cache.store(folder, KEY, b"code")
+    cache.store(folder, OTHER, b"")
+    os.utime(folder / OTHER, (100, 100))
+    (folder / "unfinished-x").touch()
+    (folder / "letter.txt").write_text("precious")
+    found = cache.contents(folder)
+    assert found.files == 4 and found.bytes == 2 * cache.DIGEST + len(b"code") + len("precious")
+    assert found.oldest == 100 and abs(found.newest - time.time()) < 60
+    assert cache.clear(folder)[:2] == (3, 2 * cache.DIGEST + len(b"code"))
+    assert names(folder) == ["letter.txt"]
+
+
+def test_the_environment_says_how_much_there_may_be(folder, monkeypatch):
+    assert cache.most() == cache.MOST
+    monkeypatch.setenv("GEOOPT_CACHE_MB", "much")
+    assert cache.most() == cache.MOST
+    monkeypatch.setenv("GEOOPT_CACHE_MB", "1")
+    for age, key in enumerate((KEY, cache.key("a second one"), OTHER)):
+        cache.store(folder, key, bytes(400_000))
+        os.utime(folder / key, (100 + age, 100 + age)) if key != OTHER else None
+    assert names(folder) == [OTHER]
+
+
 def test_a_folder_that_cannot_be_made_is_no_error(tmp_path):
     (tmp_path / "file").write_text("")
     cache.store(tmp_path / "file" / "programs", KEY, b"code")

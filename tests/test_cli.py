@@ -142,3 +142,13 @@ def test_view_prints_a_stage(folder):
     assert run.returncode == 2 and "OPERATOR" not in run.stderr and "MODULE:FUNCTION" in run.stderr
     run = geoopt("view", "dual_laplacian", "--vertices", 27, "--stage", "place", cwd=folder)
     assert run.returncode == 0 and "kernel 0: level 1, 48 members" in run.stdout
+
+
+def test_cache_is_shown_and_cleared(folder, monkeypatch):
+    monkeypatch.setenv("GEOOPT_CACHE_DIR", str(folder / "code"))
+    geoopt("operator", "cotan", "mesh.off", "--out", "L.npz", cwd=folder)
+    shown = geoopt("cache", cwd=folder)
+    assert shown.returncode == 0 and "programs" in shown.stdout and "1.1 GB" in shown.stdout
+    cleared = geoopt("cache", "--clear", cwd=folder)
+    assert "code: 1 files removed" in cleared.stdout
+    assert not [*(folder / "code").iterdir()]

@@ -13,6 +13,7 @@ import typer
 
 from ..errors import GeooptError, MeshWarning
 from .apps import arap, cloth
+from .cached import cache
 from .demo import demo
 from .parametrize import parametrize
 from .tools import cotan, coverage, view
@@ -20,7 +21,7 @@ from .tools import cotan, coverage, view
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 operator = typer.Typer(no_args_is_help=True)
 app.add_typer(operator, name="operator", help="Compute an operator of a mesh and save it.")
-for command in (demo, arap, cloth, parametrize, view, coverage):
+for command in (demo, arap, cloth, parametrize, view, coverage, cache):
     app.command()(command)
 operator.command()(cotan)
 

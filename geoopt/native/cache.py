@@ -9,20 +9,23 @@ import contextlib
 import functools
 import hashlib
 import os
+import re
 import stat
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import platformdirs
 
 DIGEST = 20  # bytes before each content that tell whether it is whole, and that of its key
 LARGEST = 1 << 28  # bytes of a file that is read
-MOST = 1 << 30  # bytes of all files in a folder; the least recently used go
+MOST = 1 << 30  # bytes of all files in a folder, where GEOOPT_CACHE_MB says nothing; the least recently used go
 HOUR = 3600  # seconds after which a file that was not finished never will be
 UNFINISHED = "unfinished-"
+STORED = re.compile(rf"[0-9a-f]{{40}}|{UNFINISHED}.*")  # names of files
 OTHERS = stat.S_IWGRP | stat.S_IWOTH
 FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe would wait for a writer
 
@@ -36,6 +39,12 @@ def programs() -> Path:
 def loops() -> Path:
     """The folder of geoopt's own loops, which all programs need: beside that of programs, and useful without it."""
     return programs().with_name(f"{programs().name}-loops")
+
+
+def most() -> int:
+    """The bytes that the files of a folder may have together: ``$GEOOPT_CACHE_MB``, or `MOST`."""
+    chosen = os.environ.get("GEOOPT_CACHE_MB", "")
+    return int(chosen) << 20 if chosen.isdecimal() else MOST
 
 
 def load(folder: Path, key: str) -> bytes | None:
@@ -135,19 +144,56 @@ def _shrink(folder: Path, size: int) -> None:
     Files are counted with the first that a process stores, and then with every tenth part of what there may be.
     size : of what has been stored just now
     """
-    _stored[folder] = _stored.get(folder, MOST) + size
-    if _stored[folder] < MOST / 10:
+    limit = most()
+    _stored[folder] = _stored.get(folder, limit) + size
+    if _stored[folder] < limit / 10:
         return
     _stored[folder] = 0
     files = sorted(_files(folder))
     left = sum(size for _, size, _ in files)
-    least = MOST / 2 if left > MOST else MOST
+    least = limit / 2 if left > limit else limit
     for used, size, path in files:
         is_leftover = os.path.basename(path).startswith(UNFINISHED) and used < time.time() - HOUR
         if is_leftover or left > least:
-            with contextlib.suppress(OSError):  # another process may have been first
-                os.unlink(path)
-                left -= size
+            left -= _removed(path, size)
+
+
+class Contents(NamedTuple):
+    """files, bytes : how many there are;  oldest, newest : when files were used last, in seconds since 1970"""
+
+    files: int
+    bytes: int
+    oldest: float
+    newest: float
+
+
+def contents(folder: Path) -> Contents:
+    """What is in a folder; nothing where there is none."""
+    try:
+        found = sorted(_files(folder))
+    except OSError:
+        found = []
+    times = [used for used, _, _ in found] or [0.0]
+    return Contents(len(found), sum(size for _, size, _ in found), times[0], times[-1])
+
+
+def clear(folder: Path) -> Contents:
+    """Remove all that was stored in a folder, and nothing else; gives what that was. Programs in memory run on."""
+    try:
+        found = [file for file in _files(folder) if STORED.fullmatch(os.path.basename(file[2]))]
+    except OSError:
+        found = []
+    sizes = [_removed(path, size) for _, size, path in found]
+    return Contents(len(sizes), sum(sizes), 0.0, 0.0)
+
+
+def _removed(path: str, size: int) -> int:
+    """Removes a file; gives its size, 0 where another process was first."""
+    try:
+        os.unlink(path)
+    except OSError:
+        return 0
+    return size
 
 
 def _files(folder: Path) -> Iterator[tuple[float, int, str]]:
