@@ -15,9 +15,10 @@ import numpy as np
 from .arrays import Array
 from .codegen import TARGETS
 from .errors import ArgumentError
+from .exporting import export
 from .options import Options
 from .output import beside, refuse_existing
-from .plan import Plan
+from .plan import Plan, Schedule
 from .plan.planned import PlannedKernel
 from .plan.relist import relist
 from .runtime.machine import Machine
@@ -102,6 +103,24 @@ class Program:
         archive = archive_of(self._saved())
         with beside(place) as new, new.open("w+b") as file:
             write(file, archive)
+
+    def export(self, folder: str | os.PathLike, name: str | None = None, force: bool = False) -> list[Path]:
+        """Write the program as a library for C and C++: ``NAME.h``, ``NAME.c``, ``CMakeLists.txt`` and, from 1 MB of
+        tables on, ``NAME.bin``, which its user reads or maps. It allocates nothing, needs nothing but libm, and threads
+        may share it; the header says how it is called. Gives the paths of the files.
+
+        name : of the library and of its function; None for the name of the function that was compiled
+        force : overwrite files that there are
+
+        Raises ArgumentError for a name that C does not take, files that are there, and programs that are not for the
+        CPU or solve linear systems.
+        """
+        if self.machine.solves or self.machine.device != "cpu":
+            what = "a program that solves linear systems" if self.machine.solves else "a program for a GPU"
+            raise ArgumentError(f"export: {what} is no C; compile for the CPU what is computed without solving")
+        (schedule,) = self.machine.records
+        assert isinstance(schedule, Schedule)
+        return export(schedule, self.signature, self.dtype, Path(folder), name, force)
 
     def _saved(self) -> Saved:
         counts = {"nodes": self.preparation.nodes, "scalars": self.preparation.scalars}

@@ -25,6 +25,7 @@ LAYERS = (
     ("pipeline",),
     ("solvers",),
     ("derivatives", "program", "timing"),
+    ("exporting",),
     (*STAGES[:-1], "runtime", "evaluate", "display"),
     ("stages",),  # what they have in common
     # what devices run, and what traced code computes with

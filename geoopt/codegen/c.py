@@ -40,7 +40,7 @@ def emit(plan: Plan, dtype: np.dtype) -> str:
     routines = [ROUTINES[op](f"{op}{n}", n, dtype, "static") for op, n in text.routines]
     tables = enumerate(plan.typed_tables(dtype), plan.workspace + 1)
     size = f"enum {{ WORKSPACE = {plan.workspace_size} }};\n"
-    listed = [_table(f"b{number}", table, dtype) for number, table in tables]
+    listed = [table_text(f"b{number}", table, dtype) for number, table in tables]
     return "\n".join([HEAD, size, *listed, *routines, *kernels, _evaluate(plan, scalar)])
 
 
@@ -49,13 +49,17 @@ def code(plan: Plan) -> str:
     return listed_kernels(Lowered(kernel, Members(kernel)).statements() for kernel in plan.kernels)
 
 
-def _table(name: str, table: np.ndarray, dtype: np.dtype) -> str:
-    """A column, or varying constants."""
-    is_whole = table.dtype.kind in "iu"
-    kind = f"{'u' if table.dtype.kind == 'u' else ''}int{8 * table.itemsize}_t" if is_whole else TYPES[dtype.name]
+def table_type(table: np.ndarray, dtype: np.dtype) -> str:
+    """The type of a column, or of varying constants."""
+    if table.dtype.kind not in "iu":
+        return TYPES[dtype.name]
+    return f"{'u' if table.dtype.kind == 'u' else ''}int{8 * table.itemsize}_t"
+
+
+def table_text(name: str, table: np.ndarray, dtype: np.dtype) -> str:
     numbers = table.tolist() or [0]
-    texts = map(str, numbers) if is_whole else (literal(x, dtype) for x in numbers)
-    return f"static const {kind} {name}[] = {{\n{_rows(texts)}\n}};\n"
+    texts = map(str, numbers) if table.dtype.kind in "iu" else (literal(x, dtype) for x in numbers)
+    return f"static const {table_type(table, dtype)} {name}[] = {{\n{_rows(texts)}\n}};\n"
 
 
 def _rows(texts: Iterable[str]) -> str:
@@ -65,40 +69,49 @@ def _rows(texts: Iterable[str]) -> str:
 
 def _function(plan: Plan, number: int, kernel: PlannedKernel, text: CText) -> str:
     """Evaluates the members of a task."""
+    fields, lines = body(plan, kernel, text)
+    given = ", ".join([*parameters(plan, kernel, text.scalar), "const int64_t *task"])
+    return "\n".join([f"static void k{number}({given}) {{", *fields, *lines, "}", ""])
+
+
+def body(plan: Plan, kernel: PlannedKernel, text: CText, begin: str = "begin") -> tuple[list[str], list[str]]:
+    """The statements that evaluate a task's members, from one on, and before these what they take from it."""
     lines = list(text.lines(Lowered(kernel, Members(kernel)).statements(), "    "))
-    used = set(re.findall(r"\w+", " ".join(lines))) | {"begin", "end"}
+    used = set(re.findall(r"\w+", " ".join(lines))) | {begin, "end"}
     fields = {field_name(field): field for field in range(BEGIN, plan.tasks.shape[1])}
     named = [f"{name} = task[{field}]" for name, field in fields.items() if name in used]
-    parameters = ", ".join([*_parameters(plan, kernel, text.scalar), "const int64_t *task"])
-    head = f"static void k{number}({parameters}) {{"
-    loop = "  for (int64_t i = begin; i < end; ++i) {"
-    return "\n".join([head, f"  const int64_t {', '.join(named)};", loop, *lines, "  }", "}", ""])
+    loop = f"  for (int64_t i = {begin}; i < end; ++i) {{"
+    return [f"  const int64_t {', '.join(named)};"], [loop, *lines, "  }"]
 
 
-def _arrays(plan: Plan, kernel: PlannedKernel) -> dict[int, bool]:
+def _buffers(plan: Plan, kernel: PlannedKernel) -> dict[int, bool]:
     """The arrays of numbers that a kernel uses, each with whether it writes to it."""
     written = {store.buffer for store in kernel.stores()}
     return {b: b in written for b in sorted({a.buffer for a in kernel.addresses()}) if b <= plan.workspace}
 
 
-def _parameters(plan: Plan, kernel: PlannedKernel, scalar: str) -> Iterator[str]:
-    for buffer, is_written in _arrays(plan, kernel).items():
+def parameters(plan: Plan, kernel: PlannedKernel, scalar: str) -> Iterator[str]:
+    """The arrays of numbers that the function of a kernel takes ..."""
+    for buffer, is_written in _buffers(plan, kernel).items():
         yield f"{'' if is_written else 'const '}{scalar} *restrict b{buffer}"
+
+
+def arrays_of(plan: Plan, kernel: PlannedKernel) -> Iterator[str]:
+    """... and what it is given for them."""
+    variables, outputs = len(plan.variable_sizes), len(plan.output_shapes)
+    for buffer in _buffers(plan, kernel):
+        if buffer < variables:
+            yield f"inputs[{buffer}]"
+        else:
+            yield f"outputs[{buffer - variables}]" if buffer < variables + outputs else "workspace"
 
 
 def _evaluate(plan: Plan, scalar: str) -> str:
     """The entry point: all tasks in running order."""
     rows = [f"{{{', '.join(map(str, row))}}}" for row in plan.tasks.tolist()] or ["{0}"]
     width = plan.tasks.shape[1]
-    variables, outputs = len(plan.variable_sizes), len(plan.output_shapes)
-
-    def array(buffer: int) -> str:
-        if buffer < variables:
-            return f"inputs[{buffer}]"
-        return f"outputs[{buffer - variables}]" if buffer < variables + outputs else "workspace"
-
     calls = [
-        f"      case {k}: k{k}({', '.join([*map(array, _arrays(plan, kernel)), 'task'])}); break;"
+        f"      case {k}: k{k}({', '.join([*arrays_of(plan, kernel), 'task'])}); break;"
         for k, kernel in enumerate(plan.kernels)
     ]
     lines = [
