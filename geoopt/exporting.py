@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -53,9 +54,9 @@ def export(
     texts = {f"{name}.h": library.header, f"{name}.c": library.source, "CMakeLists.txt": CMAKE.format(name=name)}
     files = {folder / file: text.encode() for file, text in texts.items()}
     files |= {} if library.tables is None else {folder / f"{name}.bin": library.tables}
-    refuse_existing(list(files) if folder.exists() else [], force)
     if folder.exists() and not folder.is_dir():
         raise ArgumentError(f"{folder} is no folder; give another name")
+    refuse_existing(list(files) if folder.exists() else [], force)
     folder.mkdir(parents=True, exist_ok=True)
     for path, content in files.items():
         write_whole(path, lambda file, content=content: file.write(content))
@@ -70,9 +71,9 @@ def _described(name: str, signature: Signature, dtype: np.dtype, shapes: tuple[t
         if isinstance(part, OfArray):
             outputs[part.output] = f"{place}, {_shape(shapes[part.output])}"
         elif isinstance(part, OfMatrix):
-            where = _pattern(f"output{part.output}", part.pattern, patterns)
-            kind, shape = type(part.pattern).__name__, _shape(part.pattern.shape)
-            outputs[part.output] = f"{place}, the values of a {kind} {shape}: {where}"
+            matrix: Any = part.pattern
+            where = _pattern(f"output{part.output}", matrix, patterns)
+            outputs[part.output] = f"{place}, the values of a {type(matrix).__name__} {_shape(matrix.shape)}: {where}"
     numbers = [
         f"[{part.entry if isinstance(part, OfNumber) else part.begin}] {place}"
         for place, part in _placed("result", signature.result)
@@ -87,13 +88,14 @@ def _described(name: str, signature: Signature, dtype: np.dtype, shapes: tuple[t
 def _input(number: int, argument: Argument, patterns: dict[str, np.ndarray]) -> str:
     if argument.pattern is None:
         return f"{argument.name}, {_shape(argument.shape)}"
-    where = _pattern(f"input{number}", argument.pattern, patterns)
-    return f"{argument.name}, the values of a matrix {_shape(argument.pattern.shape)} by rows: {where}"
+    matrix: Any = argument.pattern
+    where = _pattern(f"input{number}", matrix, patterns)
+    return f"{argument.name}, the values of a matrix {_shape(matrix.shape)} by rows: {where}"
 
 
-def _pattern(name: str, matrix: object, patterns: dict[str, np.ndarray]) -> str:
+def _pattern(name: str, matrix: Any, patterns: dict[str, np.ndarray]) -> str:
     """Adds the index arrays of a matrix to the tables; says which these are."""
-    names = INDICES[matrix.format]  # type: ignore[attr-defined]
+    names = INDICES[matrix.format]
     patterns |= {f"{name}_{key}": np.asarray(a) for key, a in zip(names, index_arrays(matrix), strict=True)}
     return ", ".join(f"tables.{name}_{key}" for key in names)
 

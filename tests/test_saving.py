@@ -27,7 +27,7 @@ from geoopt.saving import archive as archives
 from geoopt.saving.archive import DIGITS, Archive, from_bytes, mapped, write
 
 from .cases_operators import CASES, SOLVING, case, variables
-from .conftest import needs
+from .conftest import needs_cuda_on_host
 from .test_stages import arrays
 
 
@@ -68,10 +68,12 @@ def test_what_is_loaded_gives_the_same_bits(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["cotan_laplacian", "cloth_system", "L²", "harmonic"])
-@pytest.mark.parametrize("how", [{"dtype": np.float32}, {"device": "cuda-on-host"}], ids=["float32", "cuda-on-host"])
+@pytest.mark.parametrize(
+    "how",
+    [{"dtype": np.float32}, pytest.param({"device": "cuda-on-host"}, marks=needs_cuda_on_host)],
+    ids=["float32", "cuda-on-host"],
+)
 def test_programs_of_other_types_and_devices(name, how, tmp_path):
-    if "device" in how:
-        needs(lambda: geoopt.pipeline.chosen(how["device"]).describe())
     program, values = compiled(name, **how)
     assert_same(saved(program, tmp_path)(*values), program(*values))
 

@@ -7,6 +7,7 @@ that calls it, and ``NAME_part`` a part of what may run at once, for callers wit
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from string import Template
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from ..plan.task import BEGIN, KERNEL
 from .c import HEAD, arrays_of, body, parameters, table_text, table_type
 from .c_projection import ROUTINES
 from .c_text import CText
-from .c_vectors import VectorText, typedefs
+from .c_vectors import VectorText, definitions
 from .numbers import TYPES
 
 EMBEDDED = 1 << 20  # bytes of tables up to which they are in the source file
@@ -41,6 +42,7 @@ extern "C" {{
 #endif
 
 enum {{ ${{macro}}_INPUTS = $inputs, ${{macro}}_OUTPUTS = $outputs }};
+$sizes
 #define ${{macro}}_WORKSPACE ((size_t)$workspace) /* numbers of scratch that a call needs */
 #define ${{macro}}_PHASES $phases /* one after the other */
 
@@ -189,11 +191,17 @@ class _Printer:
             arrays="\n".join(listed),
             inputs=len(inputs),
             outputs=len(outputs),
+            sizes="\n".join(self._sizes()),
             workspace=max(self.plan.workspace_size, 1),
             phases=len(self.schedule.shares),
             members="\n".join(f"  const {kind} *{key};" for key, kind in self.types.items()),
             where="NULL and 0, for they are in the library" if is_embedded else in_file,
         )
+
+    def _sizes(self) -> Iterator[str]:
+        for kind, sizes in (("INPUT", self.plan.variable_sizes), ("OUTPUT", self.plan.output_sizes)):
+            for number, size in enumerate(sizes):
+                yield f"#define {self.described.name.upper()}_{kind}{number} ((size_t){size}) /* numbers */"
 
     def kernels(self) -> list[str]:
         """The functions of all kernels, and before these what they call."""
@@ -207,7 +215,9 @@ class _Printer:
             routines |= printer.routines
             found.append(self._kernel(number, kernel, text))
         called = [ROUTINES[op](f"{op}{n}", n, self.dtype, "static") for op, n in {**text.routines, **routines}]
-        return [*called, "#ifdef __GNUC__", typedefs(self.dtype), *functions.values(), *vectors, "#endif", "", *found]
+        of_vectors = [*functions.values(), *vectors]
+        defined = definitions(self.dtype, of_vectors)
+        return [*called, "#ifdef __GNUC__", *defined, *of_vectors, "#endif", "", *found]
 
     def _kernel(self, number: int, kernel: PlannedKernel, text: CText) -> str:
         """Evaluates a task: whole vectors of members, where there are any, and then member by member."""

@@ -4,7 +4,7 @@ the compiler is told that a vector holds. Entries of lanes are arrays, numbers o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -37,32 +37,51 @@ TYPEDEFS = """\
 typedef {scalar} numbers __attribute__((vector_size(LANES * sizeof({scalar}))));
 typedef {scalar} unaligned __attribute__((vector_size(LANES * sizeof({scalar})), aligned(sizeof({scalar})), may_alias));
 typedef {whole} mask __attribute__((vector_size(LANES * sizeof({scalar}))));
+"""
+# functions, by name; each calls those before it only
+HELPERS = {
+    "all": """\
 static inline numbers all({scalar} x) {{
-  numbers found;
+  numbers found = {{0}};
   EACH found[l] = x;
   return found;
 }}
+""",
+    "chosen": """\
 static inline numbers chosen(mask where, numbers a, numbers b) {{
   return (numbers)(((mask)a & where) | ((mask)b & ~where));
 }}
+""",
+    "absolute": """\
 static inline numbers absolute(numbers x) {{ return (numbers)((mask)x & ~(mask)all(-({scalar})0)); }}
+""",
+    "with_sign": """\
 static inline numbers with_sign(numbers x, numbers of) {{
   const mask sign = (mask)all(-({scalar})0);
   return (numbers)(((mask)x & ~sign) | ((mask)of & sign));
 }}
+""",
+    "greatest": """\
 static inline numbers greatest(numbers a, numbers b) {{ return chosen((a > b) | (a != a), a, b); }}
+""",
+    "smallest": """\
 static inline numbers smallest(numbers a, numbers b) {{ return chosen((a < b) | (a != a), a, b); }}
+""",
+    "below": """\
 static inline mask below(int64_t number, mask counts) {{
-  mask numbers_of_lanes;
-  EACH numbers_of_lanes[l] = ({whole})number;
-  return numbers_of_lanes < counts;
+  mask lanes = {{0}};
+  EACH lanes[l] = ({whole})number;
+  return lanes < counts;
 }}
+""",
+    "least": """\
 static inline int64_t least(mask x) {{
   int64_t found = x[0];
   EACH found = x[l] < found ? x[l] : found;
   return found;
 }}
-"""
+""",
+}
 # operations that vector types have; of the others one lane is done after the other
 OPERATORS = {
     **{"add": "({0} + {1})", "subtract": "({0} - {1})", "multiply": "({0} * {1})", "divide": "({0} / {1})"},
@@ -79,9 +98,17 @@ OPERATORS = {
 }
 
 
-def typedefs(dtype: np.dtype) -> str:
-    scalar, whole = TYPES[dtype.name], f"int{8 * dtype.itemsize}_t"
-    return TYPEDEFS.format(*(bits // (8 * dtype.itemsize) for bits in (512, 256, 128)), scalar=scalar, whole=whole)
+def definitions(dtype: np.dtype, texts: Iterable[str]) -> list[str]:
+    """The types of vectors, and the helpers that some text calls."""
+    words = dict(scalar=TYPES[dtype.name], whole=f"int{8 * dtype.itemsize}_t")
+    lanes = [bits // (8 * dtype.itemsize) for bits in (512, 256, 128)]
+    called = set(re.findall(r"\b(\w+)\(", "".join(texts)))
+    found = []
+    for name, helper in reversed(HELPERS.items()):
+        if name in called:
+            found.append(helper.format(**words))
+            called.update(re.findall(r"\b(\w+)\(", helper))
+    return [TYPEDEFS.format(*lanes, **words), *found[::-1]]
 
 
 class VectorText(CText):
@@ -126,7 +153,7 @@ class VectorText(CText):
     def statement(self, s: Statement) -> Iterator[str]:
         match s:
             case Let(name, kind, value) if kind == COUNT:
-                yield f"mask {name};"
+                yield f"mask {name} = {{0}};"
                 yield f"EACH {name}[l] = {self.text(value)};"
             case Let(name, kind, value) if kind == INDEX:
                 if not width(value):
@@ -146,18 +173,16 @@ class VectorText(CText):
                 yield f"int64_t {name} = 0;" if kind == INDEX else f"numbers {name} = all(0);"
             case Add(name, value, None):
                 yield f"{name} += {self.vector(value)};"
-            case Add(name, value, mask):
+            case Add(name, value, mask) if mask is not None:
                 if mask not in self._known:
                     self._known[mask] = f"has_term{len(self._known)}"
                     yield f"const mask {self._known[mask]} = {self.vector(mask)};"
                 yield f"{name} += (numbers)((mask){self.vector(value)} & {self._known[mask]});"
             case For(index, begin, end, step, body):
-                count = f", ++{s.number}" if s.number else ""
-                if s.number:
-                    yield f"int64_t {s.number} = 0;"
                 by = "LANES" if index == "i" else step
-                head = f"int64_t {index} = {self.text(begin)}; {index} < {self.text(end)}; {index} += {by}{count}"
-                yield f"for ({head}) {{"
+                first, then = (f", {s.number} = 0", f", ++{s.number}") if s.number else ("", "")
+                first, then = f"{self.text(begin)}{first}", f"{by}{then}"
+                yield f"for (int64_t {index} = {first}; {index} < {self.text(end)}; {index} += {then}) {{"
                 self._known = {}
                 yield from self.lines(body, "  ")
                 self._known = {}
@@ -230,7 +255,7 @@ class VectorText(CText):
         raise self.refusal("expression", e)
 
     def _gathered(self, array: str, at: Expr) -> str:
-        return f"({{ numbers found; EACH found[l] = {array}[{self.text(at)}]; found; }})"
+        return f"({{ numbers found = {{0}}; EACH found[l] = {array}[{self.text(at)}]; found; }})"
 
     def _applied(self, op: str, args: list[str]) -> str:
         if op in OPERATORS:
@@ -245,7 +270,7 @@ class VectorText(CText):
         value = f"-(bool)({scalar})" if row.gives_bool else scalar
         self.functions[name] = (
             f"static inline {result} {name}({given}) {{\n"
-            f"  {result} found;\n  EACH found[l] = {value};\n  return found;\n}}\n"
+            f"  {result} found = {{0}};\n  EACH found[l] = {value};\n  return found;\n}}\n"
         )
         return f"{name}({', '.join(args)})"
 
