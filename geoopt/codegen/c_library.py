@@ -21,7 +21,8 @@ from ..plan.task import BEGIN, KERNEL
 from .c import HEAD, arrays_of, body, parameters, table_text, table_type
 from .c_projection import ROUTINES
 from .c_text import CText
-from .c_vectors import VectorText, definitions
+from .c_vector_types import definitions
+from .c_vectors import VectorText
 from .numbers import TYPES
 
 EMBEDDED = 1 << 20  # bytes of tables up to which they are in the source file

@@ -4,7 +4,7 @@ the compiler is told that a vector holds. Entries of lanes are arrays, numbers o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -23,65 +23,6 @@ from .statements import CONDITION, COUNT, INDEX, Add, Block, For, Let, Room, Sta
 from .vectors import Vectors
 
 WIDTH = 8  # lanes in the kernel language; the text has LANES instead, which divide what several vectors hold
-TYPEDEFS = """\
-#ifndef LANES
-#if defined(__AVX512F__)
-#define LANES {0}
-#elif defined(__AVX__)
-#define LANES {1}
-#else
-#define LANES {2}
-#endif
-#endif
-#define EACH for (int l = 0; l < LANES; ++l)
-typedef {scalar} numbers __attribute__((vector_size(LANES * sizeof({scalar}))));
-typedef {scalar} unaligned __attribute__((vector_size(LANES * sizeof({scalar})), aligned(sizeof({scalar})), may_alias));
-typedef {whole} mask __attribute__((vector_size(LANES * sizeof({scalar}))));
-"""
-# functions, by name; each calls those before it only
-HELPERS = {
-    "all": """\
-static inline numbers all({scalar} x) {{
-  numbers found = {{0}};
-  EACH found[l] = x;
-  return found;
-}}
-""",
-    "chosen": """\
-static inline numbers chosen(mask where, numbers a, numbers b) {{
-  return (numbers)(((mask)a & where) | ((mask)b & ~where));
-}}
-""",
-    "absolute": """\
-static inline numbers absolute(numbers x) {{ return (numbers)((mask)x & ~(mask)all(-({scalar})0)); }}
-""",
-    "with_sign": """\
-static inline numbers with_sign(numbers x, numbers of) {{
-  const mask sign = (mask)all(-({scalar})0);
-  return (numbers)(((mask)x & ~sign) | ((mask)of & sign));
-}}
-""",
-    "greatest": """\
-static inline numbers greatest(numbers a, numbers b) {{ return chosen((a > b) | (a != a), a, b); }}
-""",
-    "smallest": """\
-static inline numbers smallest(numbers a, numbers b) {{ return chosen((a < b) | (a != a), a, b); }}
-""",
-    "below": """\
-static inline mask below(int64_t number, mask counts) {{
-  mask lanes = {{0}};
-  EACH lanes[l] = ({whole})number;
-  return lanes < counts;
-}}
-""",
-    "least": """\
-static inline int64_t least(mask x) {{
-  int64_t found = x[0];
-  EACH found = x[l] < found ? x[l] : found;
-  return found;
-}}
-""",
-}
 # operations that vector types have; of the others one lane is done after the other
 OPERATORS = {
     **{"add": "({0} + {1})", "subtract": "({0} - {1})", "multiply": "({0} * {1})", "divide": "({0} / {1})"},
@@ -96,19 +37,6 @@ OPERATORS = {
     **{"where": "chosen({0}, {1}, {2})", "absolute": "absolute({0})", "copysign": "with_sign({0}, {1})"},
     **{"maximum": "greatest({0}, {1})", "minimum": "smallest({0}, {1})"},
 }
-
-
-def definitions(dtype: np.dtype, texts: Iterable[str]) -> list[str]:
-    """The types of vectors, and the helpers that some text calls."""
-    words = dict(scalar=TYPES[dtype.name], whole=f"int{8 * dtype.itemsize}_t")
-    lanes = [bits // (8 * dtype.itemsize) for bits in (512, 256, 128)]
-    called = set(re.findall(r"\b(\w+)\(", "".join(texts)))
-    found = []
-    for name, helper in reversed(HELPERS.items()):
-        if name in called:
-            found.append(helper.format(**words))
-            called.update(re.findall(r"\b(\w+)\(", helper))
-    return [TYPEDEFS.format(*lanes, **words), *found[::-1]]
 
 
 class VectorText(CText):
@@ -152,18 +80,8 @@ class VectorText(CText):
 
     def statement(self, s: Statement) -> Iterator[str]:
         match s:
-            case Let(name, kind, value) if kind == COUNT:
-                yield f"mask {name} = {{0}};"
-                yield f"EACH {name}[l] = {self.text(value)};"
-            case Let(name, kind, value) if kind == INDEX:
-                if not width(value):
-                    yield f"const int64_t {name} = {self.text(value)};"
-                    return
-                self._entries.add(name)
-                yield f"int64_t {name}[LANES];"
-                yield f"EACH {name}[l] = {self.text(value)};"
-            case Let(name, kind, value):
-                yield f"const {'mask' if kind == CONDITION else 'numbers'} {name} = {self.vector(value)};"
+            case Let():
+                yield from self._let(s)
             case View(name, array, at):
                 kind = self._kinds[name] = self._kinds[array]
                 yield f"{kind} *const {name} = {array} + ({self.text(at)});"
@@ -178,29 +96,49 @@ class VectorText(CText):
                     self._known[mask] = f"has_term{len(self._known)}"
                     yield f"const mask {self._known[mask]} = {self.vector(mask)};"
                 yield f"{name} += (numbers)((mask){self.vector(value)} & {self._known[mask]});"
-            case For(index, begin, end, step, body):
-                by = "LANES" if index == "i" else step
-                first, then = (f", {s.number} = 0", f", ++{s.number}") if s.number else ("", "")
-                first, then = f"{self.text(begin)}{first}", f"{by}{then}"
-                yield f"for (int64_t {index} = {first}; {index} < {self.text(end)}; {index} += {then}) {{"
-                self._known = {}
-                yield from self.lines(body, "  ")
-                self._known = {}
-                yield "}"
+            case For():
+                yield from self._for(s)
             case Write(array, at, value, adds):
                 yield from self._write(array, at, self.vector(value), adds)
-            case Block(name, op, values):
-                count = len(values)
-                self.routines[op, count] = None
-                yield f"numbers {name}[] = {{{', '.join(map(self.vector, values))}}};"
-                yield "EACH {"
-                yield f"  {self.scalar} of_lane[{count}];"
-                yield f"  for (int k = 0; k < {count}; ++k) of_lane[k] = {name}[k][l];"
-                yield f"  {op}{count}(of_lane);"
-                yield f"  for (int k = 0; k < {count}; ++k) {name}[k][l] = of_lane[k];"
-                yield "}"
+            case Block():
+                yield from self._block(s)
             case _:
                 raise self.refusal("statement", s)
+
+    def _let(self, s: Let) -> Iterator[str]:
+        if s.kind == COUNT:
+            yield f"mask {s.name} = {{0}};"
+            yield f"EACH {s.name}[l] = {self.text(s.value)};"
+        elif s.kind != INDEX:
+            yield f"const {'mask' if s.kind == CONDITION else 'numbers'} {s.name} = {self.vector(s.value)};"
+        elif width(s.value):
+            self._entries.add(s.name)
+            yield f"int64_t {s.name}[LANES];"
+            yield f"EACH {s.name}[l] = {self.text(s.value)};"
+        else:
+            yield f"const int64_t {s.name} = {self.text(s.value)};"
+
+    def _for(self, s: For) -> Iterator[str]:
+        by = "LANES" if s.index == "i" else s.step
+        first, then = (f", {s.number} = 0", f", ++{s.number}") if s.number else ("", "")
+        first, then = f"{self.text(s.begin)}{first}", f"{by}{then}"
+        yield f"for (int64_t {s.index} = {first}; {s.index} < {self.text(s.end)}; {s.index} += {then}) {{"
+        self._known = {}
+        yield from self.lines(s.body, "  ")
+        self._known = {}
+        yield "}"
+
+    def _block(self, s: Block) -> Iterator[str]:
+        """An operation on the numbers of each lane, one lane after the other."""
+        count = len(s.values)
+        self.routines[s.op, count] = None
+        yield f"numbers {s.name}[] = {{{', '.join(map(self.vector, s.values))}}};"
+        yield "EACH {"
+        yield f"  {self.scalar} of_lane[{count}];"
+        yield f"  for (int k = 0; k < {count}; ++k) of_lane[k] = {s.name}[k][l];"
+        yield f"  {s.op}{count}(of_lane);"
+        yield f"  for (int k = 0; k < {count}; ++k) {s.name}[k][l] = of_lane[k];"
+        yield "}"
 
     def _write(self, array: str, at: Expr, value: str, adds: int) -> Iterator[str]:
         if entry(at).is_contiguous and not adds:
