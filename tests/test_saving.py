@@ -228,6 +228,47 @@ def test_programs_go_to_other_processes(program, method):
         assert_same(pool.apply(result_of, (program, V)), result_of(program, V))
 
 
+def test_programs_go_to_workers_of_joblib(program):
+    joblib = pytest.importorskip("joblib")
+    V = bumpy(60)[0]
+    for found in joblib.Parallel(n_jobs=2)(joblib.delayed(program)(s * V) for s in (1.0, 2.0, 3.0)):
+        assert found[0].nnz == program(V)[0].nnz
+
+
+def test_programs_go_through_what_dask_and_ray_pickle_by(program):
+    cloudpickle = pytest.importorskip("cloudpickle")
+    V = bumpy(60)[0]
+    closure = cloudpickle.loads(cloudpickle.dumps(lambda x: program(x)[1]))
+    assert_same(closure(V), program(V)[1])
+
+
+IN_A_PROCESS = r"""
+import re, sys, geoopt
+program = geoopt.load(sys.argv[1])
+print("loaded", flush=True)
+sys.stdin.readline()
+maps = re.split(r"\n(?=[0-9a-f]+-[0-9a-f]+ )", open("/proc/self/smaps").read())
+(mine,) = (m for m in maps if sys.argv[1] in m.splitlines()[0])
+print(*(re.search(rf"^{name}:\s+(\d+)", mine, re.M)[1] for name in ("Rss", "Pss")), flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells what processes share")
+def test_processes_share_the_tables_of_a_file(tmp_path):
+    geoopt.compile(cotan_laplacian, *bumpy(3000)).save(tmp_path / "p")
+    command = [sys.executable, "-c", IN_A_PROCESS, str(tmp_path / "p")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    processes = [subprocess.Popen(command, **pipes) for _ in range(2)]
+    asked = lambda p: (print(file=p.stdin, flush=True), p.stdout.readline())[1]  # noqa: E731
+    assert [p.stdout.readline() for p in processes] == ["loaded\n"] * 2
+    for resident, share in [map(int, asked(p).split()) for p in processes]:
+        assert resident > 100
+        assert share <= 0.6 * resident
+    for process in processes:
+        process.communicate("\n")
+
+
 def test_copies(program):
     V = bumpy(60)[0]
     assert_same(copy.copy(program)(V), program(V))
