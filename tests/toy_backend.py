@@ -93,8 +93,10 @@ def emit(plan: Plan) -> str:
 class PythonMachine(HostMachine):
     """Runs the text. Of a `HostMachine` it takes all but how kernels run."""
 
+    device = "python"
+
     def __init__(self, record: Schedule, context: Context):
-        super().__init__(record.plan, context.dtype)
+        super().__init__(record, context)
         found = emit(record.plan)
         self.sources = {"python": lambda: found}
         self.traits, self.code_bytes, self._code = {"lanes": 1}, len(found), compile(found, "kernels", "exec")
