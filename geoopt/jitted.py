@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
+import inspect
 import sys
 import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-import xxhash
 
 from .errors import ArgumentError
-from .numeric import is_on_gpu, on_host
 from .options import Options
 from .pipeline import compile
 from .program import Program
-from .sparse.matrix import SparseMatrix
-from .symbolic import Symbolic
-from .trace import Fixed, fixed, numbers_of
+from .structure import structure_of, to_host, varies
+from .trace import Fixed, fixed, is_tracing
 
 MOST_PROGRAMS = 16
-ATOMS = (bool, int, str, bytes, type(None), type(...), slice, range, np.dtype)
+OF_COMPILE = frozenset(inspect.signature(compile).parameters)
 
 
 class CacheInfo(NamedTuple):
-    """As of `functools.lru_cache`; a miss is a program that was prepared."""
+    """As of `functools.lru_cache`; a miss begins to prepare a program."""
 
     hits: int
     misses: int
@@ -55,15 +50,19 @@ def jit(
 
     Structure is compared by content, which is hashed in each call at about the speed of memory, also where it is the
     same object: it may have been changed in place. Arrays that cannot be written (``F.flags.writeable = False``) are
-    hashed once. A program for one structure, without any of that: ``jitted.prepare(V, F)``.
+    hashed once, so they must not be made writeable again and changed. Functions, classes and modules are compared by
+    identity. ``jitted.prepare(V, F)`` gives the program for one structure, which is called without hashing.
 
     static : names, or positions, of arguments of floats that are structure too: see `fixed`
     device, dtype, options : as for `compile`
-    maxsize : the most programs that are kept, those that were used last; None: all
+    maxsize : how many programs are kept, the most recently used; None: all
 
     Use it as ``laplacian = geoopt.jit(cotan_laplacian)``, or as a decorator, with arguments or without. Threads may
-    call at once; those that need the same new program prepare it once. ``jitted.cache_info()``,
+    call at once; threads that need one new program wait for the thread that prepares it. ``jitted.cache_info()``,
     ``jitted.cache_clear()`` and ``jitted.__wrapped__`` are as of `functools.lru_cache`.
+
+    Raises ArgumentError for ``static`` arguments that the function does not have, and for arguments of which it cannot
+    tell whether they have changed, such as iterators; else what `compile` and programs raise.
     """
     if function is None:
         return functools.partial(jit, static=static, device=device, dtype=dtype, options=options, maxsize=maxsize)
@@ -76,26 +75,28 @@ def jit(
 
 
 class Jitted:
-    """What `jit` gives."""
+    """A function with its prepared programs, by structure."""
 
     __qualname__: str
     __wrapped__: Callable
 
     def __init__(self, function: Callable, static: frozenset[str | int], how: dict[str, Any], maxsize: int | None):
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
+        self.__qualname__ = getattr(function, "__qualname__", type(function).__name__)
         self._function, self._static, self._how, self._maxsize = function, static, how, maxsize
+        self._parameters = _checked_parameters(function, static)
         self._lock = threading.Lock()
         self._programs: OrderedDict[tuple, Future[Program]] = OrderedDict()
         self._hits = self._misses = 0
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(a, Symbolic | SparseMatrix) for a in (*args, *kwargs.values())):
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if is_tracing():
             return self._function(*args, **kwargs)
         args, kwargs = self._marked(args, kwargs)
         program = self._program(args, kwargs)
-        return program(*(a for a in (*args, *kwargs.values()) if _varies(a)))
+        return program(*(a for a in (*args, *kwargs.values()) if varies(a)))
 
-    def prepare(self, *args: Any, **kwargs: Any) -> Program:
+    def prepare(self, /, *args: Any, **kwargs: Any) -> Program:
         """The program for the structure of some arguments; it is called with the variables alone."""
         return self._program(*self._marked(args, kwargs))
 
@@ -130,13 +131,17 @@ class Jitted:
         kwargs = dict(sorted(kwargs.items()))
         if not self._static:
             return args, kwargs
-        names = _parameters(self._function)
-        mark = lambda key, value: fixed(value) if self._static & {*key} and not isinstance(value, Fixed) else value  # noqa: E731
-        positional = tuple(mark((i, *names[i : i + 1]), a) for i, a in enumerate(args))
-        return positional, {name: mark((name,), a) for name, a in kwargs.items()}
+        positional, others = self._parameters
+        mark = lambda names, value: fixed(value) if self._static & names and not isinstance(value, Fixed) else value  # noqa: E731
+        of_place = [
+            {i, *positional[i : i + 1]} | ({others[0]} if i >= len(positional) else set()) for i in range(len(args))
+        ]
+        of_name = {n: {n, positional.index(n)} if n in positional else {n, others[1]} for n in kwargs}
+        marked = tuple(mark(names, a) for names, a in zip(of_place, args, strict=True))
+        return marked, {name: mark(of_name[name], a) for name, a in kwargs.items()}
 
     def _program(self, args: tuple, kwargs: dict[str, Any]) -> Program:
-        key = tuple(map(_structure, args)), tuple((name, _structure(a)) for name, a in kwargs.items())
+        key = tuple(map(structure_of, args)), tuple((name, structure_of(a)) for name, a in kwargs.items())
         with self._lock:
             future = self._programs.get(key)
             is_new = future is None
@@ -154,136 +159,41 @@ class Jitted:
 
     def _prepare(self, key: tuple, future: Future, args: tuple, kwargs: dict[str, Any]) -> None:
         try:
-            named = {name: _on_host(a) for name, a in kwargs.items()}
-            future.set_result(compile(self._function, *map(_on_host, args), **self._how, **named))
-        except BaseException as error:  # also of an interrupt: others that wait must not wait for ever
+            named = {name: to_host(a) for name, a in kwargs.items()}
+            function, args = self._function, tuple(map(to_host, args))
+            if named.keys() & OF_COMPILE:  # these are names of its own arguments
+                function, args, named = _positional(function, len(args), tuple(named)), (*args, *named.values()), {}
+            future.set_result(compile(function, *args, **self._how, **named))
+        except BaseException as error:  # also of an interrupt: threads that wait must not wait for ever
             with self._lock:
                 if self._programs.get(key) is future:
                     del self._programs[key]
             future.set_exception(error)
 
 
-@functools.lru_cache(maxsize=64)
-def _parameters(function: Callable) -> tuple[str, ...]:
-    import inspect
+def _positional(function: Callable, count: int, names: tuple[str, ...]) -> Callable:
+    """The function, whose arguments after some are given by place instead of by name."""
 
+    def called(*values: Any) -> Any:
+        return function(*values[:count], **dict(zip(names, values[count:], strict=True)))
+
+    called.__name__ = getattr(function, "__name__", type(function).__name__)
+    return called
+
+
+def _checked_parameters(function: Callable, static: frozenset[str | int]) -> tuple[tuple[str, ...], tuple[str, str]]:
+    """The names of the arguments that a function takes by place, and of those of its ``*args`` and ``**kwargs``."""
     try:
-        return tuple(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
-        return ()
-
-
-def _on_host(value: Any) -> Any:
-    return on_host(value) if is_on_gpu(value) else value
-
-
-def _varies(value: Any) -> bool:
-    """Whether an argument is a variable of the program."""
-    if isinstance(value, np.ndarray) or is_on_gpu(value) or sp.issparse(value):
-        return value.dtype.kind == "f"
-    return numbers_of(value) is not None
-
-
-# -- structure ----------------------------------------------------------------------------------------------
-
-
-def _structure(value: Any) -> tuple:
-    """Equal for arguments that one program is for."""
-    if not _varies(value):
-        return _content(value.value if isinstance(value, Fixed) else value, {})
-    if sp.issparse(value) or (is_on_gpu(value) and hasattr(value, "indptr")):
-        host = _on_host(value)
-        return "sparse", type(host), host.shape, _pattern(host)
-    return "array", np.shape(value), type(value) is np.matrix
-
-
-def _pattern(matrix: Any) -> tuple:
-    """Of the entries, in the order in which the matrix has them."""
-    names = {"coo": ("row", "col"), "dia": ("offsets",), "csr": ("indptr", "indices"), "csc": ("indptr", "indices")}
-    if matrix.format not in names:
-        matrix = sp.csr_array(matrix)
-    return tuple(_of_array(np.asarray(getattr(matrix, name))) for name in names[matrix.format])
-
-
-def _content(value: Any, open_: dict[int, int]) -> tuple:
-    """Equal for values of one content. open_ : the objects that are being looked at, numbered: they may hold
-    themselves"""
-    if isinstance(value, ATOMS):
-        return type(value), repr(value) if isinstance(value, slice | range) else value
-    if isinstance(value, float | complex | np.generic):
-        return type(value), repr(value)  # -0.0 is not 0.0, and NaN is NaN
-    if is_on_gpu(value):
-        value = on_host(value)
-    if isinstance(value, np.ndarray) and value.dtype.kind not in "OV":
-        return type(value), *_of_array(value)
-    if callable(value) and not hasattr(value, "__dataclass_fields__"):
-        return "by identity", _Same(value)
-    if id(value) in open_:
-        return "again", open_[id(value)]
-    open_[id(value)] = len(open_)
-    try:
-        return type(value), *_parts(value, open_)
-    finally:
-        del open_[id(value)]
-
-
-def _parts(value: Any, open_: dict[int, int]) -> Iterable[Any]:
-    content = functools.partial(_content, open_=open_)
-    if sp.issparse(value):
-        return (value.shape, _pattern(value), _of_array(np.asarray(value.tocsr().data)))
-    if isinstance(value, tuple | list):
-        return map(content, value)
-    if isinstance(value, np.ndarray):  # of objects
-        return (value.shape, *map(content, value.ravel().tolist()))
-    if isinstance(value, dict):
-        return ((content(k), content(v)) for k, v in value.items())
-    if isinstance(value, set | frozenset):
-        return (frozenset(map(content, value)),)
-    if dataclasses.is_dataclass(value):
-        return (content(getattr(value, f.name)) for f in dataclasses.fields(value))
-    if hasattr(value, "__dict__"):
-        return ((name, content(v)) for name, v in vars(value).items())
-    if type(value).__hash__ is not None:
-        return (value,)
-    raise ArgumentError(
-        f"jit cannot tell whether a {type(value).__name__} has changed; give arrays, numbers, texts, tuples, lists, "
-        "dicts or dataclasses of them, or call geoopt.compile"
-    )
-
-
-class _Same:
-    """Equal to the same object only, which is kept, so that no other one gets its place."""
-
-    def __init__(self, value: Any):
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.value is other.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
-_known: dict[int, tuple[weakref.ref, tuple]] = {}  # by identity, of arrays that cannot be written
-
-
-def _of_array(array: np.ndarray) -> tuple:
-    """Equal for arrays of one content."""
-    found = _known.get(id(array))
-    if found is not None and found[0]() is array and not _is_writeable(array):
-        return found[1]
-    digest = xxhash.xxh3_128_digest(np.ascontiguousarray(array).data)
-    key = array.dtype.str, array.shape, digest
-    if not _is_writeable(array):
-        place = id(array)
-        _known[place] = weakref.ref(array, lambda _: _known.pop(place, None)), key
-    return key
-
-
-def _is_writeable(array: Any) -> bool:
-    """Whether somebody may write to an array's memory."""
-    while isinstance(array, np.ndarray):
-        if array.flags.writeable:
-            return True
-        array = array.base
-    return array is not None  # the memory of something else
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # of some functions that are not written in Python
+        return (), ("", "")
+    of = lambda *kinds: tuple(p.name for p in parameters if p.kind in kinds)  # noqa: E731
+    kinds = inspect.Parameter
+    positional = of(kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+    others = (*of(kinds.VAR_POSITIONAL), "")[0], (*of(kinds.VAR_KEYWORD), "")[0]
+    for one in static:
+        is_place = isinstance(one, int) and one >= 0 and (one < len(positional) or others[0])
+        is_name = isinstance(one, str) and (one in {p.name for p in parameters} or others[1])
+        if not is_place and not is_name:
+            raise ArgumentError(f"jit(static={one!r}): the function takes {', '.join(p.name for p in parameters)}")
+    return positional, others

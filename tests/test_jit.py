@@ -62,8 +62,8 @@ def test_structure_that_is_changed_in_place_is_another():
 
 def test_what_cannot_be_written_is_hashed_once(monkeypatch):
     hashed = []
-    digest = geoopt.jitted.xxhash.xxh3_128_digest
-    monkeypatch.setattr(geoopt.jitted.xxhash, "xxh3_128_digest", lambda data: hashed.append(1) or digest(data))
+    digest = geoopt.structure.xxhash.xxh3_128_digest
+    monkeypatch.setattr(geoopt.structure.xxhash, "xxh3_128_digest", lambda data: hashed.append(1) or digest(data))
     V, F = cloth(30)
     F = F.copy()
     view = F[:]
@@ -115,8 +115,13 @@ def test_static_arguments_are_constants():
     assert misses(strain) == 2
     assert {*seen} == {np.ndarray}
     by_place = geoopt.jit(lambda x, y: x + y, static=1)
-    assert by_place(x, 1.0)[0] == x[0] + 1
-    assert len(by_place.prepare(x, 1.0).signature.arguments) == 1
+    for _ in range(2):
+        assert by_place(x, 1.0)[0] == by_place(x, y=1.0)[0] == x[0] + 1
+    assert len(by_place.prepare(x, y=1.0).signature.arguments) == 1
+    for function in (lambda x, *rest: x + sum(rest), lambda x, **rest: x + sum(rest.values())):
+        jitted = geoopt.jit(function, static="rest")
+        program = jitted.prepare(x, 1.0, 2.0) if jitted._parameters[1][0] else jitted.prepare(x, a=1.0, b=2.0)
+        assert len(program.signature.arguments) == 1 and program(x)[0] == x[0] + 3
 
 
 @dataclasses.dataclass
@@ -140,13 +145,59 @@ def test_objects_are_compared_by_content():
         assert misses(function) == before + 2
 
 
-def test_what_cannot_be_compared_is_said():
-    class Slotted:
-        __slots__ = ("x",)
-        __hash__ = None
+class Slotted:
+    __slots__ = ("faces", "not_set")
 
-    with pytest.raises(ArgumentError, match="jit cannot tell whether a Slotted has changed"):
-        geoopt.jit(lambda x, other: x)(np.ones(3), Slotted())
+    def __init__(self, faces):
+        self.faces = faces
+
+
+class Called(list):
+    """A list with attributes, which is called."""
+
+    def __init__(self, faces):
+        self.faces = faces
+
+    def __call__(self):
+        return self.faces
+
+
+def test_what_changes_inside_of_objects_is_seen():
+    V, F = cloth(20)
+    function = geoopt.jit(lambda V, mesh: V[mesh.faces])
+    for make in (Slotted, Called, Plain):
+        mesh = make(F)
+        np.testing.assert_array_equal(function(V, mesh), V[F])
+        mesh.faces = F[:3]
+        np.testing.assert_array_equal(function(V, mesh), V[F[:3]])
+    of_method = geoopt.jit(lambda V, faces: V[faces()])
+    mesh = Called(F)
+    for _ in range(2):
+        np.testing.assert_array_equal(of_method(V, mesh.__call__), V[F])
+    assert misses(of_method) == 1
+    mesh.faces = F[:3]
+    np.testing.assert_array_equal(of_method(V, mesh.__call__), V[F[:3]])
+    named = geoopt.jit(lambda x, table: x * float(table["a"][0]))
+    for names in ("ab", "ba"):
+        table = np.array([(1, 2)], dtype=[(n, int) for n in names])
+        assert named(np.ones(1), table)[0] == table["a"][0]
+
+
+def test_any_names_of_arguments_and_matrices_by_diagonals():
+    function = geoopt.jit(lambda x, options=1, dtype=2, watch=3, self=4: x * options * dtype * watch * self)
+    assert function(np.ones(1), options=2, self=5, watch=1)[0] == 20
+    scaled = geoopt.jit(lambda x, A: A @ x)
+    for diagonal in ([1.0, 2.0, 3.0], [1.0, 0.0, 3.0]):
+        assert scaled(np.ones(3), sp.dia_array(([diagonal], [0]), shape=(3, 3))).sum() == sum(diagonal)
+
+
+def test_what_cannot_be_compared_is_said():
+    for other in (iter([1]), np.random.default_rng(0)):
+        with pytest.raises(ArgumentError, match=f"jit cannot tell whether a {type(other).__name__} has changed"):
+            geoopt.jit(lambda x, other: x)(np.ones(3), other)
+    for static in ("z", 2, -1):
+        with pytest.raises(ArgumentError, match=r"the function takes x, y"):
+            geoopt.jit(lambda x, y: x, static=static)
     with pytest.raises(ArgumentError, match="jit takes a function, not a int"):
         geoopt.jit(3)
     with pytest.raises(ArgumentError, match=r"jit\(maxsize=0\)"):
@@ -203,6 +254,18 @@ def test_inside_of_traced_code_it_is_the_function():
     assert program(cloth(20)[0]) == pytest.approx(face_areas(*cloth(20)).sum())
     slope = geoopt.gradient(lambda V, F: areas(V, F).sum())(*cloth(20))
     assert slope.shape == cloth(20)[0].shape
+
+
+def test_inside_of_traced_code_whatever_it_is_given():
+    inner = geoopt.jit(lambda parts: parts[0] + parts[1])
+    x = np.arange(3.0)
+    np.testing.assert_array_equal(geoopt.compile(lambda x: inner([x, 2 * x]), x)(x), 3 * x)
+
+    @geoopt.jit
+    def recursive(x, depth):
+        return x if depth == 0 else x + recursive(np.ones(3), depth - 1)
+
+    np.testing.assert_array_equal(recursive(x, 1), x + 1)
 
 
 def test_methods():

@@ -22,7 +22,7 @@ LAYERS = (
     ("__init__", "cli"),
     ("coverage", "inputs"),
     ("jitted", "loading", "minimization", "views"),
-    ("pipeline",),
+    ("pipeline", "structure"),
     ("solvers",),
     ("derivatives", "program", "timing"),
     ("exporting",),

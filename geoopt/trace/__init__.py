@@ -9,8 +9,9 @@ Paper: symbolic program execution; memoised constructors (DAG compression).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from contextlib import nullcontext
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,27 @@ from .interrupts import allowed
 from .results import flatten
 from .scipy_functions import loaded
 from .substitutes import substituted
+
+
+class _State(threading.local):
+    traces = 0  # that this thread is in
+
+
+_STATE = _State()
+
+
+def is_tracing() -> bool:
+    """Whether this thread runs code on symbolic arguments."""
+    return _STATE.traces > 0
+
+
+@contextmanager
+def _tracing() -> Iterator[None]:
+    _STATE.traces += 1
+    try:
+        yield
+    finally:
+        _STATE.traces -= 1
 
 
 @dataclass(frozen=True)
@@ -86,7 +108,7 @@ def _traced(function: Callable, arguments: tuple, keywords: dict | None) -> tupl
     def run() -> Any:
         args, kwargs = [make() for make in positional], {n: make() for n, make in named.items()}
         stand_ins.update({**dict(zip(names, args, strict=True)), **kwargs})
-        with substituted(function), none_swallowed(), allowed():
+        with substituted(function), none_swallowed(), allowed(), _tracing():
             return function(*args, **kwargs)
 
     try:
