@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 import math
 import re
 from collections.abc import Iterator
@@ -21,9 +20,18 @@ from .results import OfArray, OfComparison, OfDataclass, OfDict, OfMatrix, OfNum
 from .signature import Argument, Signature
 from .stored_matrices import INDICES, index_arrays
 
-C_WORDS = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
-    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while main".split()
+# names that C, C++, their libraries or CMake have for something else; words of the library are looked up in its text
+TAKEN = frozenset(
+    "auto bool break case char const continue default do double else enum extern false float for goto if inline "
+    "int long register restrict return short signed sizeof static struct switch true typedef union unsigned void "
+    "volatile while asm catch class constexpr delete explicit export friend mutable namespace new noexcept "
+    "nullptr operator private protected public template this throw try typename typeid typeof using virtual and "
+    "or not xor main linux unix I NULL INFINITY NAN isnan isinf isfinite signbit index y0 y1 yn j0 j1 jn lgamma "
+    "gamma tgamma logb scalb significand abs labs div malloc calloc realloc free exit abort memcmp memcpy memset "
+    "strlen remove rename signal time clock rand pow fmod modf ldexp frexp ceil floor trunc rint round exp exp2 "
+    "expm1 log log2 log10 log1p sqrt cbrt hypot fma fmin fmax fabs fdim sin cos tan asin acos atan atan2 sinh "
+    "cosh tanh asinh acosh atanh erf erfc nan copysign nextafter remainder remquo stdint stddef stdbool string "
+    "math tgmath stdio all install clean test help package edit_cache rebuild_cache list_install_components".split()
 )
 CMAKE = """\
 cmake_minimum_required(VERSION 3.13)
@@ -45,12 +53,16 @@ def export(
     schedule: Schedule, signature: Signature, dtype: np.dtype, folder: Path, name: str | None, force: bool
 ) -> list[Path]:
     """Write the files of a library; gives their paths."""
-    name = re.sub(r"\W", "_", signature.function) if name is None else name
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name) or name in C_WORDS or keyword.iskeyword(name):
-        raise ArgumentError(f"export(name={name!r}): choose a name that C takes for a function")
+    name = re.sub(r"\W", "_", signature.function, flags=re.ASCII) if name is None else name
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name) or name in TAKEN:
+        raise ArgumentError(f"export(name={name!r}): choose a name that C and C++ take for a function, and nothing has")
     plan = relist(schedule.plan)
     described = _described(name, signature, dtype, plan.output_shapes)
     library = emit(replace(schedule, plan=plan), dtype, described)
+    others = emit(replace(schedule, plan=plan), dtype, replace(described, name="a_name_that_nothing_has"))
+    text = re.sub(r"/\*.*?\*/", "", others.source + others.header, flags=re.DOTALL)  # without comments
+    if {name, name.upper()} & set(re.findall(r"\w+", text)):
+        raise ArgumentError(f"export(name={name!r}): choose another name, the library has this one for something else")
     texts = {f"{name}.h": library.header, f"{name}.c": library.source, "CMakeLists.txt": CMAKE.format(name=name)}
     files = {folder / file: text.encode() for file, text in texts.items()}
     files |= {} if library.tables is None else {folder / f"{name}.bin": library.tables}
@@ -75,14 +87,22 @@ def _described(name: str, signature: Signature, dtype: np.dtype, shapes: tuple[t
             where = _pattern(f"output{part.output}", matrix, patterns)
             outputs[part.output] = f"{place}, the values of a {type(matrix).__name__} {_shape(matrix.shape)}: {where}"
     numbers = [
-        f"[{part.entry if isinstance(part, OfNumber) else part.begin}] {place}"
+        f"[{part.entry}] {place}" if isinstance(part, OfNumber) else f"from [{part.begin}] on {place}, 0 where false"
         for place, part in _placed("result", signature.result)
         if isinstance(part, OfNumber | OfComparison)
     ]
     if numbers:
         outputs[-1] = f"{outputs[-1]}: {', '.join(numbers)}"
     comment = f"{signature.function}, prepared by geoopt for one structure of its arguments, in {dtype}"
-    return Described(name, comment, tuple(inputs), tuple(outputs), patterns)
+    return Described(
+        name, _commented(comment), tuple(map(_commented, inputs)), tuple(map(_commented, outputs)), patterns
+    )
+
+
+def _commented(text: str) -> str:
+    """Text that a comment of C can hold."""
+    printable = "".join(c if c.isprintable() else "?" for c in text)
+    return printable.replace("*/", "* /").replace("/*", "/ *")
 
 
 def _input(number: int, argument: Argument, patterns: dict[str, np.ndarray]) -> str:
@@ -113,14 +133,9 @@ def _placed(place: str, part: Part) -> Iterator[tuple[str, Part]]:
             yield from _placed(f"{place}[{number}]", inner)
     elif isinstance(part, OfDict):
         for key, inner in zip(part.keys, part.parts, strict=True):
-            yield from _placed(f"{place}[{_quoted(key)}]", inner)
+            yield from _placed(f"{place}[{key!r}]", inner)
     elif isinstance(part, OfDataclass):
         for field, inner in zip(part.names, part.parts, strict=True):
             yield from _placed(f"{place}.{field}", inner)
     else:
         yield place, part
-
-
-def _quoted(key: object) -> str:
-    """A key of a dict, in a comment of C."""
-    return repr(key).replace("*/", "* /")

@@ -18,7 +18,7 @@ from .program import Preparation, Program
 from .runtime import MODULES
 from .runtime.machine import Machine
 from .saving.archive import Archive, DamagedError, from_bytes, mapped
-from .saving.parts import type_name
+from .saving.parts import named_types
 from .saving.reading import read
 from .saving.writing import Saved
 from .stages import Context
@@ -50,7 +50,7 @@ def _program(find: Callable[[], Archive], types: Iterable[type], threads: int | 
     start = time.perf_counter()
     try:
         archive = find()
-        saved = read(archive, {type_name(kind): kind for kind in types})
+        saved = read(archive, named_types(types))
         if saved.device not in MODULES:
             raise DamagedError(f"it is for a device {saved.device!r:.20}")
     except ArgumentError as error:

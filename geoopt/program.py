@@ -91,7 +91,7 @@ class Program:
     # -- saving ---------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike, force: bool = False) -> None:
-        """Write the program to a file, which `geoopt.load` makes it of again: an uncompressed ZIP archive of a JSON
+        """Write the program to a file, from which `geoopt.load` restores it: an uncompressed ZIP archive of a JSON
         manifest and ``.npy`` arrays. It holds no code: that is made for the processor where the program is loaded.
 
         force : overwrite a file that there is
@@ -117,7 +117,9 @@ class Program:
         """
         if self.machine.solves or self.machine.device != "cpu":
             what = "a program that solves linear systems" if self.machine.solves else "a program for a GPU"
-            raise ArgumentError(f"export: {what} is no C; compile for the CPU what is computed without solving")
+            raise ArgumentError(
+                f"export: {what} cannot be exported; compile for the CPU what is computed without solving"
+            )
         (schedule,) = self.machine.records
         assert isinstance(schedule, Schedule)
         return export(schedule, self.signature, self.dtype, Path(folder), name, force)

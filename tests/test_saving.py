@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import dataclasses
 import io
@@ -203,6 +204,21 @@ def test_what_is_not_saved_is_said(tmp_path):
         geoopt.load(tmp_path / "p")
 
 
+def test_classes_of_results_are_those_that_were_saved(tmp_path):
+    place, x = tmp_path / "p", np.ones((3, 2))
+    geoopt.compile(RESULTS["named tuple"], x).save(place)
+    other = collections.namedtuple("Pair", ["first", "other"], module=Pair.__module__)
+    with pytest.raises(ArgumentError, match="Pair has other fields than when the program was saved: first, second"):
+        geoopt.load(place, types=[other])
+    with pytest.raises(ArgumentError, match="two classes of the result are named"):
+        geoopt.load(place, types=[other, Pair])
+    with pytest.raises(ArgumentError, match="types must be classes, not a str"):
+        geoopt.load(place, types=["Pair"])
+    assert type(geoopt.load(place, types=Pair)(x)) is Pair
+    with pytest.raises(ArgumentError, match="a coo_array that does not depend"):
+        geoopt.compile(lambda x: (x, sp.coo_array([1.0, 0.0])), x).save(tmp_path / "q")
+
+
 def test_what_is_no_program_is_said(tmp_path, content):
     (tmp_path / "empty").touch()
     (tmp_path / "text").write_text("no program" * 100)
@@ -386,7 +402,7 @@ def test_forged_files_are_errors_or_programs_that_stay_in_their_memory(name, tmp
     program, values = compiled(name)
     content, rng = program.__reduce__()[1][0], np.random.default_rng(1)
     archive = from_bytes(content)
-    files = [sealed(forged(archive, rng)) for _ in range(150)]
+    files = [sealed(forged(archive, rng)) for _ in range(70)]
     (tmp_path / "files").write_bytes(pickle.dumps((files, values)))
     run = subprocess.run([sys.executable, "-c", GUARDED, tmp_path / "files"], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr[-2000:]

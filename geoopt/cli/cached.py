@@ -28,4 +28,4 @@ def cache(clear: Annotated[bool, typer.Option("--clear", help="Remove all that i
 
 
 def _days(used: float) -> int:
-    return int((time.time() - used) / (24 * files.HOUR))
+    return max(int((time.time() - used) / (24 * files.HOUR)), 0)

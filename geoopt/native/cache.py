@@ -180,7 +180,7 @@ def contents(folder: Path) -> Contents:
 def clear(folder: Path) -> Contents:
     """Remove all that was stored in a folder, and nothing else; gives what that was. Programs in memory run on."""
     try:
-        found = [file for file in _files(folder) if STORED.fullmatch(os.path.basename(file[2]))]
+        found = list(_files(folder))
     except OSError:
         found = []
     sizes = [_removed(path, size) for _, size, path in found]
@@ -197,10 +197,10 @@ def _removed(path: str, size: int) -> int:
 
 
 def _files(folder: Path) -> Iterator[tuple[float, int, str]]:
-    """When each file was used last, its size and its path."""
+    """When each file that was stored was used last, its size and its path."""
     with os.scandir(folder) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
-                if entry.is_file(follow_symlinks=False):
+                if STORED.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
                     found = entry.stat(follow_symlinks=False)
                     yield found.st_mtime, found.st_size, entry.path

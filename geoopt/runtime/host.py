@@ -132,8 +132,8 @@ class Pool:
         except IndexError:
             return _aligned(_unset, self.size, self.dtype)
 
-    def give_back(self, memory: np.ndarray) -> None:
-        if len(self._free) < MOST_FREE:
+    def give_back(self, memory: np.ndarray, most: int = MOST_FREE) -> None:  # which is there when modules are gone
+        if len(self._free) < most:
             self._free.append(memory)
 
     def _take_back(self, given: _Given) -> None:

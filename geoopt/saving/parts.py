@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ Types = Mapping[str, type]  # dataclasses and named tuples by name
 
 
 def signature_data(signature: Signature, add: Add) -> dict[str, Any]:
+    named_types(types_of(signature.result))
     return {
         "function": signature.function,
         "arguments": [
@@ -70,7 +71,7 @@ def _data(part: Part, add: Add) -> list[Any]:
         case OfNumPyMatrix(inner):
             return ["np.matrix", _data(inner, add)]
         case OfSequence(kind, parts):
-            return ["sequence", type_name(kind), [_data(p, add) for p in parts]]
+            return ["sequence", type_name(kind), list(getattr(kind, "_fields", ())), [_data(p, add) for p in parts]]
         case OfDict(keys, parts):
             return ["dict", [_known(k, add) for k in keys], [_data(p, add) for p in parts]]
         case OfDataclass(kind, names, parts):
@@ -82,6 +83,17 @@ def _data(part: Part, add: Add) -> list[Any]:
 
 def type_name(kind: type) -> str:
     return kind.__name__ if kind in (tuple, list) else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def named_types(types: Iterable[type]) -> dict[str, type]:
+    """Dataclasses and named tuples by name; ArgumentError where there are two of one name, or what is no class."""
+    found: dict[str, type] = {}
+    for kind in [types] if isinstance(types, type) else types:
+        if not isinstance(kind, type):
+            raise ArgumentError(f"types must be classes, not a {type(kind).__name__}")
+        if found.setdefault(type_name(kind), kind) is not kind:
+            raise ArgumentError(f"two classes of the result are named {type_name(kind)}; give them different names")
+    return found
 
 
 def types_of(part: Part) -> list[type]:
@@ -97,7 +109,7 @@ def _known(value: Any, add: Add) -> list[Any]:
         return ["array", value.dtype.str, list(value.shape), add(np.ascontiguousarray(array).ravel())]
     if isinstance(value, np.generic) and value.dtype.kind in "iufb":
         return ["scalar", *_known(np.asarray(value), add)]
-    if sp.issparse(value) and value.format in INDICES:  # pyright: ignore[reportAttributeAccessIssue]
+    if sp.issparse(value) and value.format in INDICES and value.ndim == 2:  # pyright: ignore[reportAttributeAccessIssue]
         return ["matrix", _pattern(value, add), _known(np.asarray(value.data), add)]
     if isinstance(value, float):
         return ["float", value.hex()]
@@ -195,8 +207,11 @@ class PartReader:
     def _np_matrix(self, data: Any) -> Part:
         return OfNumPyMatrix(self.part(data))
 
-    def _sequence(self, name: Any, data: Any) -> Part:
-        return OfSequence(self._type(name), tuple(map(self.part, data)))
+    def _sequence(self, name: Any, names: Any, data: Any) -> Part:
+        kind, names = self._type(name), READER.read(names, tuple[str, ...])
+        if names != getattr(kind, "_fields", ()):
+            raise _other_fields(name, names)
+        return OfSequence(kind, tuple(map(self.part, data)))
 
     def _dict(self, keys: Any, data: Any) -> Part:
         parts = tuple(map(self.part, data))
@@ -206,7 +221,7 @@ class PartReader:
         kind = self._type(name)
         names = READER.read(names, tuple[str, ...])
         if not dataclasses.is_dataclass(kind) or names != tuple(f.name for f in dataclasses.fields(kind)):
-            raise ArgumentError(f"{name} has other fields than when the program was saved: {', '.join(names)}")
+            raise _other_fields(name, names)
         return OfDataclass(kind, names, tuple(map(self.part, data)))
 
     def _known(self, data: Any) -> Part:
@@ -243,6 +258,10 @@ class PartReader:
         if kind != "plain" or type(rest[0]) not in PLAIN:
             raise DamagedError(f"there is no known value {kind!r:.40}")
         return rest[0]
+
+
+def _other_fields(name: str, names: tuple[str, ...]) -> ArgumentError:
+    return ArgumentError(f"{name} has other fields than when the program was saved: {', '.join(names)}")
 
 
 PARTS = ("array", "sparse", "number", "comparison", "np.matrix", "sequence", "dict", "dataclass", "known")

@@ -10,6 +10,7 @@ import typing
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ..errors import GeooptError
 from .archive import DamagedError
 
 
@@ -105,9 +106,9 @@ def guarded(read: Callable) -> Callable:
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
             return read(*args, **kwargs)
+        except GeooptError:
+            raise
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
-            if isinstance(error, DamagedError):
-                raise
             raise DamagedError(f"its description is not one of a program ({type(error).__name__}: {error})") from error
 
     return run
