@@ -71,8 +71,14 @@ def test_what_is_loaded_gives_the_same_bits(name, tmp_path):
 @pytest.mark.parametrize("name", ["cotan_laplacian", "cloth_system", "L²", "harmonic"])
 @pytest.mark.parametrize(
     "how",
-    [{"dtype": np.float32}, pytest.param({"device": "cuda-on-host"}, marks=needs_cuda_on_host)],
-    ids=["float32", "cuda-on-host"],
+    [
+        {"dtype": np.float32},
+        *(
+            pytest.param({"device": "cuda-on-host", "dtype": t}, marks=needs_cuda_on_host)
+            for t in (np.float64, np.float32)
+        ),
+    ],
+    ids=["float32", "cuda-on-host", "cuda-on-host, float32"],
 )
 def test_programs_of_other_types_and_devices(name, how, tmp_path):
     program, values = compiled(name, **how)

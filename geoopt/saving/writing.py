@@ -67,7 +67,7 @@ def archive_of(saved: Saved) -> Archive:
         "dtype": str(saved.dtype),
         "lanes": saved.lanes,
         "options": {f.name: written(getattr(saved.options, f.name)) for f in dataclasses.fields(Options)},
-        "records": [_record(record, add) for record in saved.records],
+        "records": [_record(record, saved.dtype, add) for record in saved.records],
         "phases": None if saved.phases is None else _phases(saved.phases, add),
         "signature": signature_data(saved.signature, add),
         "preparation": saved.preparation,
@@ -75,18 +75,18 @@ def archive_of(saved: Saved) -> Archive:
     return Archive(manifest, arrays)
 
 
-def _record(record: Schedule | Grid, add: Callable[[np.ndarray], str]) -> dict[str, Any]:
+def _record(record: Schedule | Grid, dtype: np.dtype, add: Callable[[np.ndarray], str]) -> dict[str, Any]:
     if isinstance(record, Grid):
-        return {"plan": _plan(record.plan, add), "terms": [[list(t) for t in loops] for loops in record.terms]}
-    return {"plan": _plan(record.plan, add), "shares": add(record.shares)}
+        return {"plan": _plan(record.plan, dtype, add), "terms": [[list(t) for t in loops] for loops in record.terms]}
+    return {"plan": _plan(record.plan, dtype, add), "shares": add(record.shares)}
 
 
-def _plan(plan: Plan, add: Callable[[np.ndarray], str]) -> dict[str, Any]:
+def _plan(plan: Plan, dtype: np.dtype, add: Callable[[np.ndarray], str]) -> dict[str, Any]:
     return {
         "variable_sizes": list(plan.variable_sizes),
         "output_shapes": written(plan.output_shapes),
         "workspace_size": plan.workspace_size,
-        "tables": [add(table) for table in plan.tables],
+        "tables": [add(table) for table in plan.typed_tables(dtype)],
         "kernels": [kernel_data(kernel) for kernel in plan.kernels],
         "tasks": add(plan.tasks),
         "chunks": written(plan.chunks),
