@@ -114,7 +114,7 @@ def _input(number: int, argument: Argument, patterns: dict[str, np.ndarray]) -> 
 
 
 def _pattern(name: str, matrix: Any, patterns: dict[str, np.ndarray]) -> str:
-    """Adds the index arrays of a matrix to the tables; says which these are."""
+    """Adds the index arrays of a matrix to the tables; gives their names as text."""
     names = INDICES[matrix.format]
     patterns |= {f"{name}_{key}": np.asarray(a) for key, a in zip(names, index_arrays(matrix), strict=True)}
     return ", ".join(f"tables.{name}_{key}" for key in names)
@@ -125,7 +125,7 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 def _placed(place: str, part: Part) -> Iterator[tuple[str, Part]]:
-    """The parts of a result that are made of outputs, and how Python would write where they are in it."""
+    """Each part of a result that is no container, with the Python expression for it."""
     if isinstance(part, OfNumPyMatrix):
         yield from _placed(place, part.part)
     elif isinstance(part, OfSequence):

@@ -1,4 +1,4 @@
-"""Files that the command line writes: nothing is overwritten unasked, and none is left half written."""
+"""Files that are written: nothing is overwritten unasked, and none is left half written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def refuse_existing(paths: list[Path], force: bool, are_folders: bool = False) -
         if not path.parent.is_dir():
             raise ArgumentError(f"{path}: there is no folder {path.parent}")
         if path.exists() and not force:
-            raise ArgumentError(f"{path} exists; give another name or --force")
+            raise ArgumentError(f"{path} exists; give another name or --force (in Python, force=True)")
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from .conftest import with_unreferenced
 from .test_code import COMPILERS
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
-FLAGS = ("-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror")
+FLAGS = ("-O0", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror")
 SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 X = np.random.default_rng(3).normal(size=(90, 3))
 needs_compiler = pytest.mark.skipif(not COMPILERS, reason="no C compiler")

@@ -91,13 +91,13 @@ def _buffers(plan: Plan, kernel: PlannedKernel) -> dict[int, bool]:
 
 
 def parameters(plan: Plan, kernel: PlannedKernel, scalar: str) -> Iterator[str]:
-    """The arrays of numbers that the function of a kernel takes ..."""
+    """The arrays of numbers that the function of a kernel takes."""
     for buffer, is_written in _buffers(plan, kernel).items():
         yield f"{'' if is_written else 'const '}{scalar} *restrict b{buffer}"
 
 
 def arrays_of(plan: Plan, kernel: PlannedKernel) -> Iterator[str]:
-    """... and what it is given for them."""
+    """The arguments of a call of a kernel's function, in the order of its parameters."""
     variables, outputs = len(plan.variable_sizes), len(plan.output_shapes)
     for buffer in _buffers(plan, kernel):
         if buffer < variables:

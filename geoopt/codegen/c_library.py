@@ -53,7 +53,8 @@ $members
 }} ${{name}}_tables;
 
 /* Finds the tables. bytes, size: $where.
-   Gives 0, or another number where these are not the tables. The bytes must stay while they are used. */
+   Gives 0; 1 where these are not the tables, 2 where they begin elsewhere, 3 where the processor stores numbers the
+   other way round. The bytes must stay while they are used. */
 int ${{name}}_open(${{name}}_tables *tables, const void *bytes, size_t size);
 
 /* Evaluates all. Threads may call it at once with the same tables, but with outputs and a workspace of their own. */

@@ -23,7 +23,7 @@ from .statements import CONDITION, COUNT, INDEX, Add, Block, For, Let, Room, Sta
 from .vectors import Vectors
 
 WIDTH = 8  # lanes in the kernel language; the text has LANES instead, which divide what several vectors hold
-# operations that vector types have; of the others one lane is done after the other
+# operations on whole vectors; operations that are not listed are done lane by lane
 OPERATORS = {
     **{"add": "({0} + {1})", "subtract": "({0} - {1})", "multiply": "({0} * {1})", "divide": "({0} / {1})"},
     **{"less": "({0} < {1})", "less_equal": "({0} <= {1})", "greater": "({0} > {1})", "equal": "({0} == {1})"},
@@ -40,7 +40,7 @@ OPERATORS = {
 
 
 class VectorText(CText):
-    """functions : by name, the text of those that are called for operations"""
+    """functions : by name, the text of the functions that operations call"""
 
     def __init__(self, dtype: np.dtype):
         super().__init__(dtype, TYPES[dtype.name], "int64_t")
@@ -222,7 +222,7 @@ def _loop(body: tuple[Statement, ...]) -> list[Statement]:
 
 
 def _used(lets: list[str], lines: list[str]) -> list[str]:
-    """Of locals, those that are used, by others or then."""
+    """The locals that the lines use, directly or through other locals."""
     words, found = {"begin", "end", *re.findall(r"\w+", " ".join(lines))}, []
     for let in reversed(lets):
         name, value = let.split(" = ")

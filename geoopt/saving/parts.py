@@ -1,4 +1,4 @@
-"""Signatures and results as plain data. Arrays are named; dataclasses are found among those that are given."""
+"""Signatures and results as plain data. Arrays are named; dataclasses are found among the classes that are given."""
 
 from __future__ import annotations
 

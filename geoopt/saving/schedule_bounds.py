@@ -83,7 +83,7 @@ class _OfTasks(Entries):
         return Positions(rows, table, self.index, listed, beyond, None)
 
     def _terms(self, loop: Loop) -> Positions:
-        """Every entry of the columns in the strips of the tasks, those that fill strips up, too."""
+        """Every entry of the columns in the strips of the tasks, padding included."""
         along, table = None, self.plan.table
         begin, end = self._between(loop.boundaries, loop.split)
         entries = ranges(begin, end)
