@@ -9,9 +9,9 @@ Paper: symbolic program execution; memoised constructors (DAG compression).
 from __future__ import annotations
 
 import inspect
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,25 +31,14 @@ from .scipy_functions import loaded
 from .substitutes import substituted
 
 
-class _State(threading.local):
-    traces = 0  # that this thread is in
-
-
-_STATE = _State()
-
-
 def is_tracing() -> bool:
-    """Whether this thread runs code on symbolic arguments."""
-    return _STATE.traces > 0
-
-
-@contextmanager
-def _tracing() -> Iterator[None]:
-    _STATE.traces += 1
-    try:
-        yield
-    finally:
-        _STATE.traces -= 1
+    """Whether this thread runs code on symbolic arguments: its stack tells, also after interrupts."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is _traced.__code__:
+            return True
+        frame = frame.f_back
+    return False
 
 
 @dataclass(frozen=True)
@@ -108,7 +97,7 @@ def _traced(function: Callable, arguments: tuple, keywords: dict | None) -> tupl
     def run() -> Any:
         args, kwargs = [make() for make in positional], {n: make() for n, make in named.items()}
         stand_ins.update({**dict(zip(names, args, strict=True)), **kwargs})
-        with substituted(function), none_swallowed(), allowed(), _tracing():
+        with substituted(function), none_swallowed(), allowed():
             return function(*args, **kwargs)
 
     try:
