@@ -16,7 +16,7 @@ from .errors import ArgumentError
 from .output import refuse_existing, write_whole
 from .plan import Schedule
 from .plan.relist import relist
-from .results import OfArray, OfComparison, OfDataclass, OfDict, OfMatrix, OfNumber, OfNumPyMatrix, OfSequence, Part
+from .results import OfArray, OfComparison, OfMatrix, OfNumber, Part
 from .signature import Argument, Signature
 from .stored_matrices import INDICES, index_arrays
 
@@ -33,6 +33,7 @@ TAKEN = frozenset(
     "cosh tanh asinh acosh atanh erf erfc nan copysign nextafter remainder remquo stdint stddef stdbool string "
     "math tgmath stdio all install clean test help package edit_cache rebuild_cache list_install_components".split()
 )
+NAME = "a_name_that_nothing_has"  # of the library, while it is looked for other words that are its name
 CMAKE = """\
 cmake_minimum_required(VERSION 3.13)
 project({name} C)
@@ -57,13 +58,13 @@ def export(
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name) or name in TAKEN:
         raise ArgumentError(f"export(name={name!r}): choose a name that C and C++ take for a function, and nothing has")
     plan = relist(schedule.plan)
-    described = _described(name, signature, dtype, plan.output_shapes)
+    described = _described(signature, dtype, plan.output_shapes)
     library = emit(replace(schedule, plan=plan), dtype, described)
-    others = emit(replace(schedule, plan=plan), dtype, replace(described, name="a_name_that_nothing_has"))
-    text = re.sub(r"/\*.*?\*/", "", others.source + others.header, flags=re.DOTALL)  # without comments
-    if {name, name.upper()} & set(re.findall(r"\w+", text)):
+    code = re.sub(r"/\*.*?\*/", "", library.header + library.source, flags=re.DOTALL)  # without comments
+    if {name, name.upper()} & set(re.findall(r"\w+", code)):
         raise ArgumentError(f"export(name={name!r}): choose another name, the library has this one for something else")
-    texts = {f"{name}.h": library.header, f"{name}.c": library.source, "CMakeLists.txt": CMAKE.format(name=name)}
+    named = [t.replace(NAME, name).replace(NAME.upper(), name.upper()) for t in (library.header, library.source)]
+    texts = dict(zip((f"{name}.h", f"{name}.c", "CMakeLists.txt"), (*named, CMAKE.format(name=name)), strict=True))
     files = {folder / file: text.encode() for file, text in texts.items()}
     files |= {} if library.tables is None else {folder / f"{name}.bin": library.tables}
     if folder.exists() and not folder.is_dir():
@@ -75,7 +76,7 @@ def export(
     return list(files)
 
 
-def _described(name: str, signature: Signature, dtype: np.dtype, shapes: tuple[tuple[int, ...], ...]) -> Described:
+def _described(signature: Signature, dtype: np.dtype, shapes: tuple[tuple[int, ...], ...]) -> Described:
     patterns: dict[str, np.ndarray] = {}
     inputs = [_input(number, argument, patterns) for number, argument in enumerate(signature.arguments)]
     outputs = [f"{math.prod(shape)} numbers" for shape in shapes]
@@ -95,7 +96,7 @@ def _described(name: str, signature: Signature, dtype: np.dtype, shapes: tuple[t
         outputs[-1] = f"{outputs[-1]}: {', '.join(numbers)}"
     comment = f"{signature.function}, prepared by geoopt for one structure of its arguments, in {dtype}"
     return Described(
-        name, _commented(comment), tuple(map(_commented, inputs)), tuple(map(_commented, outputs)), patterns
+        NAME, _commented(comment), tuple(map(_commented, inputs)), tuple(map(_commented, outputs)), patterns
     )
 
 
@@ -125,17 +126,7 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 def _placed(place: str, part: Part) -> Iterator[tuple[str, Part]]:
-    """Each part of a result that is no container, with the Python expression for it."""
-    if isinstance(part, OfNumPyMatrix):
-        yield from _placed(place, part.part)
-    elif isinstance(part, OfSequence):
-        for number, inner in enumerate(part.parts):
-            yield from _placed(f"{place}[{number}]", inner)
-    elif isinstance(part, OfDict):
-        for key, inner in zip(part.keys, part.parts, strict=True):
-            yield from _placed(f"{place}[{key!r}]", inner)
-    elif isinstance(part, OfDataclass):
-        for field, inner in zip(part.names, part.parts, strict=True):
-            yield from _placed(f"{place}.{field}", inner)
-    else:
-        yield place, part
+    """A part and all parts inside of it, with the Python expressions for them."""
+    yield place, part
+    for after, inner in part.inner():
+        yield from _placed(place + after, inner)

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .errors import ArgumentError
+from .numeric import on_host
 from .options import Options
 from .pipeline import compile
 from .program import Program
-from .structure import structure_of, to_host, varies
+from .structure import structure_of, varies
 from .trace import Fixed, fixed, is_tracing
 
 MOST_PROGRAMS = 16
@@ -159,8 +160,8 @@ class Jitted:
 
     def _prepare(self, key: tuple, future: Future, args: tuple, kwargs: dict[str, Any]) -> None:
         try:
-            named = {name: to_host(a) for name, a in kwargs.items()}
-            function, args = self._function, tuple(map(to_host, args))
+            named = {name: on_host(a) for name, a in kwargs.items()}
+            function, args = self._function, tuple(map(on_host, args))
             if named.keys() & OF_COMPILE:  # these are names of its own arguments
                 function, args, named = _positional(function, len(args), tuple(named)), (*args, *named.values()), {}
             future.set_result(compile(function, *args, **self._how, **named))

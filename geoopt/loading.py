@@ -10,7 +10,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .codegen.vectors import Vectors
 from .errors import ArgumentError, GeooptError
 from .plan import Schedule
 from .plan.relist import relist
@@ -61,8 +60,9 @@ def _program(find: Callable[[], Archive], types: Iterable[type], threads: int | 
         saved = replace(saved, options=replace(saved.options, threads=threads))
     runtime = import_module(f".runtime.{MODULES[saved.device]}", __package__)
     runtime.describe()
-    context = _context(saved, runtime.vectors(saved.options, saved.dtype), archive.is_mapped)
-    if context.vectors is not None and context.vectors.lanes != saved.lanes:  # it was saved on another processor
+    vectors = runtime.vectors(saved.options, saved.dtype)
+    context = Context(saved.options, saved.dtype, vectors=vectors, is_mapped=archive.is_mapped)
+    if vectors is not None and vectors.lanes != saved.lanes:  # it was saved on another processor
         context, saved = replace(context, is_mapped=False), _relisted(saved)
     try:
         machine = _machine(saved, runtime, context)
@@ -76,12 +76,7 @@ def _program(find: Callable[[], Archive], types: Iterable[type], threads: int | 
 
 
 def _refusal(name: Path | str, error: ArgumentError) -> ArgumentError:
-    what = "is damaged: " if isinstance(error, DamagedError) else ""
-    return ArgumentError(f"{name} {what}{error}" if what else f"{name}: {error}")
-
-
-def _context(saved: Saved, vectors: Vectors | None, is_mapped: bool) -> Context:
-    return Context(saved.options, saved.dtype, vectors=vectors, is_mapped=is_mapped)
+    return ArgumentError(f"{name} is damaged: {error}" if isinstance(error, DamagedError) else f"{name}: {error}")
 
 
 def _relisted(saved: Saved) -> Saved:

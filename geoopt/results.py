@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,10 @@ class Part:
     def collected(self, old: Any) -> list[np.ndarray]:
         """The arrays that are outputs, in this part of an earlier result; raises where it has another structure."""
         return []
+
+    def inner(self) -> Iterable[tuple[str, Part]]:
+        """The parts that it is made of, each with what Python writes after the part to have it."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,9 @@ class OfNumPyMatrix(Part):
     def collected(self, old: Any) -> list[np.ndarray]:
         return self.part.collected(np.asarray(old))
 
+    def inner(self) -> Iterable[tuple[str, Part]]:
+        return [("", self.part)]
+
 
 @dataclass(frozen=True)
 class OfSequence(Part):
@@ -107,6 +114,9 @@ class OfSequence(Part):
     def collected(self, old: Any) -> list[np.ndarray]:
         return [a for part, piece in zip(self.parts, list(old), strict=True) for a in part.collected(piece)]
 
+    def inner(self) -> Iterable[tuple[str, Part]]:
+        return ((f"[{number}]", part) for number, part in enumerate(self.parts))
+
 
 @dataclass(frozen=True)
 class OfDict(Part):
@@ -118,6 +128,9 @@ class OfDict(Part):
 
     def collected(self, old: Any) -> list[np.ndarray]:
         return [a for key, part in zip(self.keys, self.parts, strict=True) for a in part.collected(old[key])]
+
+    def inner(self) -> Iterable[tuple[str, Part]]:
+        return ((f"[{key!r}]", part) for key, part in zip(self.keys, self.parts, strict=True))
 
 
 @dataclass(frozen=True)
@@ -136,6 +149,9 @@ class OfDataclass(Part):
         return [
             a for name, part in zip(self.names, self.parts, strict=True) for a in part.collected(getattr(old, name))
         ]
+
+    def inner(self) -> Iterable[tuple[str, Part]]:
+        return ((f".{name}", part) for name, part in zip(self.names, self.parts, strict=True))
 
 
 @dataclass(frozen=True, eq=False)

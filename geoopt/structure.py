@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-import xxhash
 
 from .errors import ArgumentError
+from .integers.hashing import content
 from .numeric import is_on_gpu, on_host
 from .program import Program
+from .stored_matrices import index_arrays
 from .trace import Fixed, numbers_of
 
 ATOMS = (bool, int, str, bytes, type(None), type(...), slice, range)
@@ -21,10 +22,6 @@ IDENTICAL = (
     *(type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, np.ufunc, np.dtype),
     *(types.MethodDescriptorType, types.WrapperDescriptorType, Program),
 )  # what is compared by identity
-
-
-def to_host(value: Any) -> Any:
-    return on_host(value) if is_on_gpu(value) else value
 
 
 def varies(value: Any) -> bool:
@@ -39,17 +36,16 @@ def structure_of(value: Any) -> tuple:
     if not varies(value):
         return _content(value.value if isinstance(value, Fixed) else value, {})
     if sp.issparse(value) or (is_on_gpu(value) and hasattr(value, "indptr")):
-        host = to_host(value)
+        host = on_host(value)
         return "sparse", type(host), host.shape, _pattern(host)
     return "array", np.shape(value), type(value) is np.matrix
 
 
 def _pattern(matrix: Any) -> tuple:
     """Of the entries, in the order in which the matrix has them."""
-    names = {"coo": ("row", "col"), "csr": ("indptr", "indices"), "csc": ("indptr", "indices")}
-    if matrix.format not in names:
+    if matrix.format not in ("csr", "csc", "coo"):
         matrix = sp.csr_array(matrix)
-    return tuple(_of_array(np.asarray(getattr(matrix, name))) for name in names[matrix.format])
+    return tuple(_of_array(np.asarray(a)) for a in index_arrays(matrix))
 
 
 def _content(value: Any, open_: dict[int, int]) -> tuple:
@@ -83,22 +79,22 @@ def _content(value: Any, open_: dict[int, int]) -> tuple:
 
 def _parts(value: Any, open_: dict[int, int]) -> list[Any]:
     """What an object holds: its items, its attributes."""
-    content = functools.partial(_content, open_=open_)
+    of = functools.partial(_content, open_=open_)
     found: list[Any] = []
     if isinstance(value, types.MethodType):
-        return [content(value.__func__), content(value.__self__)]
+        return [of(value.__func__), of(value.__self__)]
     if isinstance(value, functools.partial):
-        found += map(content, (value.func, value.args, value.keywords))
+        found += map(of, (value.func, value.args, value.keywords))
     elif sp.issparse(value):
         return [value.shape, _pattern(value), _of_array(np.asarray(value.tocsr().data))]
     elif isinstance(value, np.ndarray):
-        found += [value.shape, str(value.dtype), *map(content, value.ravel().tolist())]
+        found += [value.shape, str(value.dtype), *map(of, value.ravel().tolist())]
     elif isinstance(value, dict):
-        found += [(content(k), content(v)) for k, v in value.items()]
+        found += [(of(k), of(v)) for k, v in value.items()]
     elif isinstance(value, set | frozenset):
-        found.append(frozenset(map(content, value)))
+        found.append(frozenset(map(of, value)))
     elif isinstance(value, tuple | list):
-        found += map(content, value)
+        found += map(of, value)
     elif hasattr(value, "__next__"):
         raise _unknown(value)
     else:
@@ -106,8 +102,8 @@ def _parts(value: Any, open_: dict[int, int]) -> list[Any]:
         if not names and not hasattr(value, "__dict__") and type(value).__hash__ in (None, object.__hash__):
             raise _unknown(value)
         found += [] if names or hasattr(value, "__dict__") else [value]
-        found += [(name, content(getattr(value, name))) for name in names if hasattr(value, name)]
-    return found + [(name, content(v)) for name, v in getattr(value, "__dict__", {}).items()]
+        found += [(name, of(getattr(value, name))) for name in names if hasattr(value, name)]
+    return found + [(name, of(v)) for name, v in getattr(value, "__dict__", {}).items()]
 
 
 def _slots(kind: type) -> tuple[str, ...]:
@@ -144,8 +140,7 @@ def _of_array(array: np.ndarray) -> tuple:
     found, kind = _digests.get(id(array)), (str(array.dtype), array.shape)
     if found is not None and found[0]() is array and found[1][:2] == kind and not _is_writeable(array):
         return found[1]
-    digest = xxhash.xxh3_128_digest(np.ascontiguousarray(array).ravel().view(np.uint8).data)
-    key = (*kind, digest)
+    key = (*kind, content(np.ascontiguousarray(array).ravel().view(np.uint8)))
     if not _is_writeable(array):
         place = id(array)
         _digests[place] = weakref.ref(array, lambda _: _digests.pop(place, None)), key

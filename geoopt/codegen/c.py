@@ -84,7 +84,7 @@ def body(plan: Plan, kernel: PlannedKernel, text: CText, begin: str = "begin") -
     return [f"  const int64_t {', '.join(named)};"], [loop, *lines, "  }"]
 
 
-def _buffers(plan: Plan, kernel: PlannedKernel) -> dict[int, bool]:
+def buffers_of(plan: Plan, kernel: PlannedKernel) -> dict[int, bool]:
     """The arrays of numbers that a kernel uses, each with whether it writes to it."""
     written = {store.buffer for store in kernel.stores()}
     return {b: b in written for b in sorted({a.buffer for a in kernel.addresses()}) if b <= plan.workspace}
@@ -92,14 +92,14 @@ def _buffers(plan: Plan, kernel: PlannedKernel) -> dict[int, bool]:
 
 def parameters(plan: Plan, kernel: PlannedKernel, scalar: str) -> Iterator[str]:
     """The arrays of numbers that the function of a kernel takes."""
-    for buffer, is_written in _buffers(plan, kernel).items():
+    for buffer, is_written in buffers_of(plan, kernel).items():
         yield f"{'' if is_written else 'const '}{scalar} *restrict b{buffer}"
 
 
 def arrays_of(plan: Plan, kernel: PlannedKernel) -> Iterator[str]:
     """The arguments of a call of a kernel's function, in the order of its parameters."""
     variables, outputs = len(plan.variable_sizes), len(plan.output_shapes)
-    for buffer in _buffers(plan, kernel):
+    for buffer in buffers_of(plan, kernel):
         if buffer < variables:
             yield f"inputs[{buffer}]"
         else:

@@ -18,7 +18,7 @@ from ..plan import Schedule
 from ..plan.forms import RELISTED, refuse
 from ..plan.planned import PlannedKernel
 from ..plan.task import BEGIN, KERNEL
-from .c import HEAD, arrays_of, body, parameters, table_text, table_type
+from .c import HEAD, arrays_of, body, buffers_of, parameters, table_text, table_type
 from .c_projection import ROUTINES
 from .c_text import CText
 from .c_vector_types import definitions
@@ -47,7 +47,7 @@ $sizes
 #define ${{macro}}_WORKSPACE ((size_t)$workspace) /* numbers of scratch that a call needs */
 #define ${{macro}}_PHASES $phases /* one after the other */
 
-/* Where the tables are; $name_open fills it. */
+/* Where the tables are; ${{name}}_open fills it. */
 typedef struct {{
 $members
 }} ${{name}}_tables;
@@ -188,7 +188,7 @@ class _Printer:
         listed += [f"   outputs[{i}]: {line}" for i, line in enumerate(outputs)]
         in_file = f"the content of {name}.bin, {size} bytes, which must begin at a multiple of 8"
         return self._text(
-            HEADER.replace("$name_open", "${name}_open"),
+            HEADER,
             comment=self.described.comment,
             arrays="\n".join(listed),
             inputs=len(inputs),
@@ -227,7 +227,7 @@ class _Printer:
         words = set(re.findall(r"\bb\d+\b", " ".join(lines)))
         found = [f"  const {kind} *const {key} = tables->{key};" for key, kind in self.types.items() if key in words]
         given = [*parameters(self.plan, kernel, self.scalar), "const int64_t *task"]
-        names = ", ".join(["tables", *(parameter.split()[-1].lstrip("*") for parameter in given)])
+        names = ", ".join(["tables", *(f"b{b}" for b in buffers_of(self.plan, kernel)), "task"])
         return self._text(
             KERNEL_FUNCTION,
             number=number,

@@ -13,7 +13,22 @@ from ..plan import Plan
 from ..plan.planned import PlannedKernel
 from ..plan.stores import WRITES
 from .c_text import CText
-from .expressions import Apply, Below, Expr, Item, Lanes, Least, LeastLane, Name, Number, Product, Read, entry, width
+from .expressions import (
+    Apply,
+    Below,
+    Expr,
+    Item,
+    Lanes,
+    Least,
+    LeastLane,
+    Name,
+    Number,
+    Product,
+    Read,
+    entry,
+    width,
+    without_lanes,
+)
 from .lower import Lowered
 from .numbers import TYPES
 from .simd.arrays import TASK, Arrays
@@ -142,7 +157,7 @@ class VectorText(CText):
 
     def _write(self, array: str, at: Expr, value: str, adds: int) -> Iterator[str]:
         if entry(at).is_contiguous and not adds:
-            yield f"*(unaligned *)({array} + {self.first(at)}) = {value};"
+            yield f"*(unaligned *)({array} + {self.text(without_lanes(at))}) = {value};"
         elif value.isidentifier():
             yield f"EACH {array}[{self.text(at)}] {WRITES[adds]} {value}[l];"
         else:
@@ -165,10 +180,6 @@ class VectorText(CText):
                 return f"({x} < {y} ? {x} : {y})"
         return super().text(e)
 
-    def first(self, at: Expr) -> str:
-        """The entry of the first lane."""
-        return self.text(at).replace(" + l", "").replace("l + ", "") if self.text(at) != "l" else "0"
-
     # -- numbers --------------------------------------------------------------------------------------
 
     def vector(self, e: Expr) -> str:
@@ -184,7 +195,7 @@ class VectorText(CText):
                 if not found.is_vector:
                     return f"all({array}[{self.text(at)}])"
                 if found.is_contiguous:
-                    return f"*(const unaligned *)({array} + {self.first(at)})"
+                    return f"*(const unaligned *)({array} + {self.text(without_lanes(at))})"
                 return self._gathered(array, at)
             case Below(a, b):
                 return f"below({self.text(a)}, {self.text(b)})"

@@ -231,3 +231,18 @@ def entry(at: Expr) -> Entry:
         case Lanes():
             return Entry(0, True, ())
     return Entry(0, False, (at,))
+
+
+def without_lanes(at: Expr) -> Expr:
+    """The entry of the first lane."""
+    match at:
+        case Lanes():
+            return Whole(0)
+        case Plus(a, Lanes()):
+            return a
+        case Plus(a, Whole() as b):
+            first = without_lanes(a)
+            return b if first == Whole(0) else Plus(first, b)
+        case Plus(a, b):
+            return Plus(without_lanes(a), b) if width(a) else Plus(a, without_lanes(b))
+    return at

@@ -113,9 +113,9 @@ def _read(content: memoryview, file: BinaryIO, is_mapped: bool) -> Archive:
             rest = _begin(content, members[REST])
     except (zipfile.BadZipFile, KeyError, ValueError, OverflowError, RecursionError, SyntaxError) as error:
         raise DamagedError(f"it is no archive of a program ({error})") from error
-    last = max((a.ctypes.data + a.nbytes for a in arrays.values()), default=0)
-    beyond = np.frombuffer(content, np.uint8).ctypes.data + rest + PADDING
-    if not isinstance(manifest, dict) or members[REST].file_size != PADDING or last > beyond - PADDING:
+    end = max((a.ctypes.data + a.nbytes for a in arrays.values()), default=0)
+    begin = np.frombuffer(content, np.uint8).ctypes.data + rest
+    if not isinstance(manifest, dict) or members[REST].file_size != PADDING or end > begin:
         raise DamagedError("it is no archive of a program")
     return Archive(manifest, arrays, is_mapped)
 

@@ -24,7 +24,7 @@ from ..results import (
     Part,
 )
 from ..signature import Argument, Signature
-from ..stored_matrices import INDICES, index_arrays, made, without_values
+from ..stored_matrices import INDICES, index_arrays, without_values
 from .archive import DamagedError
 from .records import Reader
 
@@ -37,7 +37,7 @@ Types = Mapping[str, type]  # dataclasses and named tuples by name
 
 
 def signature_data(signature: Signature, add: Add) -> dict[str, Any]:
-    named_types(types_of(signature.result))
+    named_types(types_of(signature.result))  # refuses two of one name
     return {
         "function": signature.function,
         "arguments": [
@@ -98,9 +98,8 @@ def named_types(types: Iterable[type]) -> dict[str, type]:
 
 def types_of(part: Part) -> list[type]:
     """The dataclasses and named tuples of a result."""
-    inner = [part.part] if isinstance(part, OfNumPyMatrix) else getattr(part, "parts", ())
     own = [part.kind] if isinstance(part, OfSequence | OfDataclass) and part.kind not in (tuple, list) else []
-    return list(dict.fromkeys([*own, *(kind for p in inner for kind in types_of(p))]))
+    return list(dict.fromkeys([*own, *(kind for _, inner in part.inner() for kind in types_of(inner))]))
 
 
 def _known(value: Any, add: Add) -> list[Any]:
@@ -149,43 +148,52 @@ class PartReader:
 
     def _pattern(self, data: dict[str, Any]) -> Any:
         """A matrix of SciPy's without values, with each entry once, in order."""
-        kind, count, places, shape = self._places(data)
-        if (
-            kind(shape).format in ("csr", "csc")
-            and not kind((np.empty(count), *places), shape=shape).has_canonical_format
-        ):
-            raise DamagedError("the rows of a matrix have entries twice, or in no order")
-        return without_values(kind, count, places, shape)
+        matrix, places, count = self._matrix(data)
+        if matrix.format in ("csr", "csc"):
+            require_canonical(matrix)
+        return without_values(type(matrix), count, places, matrix.shape)
 
-    def _places(self, data: dict[str, Any]) -> tuple[type, tuple[int, ...], tuple[np.ndarray, ...], Any]:
-        """A kind of matrices, the shape of its values, its index arrays, which lie inside of the matrix, its shape."""
+    def _matrix(self, data: dict[str, Any]) -> tuple[Any, tuple[np.ndarray, ...], tuple[int, ...]]:
+        """A matrix of zeros whose entries lie inside of it, its index arrays, and the shape of its values."""
         shape, count = (READER.read(data[name], tuple[int, ...]) for name in ("shape", "count"))
         kind, places = KINDS[data["kind"]], tuple(self.arrays[name] for name in data["indices"])
         if any(a.dtype.kind != "i" or a.ndim != 1 for a in places) or len(shape) != 2 or min(*shape, *count) < 0:
             raise DamagedError("a matrix is not of integer rows and columns")
-        full = made(kind, np.broadcast_to(np.int8(0), count), places, shape=shape)
-        if full.format in ("csr", "csc"):
-            full.check_format(full_check=True)
-            if count != full.indices.shape or full.indptr[-1] != len(full.indices):
-                raise DamagedError("a matrix has not as many values as its rows have entries")
-        return kind, count, places, shape
+        zeros = np.broadcast_to(np.int8(0), count)
+        matrix = kind((zeros, places) if data["kind"].startswith("coo") else (zeros, *places), shape=shape)
+        if matrix.format in ("csr", "csc"):
+            require_whole(matrix)
+        return matrix, places, count
 
     def part(self, data: list[Any]) -> Part:
-        kind, *rest = data
-        read = getattr(self, f"_{READER.read(kind, str).replace('.', '_')}", None)
-        if read is None or kind not in PARTS:
-            raise DamagedError(f"there is no result {kind!r:.40}")
-        return read(*rest)
+        match data:
+            case ["array", output]:
+                self._size(output)
+                return OfArray(output)
+            case ["sparse", output, pattern]:
+                return self._sparse(output, pattern)
+            case ["number", entry]:
+                return self._number(entry)
+            case ["comparison", begin, shape]:
+                return self._comparison(begin, READER.read(shape, tuple[int, ...]))
+            case ["np.matrix", inner]:
+                return OfNumPyMatrix(self.part(inner))
+            case ["sequence", name, names, parts]:
+                return self._sequence(name, READER.read(names, tuple[str, ...]), parts)
+            case ["dict", keys, parts]:
+                return OfDict(tuple(map(self._known_value, keys)), tuple(map(self.part, parts)))
+            case ["dataclass", name, names, parts]:
+                return self._dataclass(name, READER.read(names, tuple[str, ...]), parts)
+            case ["known", known]:
+                value = self._known_value(known)
+                return Known(value, isinstance(value, np.ndarray) or sp.issparse(value))
+        raise DamagedError(f"there is no result {data!r:.40}")
 
     def _size(self, output: Any) -> int:
         """The entries of an output, the last one by -1."""
         if not -1 <= READER.read(output, int) < len(self.sizes):
             raise DamagedError("a result is of an output that there is not")
         return self.sizes[output]
-
-    def _array(self, output: Any) -> Part:
-        self._size(output)
-        return OfArray(output)
 
     def _sparse(self, output: Any, data: Any) -> Part:
         empty = self._pattern(data)
@@ -198,35 +206,22 @@ class PartReader:
             raise DamagedError("a number of the result lies outside of its output")
         return OfNumber(entry)
 
-    def _comparison(self, begin: Any, data: Any) -> Part:
-        shape = READER.read(data, tuple[int, ...])
+    def _comparison(self, begin: Any, shape: tuple[int, ...]) -> Part:
         if not 0 <= READER.read(begin, int) <= begin + math.prod(shape) <= self._size(-1):
             raise DamagedError("a comparison of the result lies outside of its output")
         return OfComparison(begin, shape)
 
-    def _np_matrix(self, data: Any) -> Part:
-        return OfNumPyMatrix(self.part(data))
-
-    def _sequence(self, name: Any, names: Any, data: Any) -> Part:
-        kind, names = self._type(name), READER.read(names, tuple[str, ...])
+    def _sequence(self, name: Any, names: tuple[str, ...], data: Any) -> Part:
+        kind = self._type(name)
         if names != getattr(kind, "_fields", ()):
             raise _other_fields(name, names)
         return OfSequence(kind, tuple(map(self.part, data)))
 
-    def _dict(self, keys: Any, data: Any) -> Part:
-        parts = tuple(map(self.part, data))
-        return OfDict(tuple(map(self._known_value, keys)), parts)
-
-    def _dataclass(self, name: Any, names: Any, data: Any) -> Part:
+    def _dataclass(self, name: Any, names: tuple[str, ...], data: Any) -> Part:
         kind = self._type(name)
-        names = READER.read(names, tuple[str, ...])
         if not dataclasses.is_dataclass(kind) or names != tuple(f.name for f in dataclasses.fields(kind)):
             raise _other_fields(name, names)
         return OfDataclass(kind, names, tuple(map(self.part, data)))
-
-    def _known(self, data: Any) -> Part:
-        value = self._known_value(data)
-        return Known(value, isinstance(value, np.ndarray) or sp.issparse(value))
 
     def _type(self, name: Any) -> type:
         builtin = {"tuple": tuple, "list": list}.get(READER.read(name, str))
@@ -248,9 +243,9 @@ class PartReader:
         if kind == "scalar":
             return self._known_value(rest)[()]
         if kind == "matrix":
-            matrix, _, places, shape = self._places(rest[0])
-            values = self._known_value(rest[1])
-            return matrix((values, places) if matrix(shape).format == "coo" else (values, *places), shape=shape)
+            matrix, _, _ = self._matrix(rest[0])
+            matrix.data = self._known_value(rest[1])
+            return matrix
         if kind == "float":
             return READER.read(rest[0], float)
         if kind in ("tuple", "list"):
@@ -264,4 +259,14 @@ def _other_fields(name: str, names: tuple[str, ...]) -> ArgumentError:
     return ArgumentError(f"{name} has other fields than when the program was saved: {', '.join(names)}")
 
 
-PARTS = ("array", "sparse", "number", "comparison", "np.matrix", "sequence", "dict", "dataclass", "known")
+def require_whole(matrix: Any) -> None:
+    """DamagedError unless a matrix by rows, or columns, has an index inside of it for each value."""
+    matrix.check_format(full_check=True)
+    if matrix.data.shape != matrix.indices.shape or matrix.indptr[-1] != len(matrix.indices):
+        raise DamagedError("a matrix has not as many values as its rows have entries")
+
+
+def require_canonical(matrix: Any) -> None:
+    """DamagedError unless the rows, or columns, of a matrix have each entry once, in order."""
+    if not matrix.has_canonical_format:
+        raise DamagedError("the rows of a matrix have entries twice, or in no order")

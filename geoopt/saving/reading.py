@@ -22,24 +22,18 @@ from ..plan.task import FIELDS
 from .archive import Archive, DamagedError
 from .entries import LARGEST
 from .grid_bounds import check_grid
-from .parts import PartReader, Types
+from .parts import PartReader, Types, require_canonical, require_whole
 from .records import Reader, guarded
 from .schedule_bounds import check_schedule
 from .templates import READER, kernel_of
 from .writing import FORMAT, Saved
 
 PLAIN = Reader(())
-COUNTS = {"nodes": int, "scalars": int}
-
-
-def version_of(archive: Archive) -> tuple[Any, Any]:
-    """The format of a file, and the version of geoopt that wrote it."""
-    return archive.manifest.get("format"), archive.manifest.get("geoopt")
 
 
 def read(archive: Archive, types: Types) -> Saved:
     """types : dataclasses and named tuples that the result may be made of, by `parts.type_name`"""
-    found, version = version_of(archive)
+    found, version = archive.manifest.get("format"), archive.manifest.get("geoopt")
     if found != FORMAT:
         raise ArgumentError(
             f"it has format {found!r:.20}, of geoopt {version!r:.20}; this geoopt reads format {FORMAT}: save it again"
@@ -64,7 +58,7 @@ def _read(archive: Archive, types: Types) -> Saved:
     given = [math.prod(a.shape) for a in signature.arguments]
     if given != (list(plan.variable_sizes) if phases is None else [math.prod(s) for s in phases.shapes[: len(given)]]):
         raise DamagedError("its variables have other sizes than its kernels read")
-    counts = {name: PLAIN.read(manifest["preparation"][name], kind) for name, kind in COUNTS.items()}
+    counts = {name: PLAIN.read(manifest["preparation"][name], int) for name in ("nodes", "scalars")}
     decisions = {"decisions": [d for d in manifest["preparation"]["decisions"] if isinstance(d, dict)]}
     device, options = PLAIN.read(manifest["device"], str), _options(manifest["options"])
     return Saved(device, options, dtype, lanes, signature, records, phases, counts | decisions)
@@ -126,9 +120,8 @@ def _solve(data: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> Solve:
     starts, indices = (arrays[name] for name in data["pattern"])
     pattern = Pattern((count, count), starts, indices)
     matrix = pattern.tagged(np.empty(len(indices), np.int8))
-    matrix.check_format(full_check=True)
-    if starts[-1] != len(indices) or not matrix.has_canonical_format:
-        raise DamagedError("the rows of a system have entries twice, or in no order")
+    require_whole(matrix)
+    require_canonical(matrix)
     numbers = None if data["numbers"] is None else arrays[data["numbers"]]
     if numbers is not None and numbers.shape != (count,):
         raise DamagedError("the unknowns of a system have not a number each")

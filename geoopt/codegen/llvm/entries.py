@@ -22,6 +22,7 @@ from ..expressions import (
     Whole,
     entry,
     width,
+    without_lanes,
 )
 from ..vectors import Vectors
 from .lines import Lines
@@ -178,21 +179,6 @@ class Entries:
 
     def _is_count(self, e: Expr) -> bool:
         return isinstance(e, Name) and e.name in self.counted
-
-
-def without_lanes(at: Expr) -> Expr:
-    """The entry of the first lane."""
-    match at:
-        case Lanes():
-            return Whole(0)
-        case Plus(a, Lanes()):
-            return a
-        case Plus(a, Whole() as b):
-            first = without_lanes(a)
-            return b if first == Whole(0) else Plus(first, b)
-        case Plus(a, b):
-            return Plus(without_lanes(a), b) if width(a) else Plus(a, without_lanes(b))
-    return at
 
 
 def _divided(a: str, number: int) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from ...errors import InternalError
 from ...plan.stores import ROW_TERMS
-from ..expressions import Expr, entry, split, width
+from ..expressions import Expr, entry, split, width, without_lanes
 from ..simd.rows import ROW, parts
 from ..statements import ReadRow, Row, Write, WriteTerm, WriteTerms
-from .entries import Entries, without_lanes
+from .entries import Entries
 
 STREAMS = "!0 = !{i32 1}"
 
