@@ -247,15 +247,23 @@ def test_what_is_no_program_is_said(tmp_path, content):
 # -- other processes ----------------------------------------------------------------------------------------
 
 
-def result_of(program, V):
-    return [m.data for m in program(V)]
+IN_A_POOL = """
+import multiprocessing, pickle, sys
+if __name__ == "__main__":
+    with open(sys.argv[1], "rb") as file, multiprocessing.get_context(sys.argv[2]).Pool(1) as pool:
+        program, V = pickle.load(file)
+        pickle.dump(pool.apply(program, (V,)), sys.stdout.buffer)
+"""
 
 
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
-def test_programs_go_to_other_processes(program, method):
+def test_programs_go_to_other_processes(program, method, tmp_path):
+    """From a process without threads of other libraries, which a fork may not survive."""
     V = bumpy(60)[0]
-    with multiprocessing.get_context(method).Pool(1) as pool:
-        assert_same(pool.apply(result_of, (program, V)), result_of(program, V))
+    (tmp_path / "given").write_bytes(pickle.dumps((program, V)))
+    run = subprocess.run([sys.executable, "-c", IN_A_POOL, tmp_path / "given", method], capture_output=True, check=True)
+    for got, want in zip(pickle.loads(run.stdout), program(V), strict=True):
+        assert_same(got.data, want.data)
 
 
 def test_programs_go_to_workers_of_joblib(program):
