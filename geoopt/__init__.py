@@ -8,6 +8,7 @@ from typing import Any as _Any
 
 if _TYPE_CHECKING:  # for editors and type checkers; a test holds it and the table below together
     from . import sparse as sparse
+    from .batches import batched as batched
     from .derivatives import gradient as gradient
     from .derivatives import hessian as hessian
     from .derivatives import hessian_product as hessian_product
@@ -41,6 +42,7 @@ if _TYPE_CHECKING:  # for editors and type checkers; a test holds it and the tab
     from .views import view as view
 
 _NAMES = {
+    "batches": ("batched",),
     "derivatives": ("gradient", "hessian", "hessian_product", "jacobian", "value_and_gradient"),
     "errors": (
         "ArgumentError", "BranchError", "DeviceError", "GeooptError", "MeshError", "MeshWarning", "ShapeError",

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-TRAITS = ("lanes", "threads", "threads_per_block")  # how a program runs; a device has some of them
+TRAITS = ("items", "lanes", "threads", "threads_per_block")  # how a program runs; a device has some of them
 
 NOTABLE = 0.05  # seconds, from which on they are told
 FIRST_TIME = "once per installation, while geoopt's own loops are compiled"

@@ -13,7 +13,8 @@ from typing import Any
 from .errors import ArgumentError, GeooptError
 from .plan import Schedule
 from .plan.relist import relist
-from .program import Preparation, Program
+from .preparation import Preparation
+from .program import Program
 from .runtime import MODULES
 from .runtime.machine import Machine
 from .saving.archive import Archive, DamagedError, from_bytes, mapped
@@ -50,19 +51,19 @@ def _program(find: Callable[[], Archive], types: Iterable[type], threads: int | 
     try:
         archive = find()
         saved = read(archive, named_types(types))
-        if saved.device not in MODULES:
-            raise DamagedError(f"it is for a device {saved.device!r:.20}")
+        if saved.target.device not in MODULES:
+            raise DamagedError(f"it is for a device {saved.target.device!r:.20}")
     except ArgumentError as error:
         raise _refusal(name, error) from error
     except OSError as error:
         raise ArgumentError(f"{name} cannot be read: {error.strerror}") from error
-    if threads is not None:
-        saved = replace(saved, options=replace(saved.options, threads=threads))
-    runtime = import_module(f".runtime.{MODULES[saved.device]}", __package__)
+    target = saved.target
+    options, dtype = target.options if threads is None else replace(target.options, threads=threads), target.dtype
+    runtime = import_module(f".runtime.{MODULES[target.device]}", __package__)
     runtime.describe()
-    vectors = runtime.vectors(saved.options, saved.dtype)
-    context = Context(saved.options, saved.dtype, vectors=vectors, is_mapped=archive.is_mapped)
-    if vectors is not None and vectors.lanes != saved.lanes:  # it was saved on another processor
+    vectors = runtime.vectors(options, dtype)
+    context = Context(options, dtype, vectors=vectors, is_mapped=archive.is_mapped)
+    if vectors is not None and vectors.lanes != target.lanes:  # it was saved on another processor
         context, saved = replace(context, is_mapped=False), _relisted(saved)
     try:
         machine = _machine(saved, runtime, context)
@@ -72,7 +73,8 @@ def _program(find: Callable[[], Archive], types: Iterable[type], threads: int | 
         raise _refusal(name, DamagedError(f"no code can be made of it ({error})")) from error
     found, seconds = saved.preparation, {"load": time.perf_counter() - start}
     preparation = Preparation(found["nodes"], found["scalars"], seconds, decisions=tuple(found["decisions"]))
-    return Program(saved.signature, saved.options, saved.dtype, machine, preparation)
+    program = Program(saved.signature, options, dtype, machine, preparation)
+    return program if saved.batch is None else program.batched(saved.batch.size, saved.batch.over)
 
 
 def _refusal(name: Path | str, error: ArgumentError) -> ArgumentError:
@@ -92,4 +94,4 @@ def _machine(saved: Saved, runtime: Any, context: Context) -> Machine:
     from .solvers.phased import PhasedMachine  # which most programs do not need
 
     may_fail = saved.signature.may_fail
-    return PhasedMachine(saved.phases, machines, saved.dtype, saved.options.worker_count, may_fail)
+    return PhasedMachine(saved.phases, machines, context.dtype, context.options.worker_count, may_fail)

@@ -30,20 +30,17 @@ What comes after `place` depends on the device: see `DEVICES`.
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .align import align
 from .allocate import allocate
+from .batches import Batched
 from .codegen.vectors import Vectors
 from .compress import compress
-from .cut import Cut
 from .decompose import decompose
 from .errors import ArgumentError, DeviceError
 from .graph import Traced
@@ -55,7 +52,8 @@ from .native import seconds_of_compiling
 from .options import Options
 from .phases import phases
 from .place import place
-from .program import Preparation, Program
+from .preparation import Clock, Preparation, Watch, peak_bytes
+from .program import Program
 from .rows import rows
 from .runs import runs
 from .runtime import cpu, cuda, cuda_on_host
@@ -120,8 +118,6 @@ ARE_FLOATS = (
 )
 IN_CONTAINERS = "what a {} holds is structure; give its arrays as arguments of their own"
 
-Watch = Callable[[str, Any], None]
-
 
 def compile(
     function: Callable,
@@ -146,23 +142,35 @@ def compile(
     Raises ArgumentError for arguments it cannot take, DeviceError for a device that is not there and TracingError
     where the code cannot be traced.
     """
+    if isinstance(function, Batched):
+        size, over = function.size, function.names(arguments, keywords)
+        one, named = next(function.items(arguments, keywords))
+        how: dict[str, Any] = {"device": device, "dtype": dtype, "options": options, "watch": watch}
+        return compile(function.function, *one, **how, **named).batched(size, over)
     target, context = chosen(device), _context(device, dtype, options)
     target.describe()
-    clock, compiled_before = _Clock(watch), seconds_of_compiling()
+    clock, compiled_before = Clock(watch), seconds_of_compiling()
     programs, phases, signature, traced = _divided(function, arguments, keywords, context, clock)
+    machine = _machine(programs, phases, signature, target, context, clock)
+    once = seconds_of_compiling() - compiled_before
+    preparation = Preparation(*traced, clock.seconds, peak_bytes(), once, tuple(clock.decisions))
+    return Program(signature, context.options, context.dtype, machine, preparation)
+
+
+def _machine(
+    programs: list[Traced], phases: Phases, signature: Signature, target: Device, context: Context, clock: Clock
+) -> Machine:
+    """What runs the distinct programs of a function's phases."""
     machines = [
         clock.run("assemble", lambda record=record: target.machine(record, context))
         for record in _planned(programs, target, context, clock)
     ]
-    machine = machines[0]
-    if phases.solves:
-        from .solvers.phased import PhasedMachine  # which most programs do not need
+    if not phases.solves:
+        return machines[0]
+    from .solvers.phased import PhasedMachine  # which most programs do not need
 
-        threads, may_fail = context.options.worker_count, signature.may_fail
-        machine = clock.run("solvers", lambda: PhasedMachine(phases, machines, context.dtype, threads, may_fail))
-    once = seconds_of_compiling() - compiled_before
-    preparation = Preparation(*traced, clock.seconds, peak_bytes(), once, tuple(clock.decisions))
-    return Program(signature, context.options, context.dtype, machine, preparation)
+    threads, may_fail = context.options.worker_count, signature.may_fail
+    return clock.run("solvers", lambda: PhasedMachine(phases, machines, context.dtype, threads, may_fail))
 
 
 def planned(
@@ -177,9 +185,12 @@ def planned(
     """What `compile` assembles: a `Schedule`, or a `Grid` for a GPU, which need not be there; of a program that solves
     linear systems, a list with that of each distinct phase. Nothing is printed, and nothing compiled to machine code.
 
-    Takes, and refuses, what `compile` does.
+    Takes, and refuses, what `compile` does; of a batch, that of one item.
     """
-    target, context, clock = chosen(device), _context(device, dtype, options), _Clock(watch)
+    if isinstance(function, Batched):
+        one, keywords = next(function.items(arguments, keywords))
+        function, arguments = function.function, tuple(one)
+    target, context, clock = chosen(device), _context(device, dtype, options), Clock(watch)
     programs = _divided(function, arguments, keywords, context, clock)[0]
     records = list(_planned(programs, target, context, clock))
     return records[0] if len(records) == 1 else records
@@ -198,7 +209,7 @@ def _context(device: str, dtype: Any, options: Options | None) -> Context:
 
 
 def _divided(
-    function: Callable, arguments: tuple, keywords: dict, context: Context, clock: _Clock
+    function: Callable, arguments: tuple, keywords: dict, context: Context, clock: Clock
 ) -> tuple[list[Traced], Phases, Signature, tuple[int, int]]:
     """The distinct programs of a function's phases, how they follow each other, and the signature.
 
@@ -218,7 +229,7 @@ def _divided(
     return list(record.programs), replace(record, programs=()), signature, traced
 
 
-def _planned(programs: list[Traced], target: Device, context: Context, clock: _Clock) -> Iterator[Any]:
+def _planned(programs: list[Traced], target: Device, context: Context, clock: Clock) -> Iterator[Any]:
     """What the last stage before `assemble` gives of each program; these are taken from the list, so that what a stage
     drops does not stay in memory."""
     while programs:
@@ -228,7 +239,7 @@ def _planned(programs: list[Traced], target: Device, context: Context, clock: _C
         yield record
 
 
-def _staged(stage: Stage, record: Any, context: Context, clock: _Clock) -> Any:
+def _staged(stage: Stage, record: Any, context: Context, clock: Clock) -> Any:
     return clock.run(stage.__name__, lambda: stage(record, context))
 
 
@@ -251,41 +262,3 @@ def devices() -> dict[str, str]:
         except DeviceError:
             continue
     return found
-
-
-class _Clock:
-    """Times the stages, has each result checked, and keeps what `decompose` decided."""
-
-    def __init__(self, watch: Watch | None):
-        self.watch = watch
-        self.seconds: dict[str, float] = {}
-        self.decisions: list[dict[str, Any]] = []
-
-    def run(self, stage: str, work: Callable[[], Any]) -> Any:
-        start = time.perf_counter()
-        result = work()
-        record = result[0] if stage == "trace" else result
-        if hasattr(record, "check"):
-            record.check()
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start
-        if isinstance(record, Cut):
-            self.decisions += record.decided()
-        if self.watch:
-            self.watch(stage, record)
-        return result
-
-
-def peak_bytes() -> int:
-    """Peak memory of this process, in bytes (0 where the system does not tell)."""
-    try:
-        # unlike getrusage, this does not count what the parent process had when it started this one
-        status = Path("/proc/self/status").read_text()
-        return int(status.split("VmHWM:")[1].split()[0]) * 1024
-    except (OSError, IndexError):
-        pass
-    try:
-        import resource
-    except ImportError:
-        return 0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

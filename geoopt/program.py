@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -21,33 +21,14 @@ from .output import beside, refuse_existing
 from .plan import Plan, Schedule
 from .plan.planned import PlannedKernel
 from .plan.relist import relist
+from .preparation import Preparation
+from .runtime.batch import BatchedMachine, checked_size
 from .runtime.machine import Machine
 from .saving.archive import write
 from .saving.parts import types_of
-from .saving.writing import Saved, archive_of
+from .saving.writing import Batch, Saved, Target, archive_of
 from .signature import Argument, Signature
 from .template import operations
-
-
-@dataclass
-class Preparation:
-    """What preparing a program took.
-
-    seconds : by stage; peak_bytes : of the whole process, so far
-    once_seconds : of the seconds, what compiling geoopt's own loops took; they are kept for later processes
-    decisions : see `cut.Cut.decided`; of all phases
-    """
-
-    nodes: int
-    scalars: int
-    seconds: dict[str, float] = field(default_factory=dict)
-    peak_bytes: int = 0
-    once_seconds: float = 0.0
-    decisions: tuple[dict[str, Any], ...] = ()
-
-    @property
-    def total(self) -> float:
-        return sum(self.seconds.values())
 
 
 class Program:
@@ -64,9 +45,11 @@ class Program:
         dtype: np.dtype,
         machine: Machine,
         preparation: Preparation,
+        of_item: Program | None = None,
     ):
+        """of_item : of a batch, the program of one of its items"""
         self.signature, self.options, self.dtype = signature, options, dtype
-        self.machine, self.preparation = machine, preparation
+        self.machine, self.preparation, self.of_item = machine, preparation, of_item
         self.plans = machine.plans
 
     @property
@@ -86,7 +69,32 @@ class Program:
         loaded = import_module(".loading", __package__).unpickled  # which makes programs, and lies above
         content = BytesIO()
         write(content, archive_of(self._saved()))
-        return loaded, (content.getvalue(), types_of(self.signature.result))
+        return loaded, (content.getvalue(), types_of(self._of_one.signature.result))
+
+    # -- batches --------------------------------------------------------------------------------------
+
+    def batched(self, size: int, over: str | Iterable[str] | None = None) -> Program:
+        """The program that computes ``size`` items at once, each as this one does, to the last bit.
+
+        Its variables ``over`` have an axis of this length in front of their own (sparse matrices: lists of as many);
+        all items share the others. None: all arrays. So have the arrays of its result; numbers become arrays (size,),
+        sparse matrices lists of as many. Nothing is prepared again. Threads share the items or, where there are only a
+        few, the work of each. See `geoopt.batched` for functions.
+
+        Raises ArgumentError for a size that is not positive, for names that are no variables, and for a batch.
+        """
+        names = [a.name for a in self.signature.arguments]
+        if over is None:
+            over = [a.name for a in self.signature.arguments if a.shape and a.pattern is None]
+        over = [over] if isinstance(over, str) else list(over)
+        if self.of_item is not None:
+            raise ArgumentError("the program is of a batch already; use .of_item.batched with all items of all batches")
+        if not over or not {*over} <= {*names}:
+            raise ArgumentError(f"batched(over={over}): choose from the variables {', '.join(map(repr, names))}")
+        size = checked_size(size)
+        machine = BatchedMachine(self.machine, size, tuple(name not in over for name in names))
+        signature = self.signature.of_batch(size, over)
+        return Program(signature, self.options, self.dtype, machine, self.preparation, self)
 
     # -- saving ---------------------------------------------------------------------------------------
 
@@ -115,6 +123,8 @@ class Program:
         Raises ArgumentError for a name that C does not take, files that are there, and programs that are not for the
         CPU or solve linear systems.
         """
+        if self.of_item is not None:
+            raise ArgumentError("export: a batch cannot be exported; export .of_item, and call it for each item")
         if self.machine.solves or self.machine.device != "cpu":
             what = "a program that solves linear systems" if self.machine.solves else "a program for a GPU"
             raise ArgumentError(
@@ -127,9 +137,17 @@ class Program:
     def _saved(self) -> Saved:
         counts = {"nodes": self.preparation.nodes, "scalars": self.preparation.scalars}
         preparation = counts | {"decisions": list(self.preparation.decisions)}
-        machine, lanes = self.machine, self.machine.traits.get("lanes", 0)
-        of_program = self.options, self.dtype, lanes, self.signature
-        return Saved(machine.device, *of_program, machine.records, machine.phases, preparation)
+        machine, batch = self.machine, None
+        target = Target(machine.device, self.options, self.dtype, machine.traits.get("lanes", 0))
+        if isinstance(machine, BatchedMachine):
+            arguments = zip(self.signature.arguments, machine.is_shared, strict=True)
+            batch = Batch(machine.size, tuple(a.name for a, is_shared in arguments if not is_shared))
+        return Saved(target, self._of_one.signature, batch, machine.records, machine.phases, preparation)
+
+    @property
+    def _of_one(self) -> Program:
+        """The program itself; of a batch, that of one item."""
+        return self.of_item or self
 
     # -- calling --------------------------------------------------------------------------------------
 
@@ -191,13 +209,17 @@ class Program:
                 raise ArgumentError("out= uses the same memory twice; give an earlier result as it was")
         for array, shape in zip(arrays, self.machine.output_shapes, strict=True):
             fits = isinstance(array, np.ndarray) and array.shape == shape and array.dtype == self.dtype
-            if not fits or not array.flags.c_contiguous or not array.flags.writeable:
+            if not fits or not self._of_items(array)[-1].flags.c_contiguous or not array.flags.writeable:
                 raise ArgumentError(
                     f"out= must be an earlier result: an array should be {self.dtype}{shape}, contiguous"
                 )
             if any(np.shares_memory(array, i) for i in inputs):
                 raise ArgumentError("out= shares memory with an input; give another earlier result")
-        return [a.reshape(-1) for a in arrays]
+        return [a.reshape(-1) if self.of_item is None else a.reshape(len(a), -1) for a in arrays]
+
+    def _of_items(self, array: np.ndarray) -> Sequence[np.ndarray]:
+        """An array of a result, or one for each item of a batch."""
+        return [array] if self.of_item is None else array  # type: ignore[return-value]
 
     # -- looking --------------------------------------------------------------------------------------
 
@@ -266,7 +288,8 @@ class Program:
 
     def __repr__(self) -> str:
         names = ", ".join(a.name for a in self.signature.arguments)
-        return f"<geoopt program {self.signature.function}({names})>"
+        batch = "" if self.of_item is None else f" of {self.machine.traits['items']} items"
+        return f"<geoopt program {self.signature.function}({names}){batch}>"
 
     def __str__(self) -> str:
         from .display import program_text

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,10 @@ class Argument:
     name: str
     shape: tuple[int, ...]
     pattern: sp.csr_array | None = None  # of a sparse matrix; its values are the variable
+
+    def of_batch(self, size: int) -> Argument:
+        """The same with a value for each item."""
+        return replace(self, shape=(size, *self.shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +42,11 @@ class Signature:
         """Whether a system that cannot be solved is an error only where a result is NaN by it: it may be that of a path
         which is not taken. Comparisons do not tell what they compare."""
         return self.paths > 1 and not self.has_comparisons
+
+    def of_batch(self, size: int, over: Collection[str]) -> Signature:
+        """For a batch of so many items. over : the variables with a value for each of them"""
+        arguments = tuple(a.of_batch(size) if a.name in over else a for a in self.arguments)
+        return replace(self, arguments=arguments, result=self.result.of_batch(size))
 
     def rebuild(self, arrays: list, matrix: Matrix = with_values) -> Any:
         """The result of a call. arrays : the outputs in their shapes;  matrix : of a pattern and values"""

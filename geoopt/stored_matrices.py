@@ -37,6 +37,5 @@ def index_arrays(matrix: Any) -> tuple[np.ndarray, ...]:
 def with_values(pattern: Any, values: Any) -> Any:
     """A matrix that shares a pattern's index arrays; checking them again would cost more than small kernels."""
     matrix = object.__new__(type(pattern))
-    matrix.__dict__.update(pattern.__dict__)
-    matrix.data = values
+    matrix.__dict__ = {**pattern.__dict__, "data": values}
     return matrix

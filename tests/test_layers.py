@@ -24,8 +24,8 @@ LAYERS = (
     ("jitted", "loading", "minimization", "views"),
     ("pipeline", "structure"),
     ("solvers",),
-    ("derivatives", "program", "timing"),
-    ("exporting",),
+    ("batches", "derivatives", "program", "timing"),
+    ("exporting", "preparation"),
     (*STAGES[:-1], "runtime", "evaluate", "display"),
     ("stages",),  # what they have in common
     # what devices run, and what traced code computes with

@@ -22,6 +22,7 @@ from ..stages import Context
 from .crew import Crew, Work
 from .host import HostMachine
 
+FAIR = 4  # groups of a batch's items for each thread, so that all of them end at about the same time
 _MAKING = threading.Lock()  # one crew, whose helpers run code that stays, however many call first
 
 
@@ -84,12 +85,32 @@ class CpuMachine(HostMachine):
         self._buffers = np.array([b for buffers in module.buffers for b in buffers], np.int64)
         ends = np.cumsum([len(buffers) for buffers in module.buffers], dtype=np.int64)
         kernels = np.stack([addresses[module.functions], np.append(0, ends)[:-1]], axis=1)
-        helpers = min(options.worker_count - 1, _most_helpers())
-        self._work = Work(kernels, schedule.tasks, schedule.shares, helpers)
+        self._helpers = min(options.worker_count - 1, _most_helpers())
+        self._work = Work(kernels, schedule.tasks, schedule.shares, self._helpers)
+        self._work_of_batch: dict[int, Work | None] = {}  # by how many items; None: item by item
 
     def _launch(self, buffers: np.ndarray) -> None:
         own = buffers[self._buffers]
         shared_crew().run(self._work, address(own))
+
+    def _groups(self, size: int) -> list[int]:
+        threads = 1 + self._helpers
+        if size % threads and size < FAIR * threads:
+            return [size]
+        count = 1 if threads == 1 else min(size, FAIR * threads)
+        return [len(group) for group in np.array_split(range(size), count)]
+
+    def _launch_batch(self, buffers: np.ndarray) -> None:
+        size, own = len(buffers), buffers.take(self._buffers, axis=1)
+        if size not in self._work_of_batch:
+            groups = self._groups(size)
+            is_by_item = len(groups) > 1 or not self._helpers
+            self._work_of_batch[size] = self._work.of_batch(groups, own.shape[1], self._helpers) if is_by_item else None
+        work = self._work_of_batch[size]
+        if work is None:
+            super()._launch_batch(buffers)  # threads share the work of each item
+        else:
+            shared_crew().run(work, address(own))
 
 
 MACHINE = CpuMachine

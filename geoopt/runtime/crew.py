@@ -40,6 +40,17 @@ class Work:
         own = np.ascontiguousarray(tasks[tasks[:, KERNEL] == number])
         return Work(kernels, own, np.array([[0, len(own)]]), 0)
 
+    def of_batch(self, groups: list[int], buffers: int, helpers: int) -> Work:
+        """The same for the items of a batch, group by group. buffers : of the kernels of one item"""
+        kernels, tasks = self._arrays[:2]
+        items = np.arange(sum(groups))
+        own = np.tile(kernels, (len(items), 1))
+        own[:, 1] += np.repeat(items * buffers, len(kernels))
+        of_items = np.tile(tasks, (len(items), 1))
+        of_items[:, KERNEL] += np.repeat(items * len(kernels), len(tasks))
+        shares = np.cumsum([0, *groups]) * len(tasks)
+        return Work(own, of_items, shares[None], helpers)
+
 
 class Crew:
     """Helpers for one call at a time, started when they are first wanted, asleep between calls.

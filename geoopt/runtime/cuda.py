@@ -5,6 +5,7 @@ Kernels run on the caller's current stream; memory comes from CuPy's pool, which
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from ..signature import Argument
 from ..stages import Context
 from ..stored_matrices import index_arrays, made, with_values
 from . import nvrtc
+from .batch import memory_of_items
 from .host import values_in_pattern
 
 SIDES = 3  # further streams on which kernels of one level run
@@ -70,7 +72,7 @@ class CudaMachine:
         cupy.cuda.get_current_stream().synchronize()  # calls on other streams read the tables
         self._patterns: dict[int, tuple[Any, Any]] = {}
         self._compared: dict[str, tuple[Any, Any]] = {}  # by variable, the last arrays that were the compiled pattern
-        self._graphs: dict[tuple[int, ...], Any] = {}
+        self._graphs: dict[tuple[int | None, ...], Any] = {}
 
     # -- arrays ---------------------------------------------------------------------------------------
 
@@ -152,14 +154,26 @@ class CudaMachine:
     # -- running --------------------------------------------------------------------------------------
 
     def run(self, inputs: list[Array], outputs: list[Array]) -> None:
+        self._run(None, inputs, outputs)
+
+    def run_batch(self, size: int, inputs: list[Array], outputs: list[Array]) -> None:
+        self._run(size, inputs, outputs)
+
+    def _run(self, size: int | None, inputs: list[Array], outputs: list[Array]) -> None:
+        """size : how many items a batch has; None for no batch"""
         with self._device:
             stream, staged = self._cupy.cuda.get_current_stream(), []
             sources = [x if self._is_mine(x) else self._uploaded(x, stream, staged) for x in inputs]
-            results = [y if self._is_mine(y) else self._empty(y.size) for y in outputs]
-            self._launch([*sources, *results, self._empty(self.plan.workspace_size)], stream)
+            results = [y if self._is_mine(y) else self._empty(y.size).reshape(y.shape) for y in outputs]
+            workspace = self.plan.workspace_size
+            memory = self._empty(workspace) if size is None else memory_of_items(self, size, workspace, sources)
+            self._launch(size, [*sources, *results, memory], stream)
             fetched = [(y, result) for y, result in zip(outputs, results, strict=True) if y is not result]
             for output, result in fetched:
-                result.get(stream, out=output, blocking=False)
+                if output.flags.c_contiguous:
+                    result.get(stream, out=output, blocking=False)
+                else:
+                    output[:] = result.get(stream)
             if staged or fetched:
                 stream.synchronize()
 
@@ -172,25 +186,26 @@ class CudaMachine:
             staged.append(_page_locked(array.size, self.dtype))
             staged[-1][:] = array.reshape(-1)
             target.set(staged[-1], stream)
-        return target
+        return target.reshape(array.shape)
 
-    def _launch(self, arrays: list[Array], stream: Any) -> None:
+    def _launch(self, size: int | None, arrays: list[Array], stream: Any) -> None:
         """All kernels; as one graph where these arrays have been here before, as they are in a loop."""
-        key = tuple(a.data.ptr for a in arrays)
+        key = size, *(a.data.ptr for a in arrays)
         if key in self._graphs:
-            graph = self._graphs[key] = self._graphs[key] or self._captured(arrays)
+            graph = self._graphs[key] = self._graphs[key] or self._captured(size, arrays)
             graph.launch(stream)
             return
         if not self._cupy.cuda.runtime.is_hip:  # for which CuPy has no graphs
             self._graphs = dict([*self._graphs.items(), (key, None)][-GRAPHS:])
-        self._launch_each(arrays)
+        self._launch_each(size, arrays)
 
-    def _launch_each(self, arrays: list[Array], sides: Sequence[Any] = ()) -> None:
-        """All kernels, those of a level side by side where there are further streams."""
-        buffers, stream = [*arrays, *self._tables], self._cupy.cuda.get_current_stream()
+    def _launch_each(self, size: int | None, arrays: list[Array], sides: Sequence[Any] = ()) -> None:
+        """All kernels of all items, those of a level side by side where there are further streams."""
+        items = [arrays] if size is None else [[a[i] if a.ndim > 1 else a for a in arrays] for i in range(size)]
+        calls, stream = [[*item, *self._tables] for item in items], self._cupy.cuda.get_current_stream()
         for level in self._levels:
             before = stream.record() if sides else None
-            for number, (kernel, launch) in enumerate(level):
+            for number, (buffers, (kernel, launch)) in enumerate(itertools.product(calls, level)):
                 arguments = (np.int32(launch.count), *(buffers[b] for b in launch.buffers))
                 if number and sides:
                     side = sides[number % len(sides)]
@@ -201,11 +216,11 @@ class CudaMachine:
                 else:
                     kernel((launch.blocks,), (BLOCK,), arguments)
 
-    def _captured(self, arrays: list[Array]) -> Any:
+    def _captured(self, size: int | None, arrays: list[Array]) -> Any:
         stream, *sides = (self._cupy.cuda.Stream(non_blocking=True) for _ in range(1 + SIDES))
         with stream:
             stream.begin_capture()
-            self._launch_each(arrays, sides)
+            self._launch_each(size, arrays, sides)
             return stream.end_capture()
 
 

@@ -21,6 +21,7 @@ from ..plan import Schedule
 from ..signature import Argument
 from ..stages import Context
 from ..stored_matrices import with_values
+from .batch import memory_of_items
 
 LARGE = 1 << 22  # bytes from which on memory is a mapping, in large pages, as NumPy asks for
 MOST_FREE = 3  # arrays of each output that are kept for later calls
@@ -32,12 +33,14 @@ class HostMachine:
 
     solves = ()
     phases = None
+    matrix = staticmethod(with_values)
 
     def __init__(self, record: Schedule | Grid, context: Context):
         plan, dtype = record.plan, context.dtype
         self.dtype = dtype
         self._outputs = [Pool(n, dtype) for n in plan.output_sizes]
         self._workspace = Pool(plan.workspace_size, dtype)
+        self._batches: dict[int, tuple[int, np.ndarray, np.ndarray]] = {}  # by how many items
         self._pools: dict[int, Pool] = {}  # by size: of all other memory
         # the plan that is kept has the tables that kernels read: they are in memory once
         self.plan = plan if context.is_mapped else replace(plan, tables=tuple(_packed(plan.typed_tables(dtype))))
@@ -74,12 +77,42 @@ class HostMachine:
         self._launch(np.array([*given, *places, address(workspace), *self._table_addresses], np.int64))
         self._workspace.give_back(workspace)
 
+    def run_batch(self, size: int, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
+        if any((address(a) | a.strides[0]) % LINE and a.size for a in outputs):
+            arrays = [memory_of_items(self, size, a.shape[1], inputs) for a in outputs]
+            self.run_batch(size, inputs, arrays)
+            for given, array in zip(outputs, arrays, strict=True):
+                given[:] = array
+            return
+        if size not in self._batches:
+            self._batches[size] = self._layout(size)
+        groups, group_of_item, buffers = self._batches[size]
+        workspace = memory_of_items(self, groups, self.plan.workspace_size, inputs)
+        buffers, items = buffers.copy(), np.arange(size)
+        for number, array in enumerate((*inputs, *outputs)):
+            buffers[:, number] = address(array) + items * (array.strides[0] if array.ndim > 1 else 0)
+        buffers[:, self.plan.workspace] = address(workspace) + group_of_item * workspace.strides[0]
+        self._launch_batch(buffers)
+
+    def _layout(self, size: int) -> tuple[int, np.ndarray, np.ndarray]:
+        """How many groups of items there are, the group of each item, and all buffers, yet without those of a call."""
+        groups = self._groups(size)
+        buffers = np.zeros((size, self.plan.workspace + 1 + len(self._table_addresses)), np.int64)
+        buffers[:, self.plan.workspace + 1 :] = self._table_addresses
+        return len(groups), np.repeat(np.arange(len(groups)), groups), buffers
+
+    def _groups(self, size: int) -> list[int]:
+        """How many items of a batch are computed one after the other, in the same workspace, beside other groups."""
+        return [size]
+
     def _launch(self, buffers: np.ndarray) -> None:
         """Run all kernels. buffers : (k,) int64 addresses"""
         raise NotImplementedError
 
-    def matrix(self, pattern: Any, values: np.ndarray) -> Any:
-        return with_values(pattern, values)
+    def _launch_batch(self, buffers: np.ndarray) -> None:
+        """The same for the items of a batch. buffers : (items, k)"""
+        for row in buffers:
+            self._launch(row)
 
 
 def _packed(arrays: list[np.ndarray]) -> list[np.ndarray]:

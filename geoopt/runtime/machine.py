@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import numpy as np
+
 from ..arrays import Array
 from ..graph.phased import Phases
 from ..grid import Grid
@@ -19,7 +21,7 @@ class Machine(Protocol):
     output_shapes : of the whole program
     sources : the generated code by kind, first what the device compiles
     traits : counts that say how it runs, such as lanes and threads
-    device : its name
+    device : its name;  dtype : of its arithmetic
     """
 
     plans: tuple[Plan, ...]
@@ -28,6 +30,7 @@ class Machine(Protocol):
     traits: dict[str, int]
     code_bytes: int
     device: str
+    dtype: np.dtype
 
     @property
     def solves(self) -> tuple[dict[str, Any], ...]:
@@ -62,6 +65,11 @@ class Machine(Protocol):
 
     def run(self, inputs: list[Array], outputs: list[Array]) -> None:
         """Compute the outputs from the inputs, all flat."""
+        ...
+
+    def run_batch(self, size: int, inputs: list[Array], outputs: list[Array]) -> None:
+        """Compute the outputs of so many items. inputs : (size, n), or (n,) where all items have the same;
+        outputs : (size, n) as `batch.memory_of_items` gives them, or of other memory"""
         ...
 
     def matrix(self, pattern: Any, values: Array) -> Any:

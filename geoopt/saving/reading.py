@@ -19,6 +19,7 @@ from ..options import Options
 from ..plan import Plan, Schedule
 from ..plan.planned import PlannedChunks
 from ..plan.task import FIELDS
+from ..signature import Signature
 from .archive import Archive, DamagedError
 from .entries import LARGEST
 from .grid_bounds import check_grid
@@ -26,7 +27,7 @@ from .parts import PartReader, Types, require_canonical, require_whole
 from .records import Reader, guarded
 from .schedule_bounds import check_schedule
 from .templates import READER, kernel_of
-from .writing import FORMAT, Saved
+from .writing import FORMAT, Batch, Saved, Target
 
 PLAIN = Reader(())
 
@@ -60,8 +61,16 @@ def _read(archive: Archive, types: Types) -> Saved:
         raise DamagedError("its variables have other sizes than its kernels read")
     counts = {name: PLAIN.read(manifest["preparation"][name], int) for name in ("nodes", "scalars")}
     decisions = {"decisions": [d for d in manifest["preparation"]["decisions"] if isinstance(d, dict)]}
-    device, options = PLAIN.read(manifest["device"], str), _options(manifest["options"])
-    return Saved(device, options, dtype, lanes, signature, records, phases, counts | decisions)
+    target = Target(PLAIN.read(manifest["device"], str), _options(manifest["options"]), dtype, lanes)
+    batch = None if manifest.get("batch") is None else _batch(manifest["batch"], signature)
+    return Saved(target, signature, batch, records, phases, counts | decisions)
+
+
+def _batch(data: dict[str, Any], signature: Signature) -> Batch:
+    batch = Batch(PLAIN.read(data["size"], int), PLAIN.read(data["over"], tuple[str, ...]))
+    if batch.size < 1 or not {*batch.over} <= {a.name for a in signature.arguments}:
+        raise DamagedError("its batch is over no variables, or has no items")
+    return batch
 
 
 def _options(data: dict[str, Any]) -> Options:

@@ -22,21 +22,37 @@ from .templates import kernel_data
 FORMAT = 1  # of files; another one where the same data come to mean something else
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Saved:
-    """What a program consists of, but for machine code.
-
-    lanes : of the vectors that its records are for; 0 where there are none
-    records : what its machines are made of, one for each different phase
-    phases : where it solves linear systems
-    preparation : counts of it, plain data
-    """
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """What a program was made for. lanes : of the vectors that its records are for; 0 where there are none"""
 
     device: str
     options: Options
     dtype: np.dtype
     lanes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Batch:
+    """How many items, and the variables that have a value for each."""
+
+    size: int
+    over: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Saved:
+    """What a program consists of, but for machine code.
+
+    signature : of one item, where there is a batch
+    records : what its machines are made of, one for each different phase
+    phases : where it solves linear systems
+    preparation : counts of it, plain data
+    """
+
+    target: Target
     signature: Signature
+    batch: Batch | None
     records: tuple[Schedule | Grid, ...]
     phases: Phases | None
     preparation: dict[str, Any]
@@ -52,6 +68,7 @@ def version() -> str:
 
 def archive_of(saved: Saved) -> Archive:
     arrays: dict[str, np.ndarray] = {}
+    target = saved.target
     known: dict[int, str] = {}  # by identity: several records may have one array
 
     def add(array: np.ndarray) -> str:
@@ -63,13 +80,14 @@ def archive_of(saved: Saved) -> Archive:
     manifest = {
         "format": FORMAT,
         "geoopt": version(),
-        "device": saved.device,
-        "dtype": str(saved.dtype),
-        "lanes": saved.lanes,
-        "options": {f.name: written(getattr(saved.options, f.name)) for f in dataclasses.fields(Options)},
-        "records": [_record(record, saved.dtype, add) for record in saved.records],
+        "device": target.device,
+        "dtype": str(target.dtype),
+        "lanes": target.lanes,
+        "options": {f.name: written(getattr(target.options, f.name)) for f in dataclasses.fields(Options)},
+        "records": [_record(record, target.dtype, add) for record in saved.records],
         "phases": None if saved.phases is None else _phases(saved.phases, add),
         "signature": signature_data(saved.signature, add),
+        "batch": None if saved.batch is None else {"size": saved.batch.size, "over": list(saved.batch.over)},
         "preparation": saved.preparation,
     }
     return Archive(manifest, arrays)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..arrays import Array
 from ..errors import SolverError
 from ..graph.phased import Phase, Phases, Solve
 from ..numeric import on_host
+from ..runtime.batch import memory_of_items
 from ..runtime.machine import Machine
 from ..signature import Argument
 from .linear import LinearSolver
@@ -45,6 +47,7 @@ class PhasedMachine:
         self._places = {array: i for i, array in reversed([*enumerate(phases.outputs)])}
         self._last = max(i for i, phase in enumerate(phases.phases) if phase.solves)
         self._dropped = _dropped(phases)
+        self._uses_factors_again = _uses_factors_again(phases)
         self._turn = threading.Lock()
 
     def _factor_known(self) -> None:
@@ -94,7 +97,22 @@ class PhasedMachine:
     # -- running --------------------------------------------------------------------------------------
 
     def run(self, inputs: list[Array], outputs: list[Array]) -> None:
-        """What is computed before the last system is solved reaches the outputs at the end only: it may be singular."""
+        self._run(inputs, outputs, None)
+
+    def run_batch(self, size: int, inputs: list[Array], outputs: list[Array]) -> None:
+        """Each phase for all items, where no factor is needed after that of the next item has taken its place."""
+        if not (self.may_fail or self._uses_factors_again):
+            self._run(inputs, outputs, size)
+            return
+        for item in range(size):
+            with _of_item(item):
+                self.run([x[item] if x.ndim > 1 else x for x in inputs], [y[item] for y in outputs])
+
+    def _run(self, inputs: list[Array], outputs: list[Array], size: int | None) -> None:
+        """What is computed before the last system is solved reaches the outputs at the end only: it may be singular.
+
+        size : how many items a batch has; None for no batch
+        """
         arrays: dict[int, Array] = {**self.phases.known, **dict(enumerate(inputs))}
         with self._turn:
             factored: set[tuple] = set()
@@ -102,19 +120,21 @@ class PhasedMachine:
             for number, phase in enumerate(self.phases.phases):
                 for array in phase.writes:
                     is_direct = number > self._last and array in self._places and not self.may_fail
-                    arrays[array] = outputs[self._places[array]] if is_direct else self._new(array, inputs)
+                    arrays[array] = outputs[self._places[array]] if is_direct else self._new(array, inputs, size)
                 if phase.program is not None:
                     read, written = ([arrays[a] for a in places] for places in (phase.reads, phase.writes))
-                    self.machines[phase.program].run(read, written)
+                    machine = self.machines[phase.program]
+                    machine.run(read, written) if size is None else machine.run_batch(size, read, written)
                 for together in _of_one_matrix(phase):
+                    for solve in together:
+                        arrays[solve.solution] = self._new(solve.solution, inputs, size)
                     try:
-                        self._solve(together, arrays, inputs, factored)
+                        self._solve(together, arrays, factored, size)
                     except SolverError as error:
                         failures.append(error)
                         if not self.may_fail:
                             raise
                         for solve in together:
-                            arrays[solve.solution] = self._new(solve.solution, inputs)
                             arrays[solve.solution][:] = np.nan
                 for array in self._dropped[number]:
                     del arrays[array]
@@ -124,31 +144,67 @@ class PhasedMachine:
             if arrays[array] is not output:
                 output[:] = arrays[array]
 
-    def _new(self, array: int, inputs: list[Array]) -> Array:
-        return self.memory(math.prod(self.phases.shapes[array]), inputs)
+    def _new(self, array: int, inputs: list[Array], size: int | None) -> Array:
+        entries = math.prod(self.phases.shapes[array])
+        return self.memory(entries, inputs) if size is None else memory_of_items(self, size, entries, inputs)
 
-    def _solve(
-        self, together: list[Solve], arrays: dict[int, Array], inputs: list[Array], factored: set[tuple]
+    def _solve(self, together: list[Solve], arrays: dict[int, Array], factored: set[tuple], size: int | None) -> None:
+        """Solve systems of one matrix with the columns of all their right-hand sides at once; of a batch, also with
+        those of all items, where these have the same matrix."""
+        values, rights, found = ([arrays[getattr(s, n)] for s in together] for n in ("values", "right", "solution"))
+        if values[0].ndim == 1:
+            self._solve_at_once(together, values[0], rights, found, factored)
+            return
+        assert size is not None
+        for item in range(size):
+            factored.discard(_key(together[0]))
+            with _of_item(item):
+                of_item = [r[item] if r.ndim > 1 else r for r in rights]
+                self._solve_at_once(together, values[0][item], of_item, [x[item] for x in found], factored)
+
+    def _solve_at_once(
+        self, together: list[Solve], values: Array, rights: list[Array], found: list[Array], factored: set[tuple]
     ) -> None:
-        """Solve systems of one matrix with the columns of all their right-hand sides at once."""
-        first, shapes = together[0], [self.phases.shapes[solve.right] for solve in together]
-        key = _key(first)
+        """values : (nnz,);  rights, found : flat, or by item"""
+        system, key = together[0].system, _key(together[0])
         solver = self.solvers[key]
         if key in self._broken:
             raise self._broken[key]
-        if key not in factored and first.values not in self.phases.known:
-            solver.factor(on_host(arrays[first.values]))
+        if key not in factored and together[0].values not in self.phases.known:
+            solver.factor(on_host(values))
             factored.add(key)
-        parts = [on_host(arrays[s.right]).reshape(shape) for s, shape in zip(together, shapes, strict=True)]
+        shapes = [self.phases.shapes[solve.right] for solve in together]
+        parts = [_columns(on_host(right), shape) for right, shape in zip(rights, shapes, strict=True)]
         right = parts[0] if len(parts) == 1 else np.column_stack(parts)
-        if not first.system.may_be_singular:  # SciPy's functions take anything
+        if not system.may_be_singular:  # SciPy's functions take anything
             _check(right, solver)
-        x = solver.solve(right, first.system.is_transposed, first.system.largest_residual)
-        ends = np.cumsum([math.prod(shape[1:]) for shape in shapes])
-        found = [x] if len(parts) == 1 else np.split(x, ends[:-1], axis=1)
-        for solve, columns in zip(together, found, strict=True):
-            target = arrays[solve.solution] = self._new(solve.solution, inputs)
-            target[:] = np.asarray(columns.reshape(-1), self.dtype, like=target)
+        x = solver.solve(right, system.is_transposed, system.largest_residual)
+        ends = np.cumsum([part[0].size for part in parts])
+        columns = [x] if len(parts) == 1 else np.split(x, ends[:-1], axis=1)
+        for target, part, given in zip(found, columns, rights, strict=True):
+            solution = part.reshape(-1) if given.ndim == 1 else _by_item(part, len(given))
+            target[:] = np.asarray(solution, self.dtype, like=target)
+
+
+def _columns(right: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """A right-hand side in its shape; those of all items of a batch, (items, n k), as columns (n, items k)."""
+    if right.ndim == 1:
+        return right.reshape(shape)
+    return np.moveaxis(right.reshape(len(right), shape[0], -1), 0, 1).reshape(shape[0], -1)
+
+
+def _by_item(columns: np.ndarray, items: int) -> np.ndarray:
+    """Columns (n, items k) as (items, n k)."""
+    return np.moveaxis(columns.reshape(len(columns), items, -1), 1, 0).reshape(items, -1)
+
+
+@contextmanager
+def _of_item(item: int) -> Iterator[None]:
+    """Within this, errors say which item of a batch they are of."""
+    try:
+        yield
+    except SolverError as error:
+        raise SolverError(f"item {item} of the batch: {error}") from error
 
 
 def _of_one_matrix(phase: Phase) -> list[list[Solve]]:
@@ -158,6 +214,12 @@ def _of_one_matrix(phase: Phase) -> list[list[Solve]]:
         how = _key(solve), solve.system.is_transposed, solve.system.largest_residual
         found.setdefault(how, []).append(solve)
     return list(found.values())
+
+
+def _uses_factors_again(phases: Phases) -> bool:
+    """Whether systems that are not solved at once share the factor of a matrix that varies."""
+    keys = [_key(together[0]) for phase in phases.phases for together in _of_one_matrix(phase)]
+    return len({key for key in keys if key[1] not in phases.known}) < sum(key[1] not in phases.known for key in keys)
 
 
 def _dropped(phases: Phases) -> list[list[int]]:

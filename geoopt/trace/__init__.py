@@ -88,7 +88,7 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
 
 def _traced(function: Callable, arguments: tuple, keywords: dict | None) -> tuple[Traced, Signature]:
     graph = Graph()
-    names = _names(function, arguments)
+    names = argument_names(function, arguments)
     found: list[tuple[Argument, Node]] = []
     positional = [_stand_in(graph, n, a, found) for n, a in zip(names, arguments, strict=True)]
     named = {n: _stand_in(graph, n, a, found) for n, a in (keywords or {}).items()}
@@ -146,7 +146,8 @@ def _returns_nothing(function: Callable, stand_ins: dict[str, Any]) -> ArgumentE
     return ArgumentError(f"{_label(function)} returns nothing{what}: return what is to be computed")
 
 
-def _names(function: Callable, arguments: tuple) -> list[str]:
+def argument_names(function: Callable, arguments: tuple) -> list[str]:
+    """What messages, and calls by name, call the arguments that are given by place."""
     try:
         bound = inspect.signature(function).bind_partial(*arguments)
     except (TypeError, ValueError):
