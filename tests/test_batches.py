@@ -219,7 +219,7 @@ def test_errors_name_the_item():
     program = geoopt.compile(smoothed, V, F, np.ones(len(V))).batched(SIZE)
     right = np.ones((SIZE, len(V)))
     right[4, 7] = np.nan
-    with pytest.raises(geoopt.SolverError, match="item 4 of the batch: .* nan in row 7"):
+    with pytest.raises(geoopt.SolverError, match=r"item 4 of the batch: .* nan in row 7"):
         program(moved(SIZE), right)
 
 

@@ -107,6 +107,7 @@ def test_the_machine_is_described():
 
 TINY = {"vertices": 150, "rounds": 1, "threads": (1, 2)}
 FEW = {
+    "arap": ("b",),
     "ablation": ("cotan",),
     "limits": ("cotan",),
     "scaling": ("cotan", "L²"),
@@ -115,6 +116,8 @@ FEW = {
     "sparse_sums": ("(2A + B)ᵀ(B C + A)",),
     "loops": ("Laplacian, corner by corner", "1200 pairs of rows"),
     "symmetric_dirichlet": ("assembled",),
+    "ways_of_writing": ("Laplacian, (4, t, 3)", "Laplacian, Gᵀ D G"),
+    "existing_code": ("gradient", "harmonic function, gpytoolbox"),
     "operators": ("mass_matrix", "cloth_forces", "spring_energy, derivatives"),
 }  # enough here
 FRESH = {

@@ -14,7 +14,7 @@ import geoopt
 from geoopt.lift import lifted
 from geoopt.trace import trace
 
-COUNTS = (8, 9, 40)
+COUNTS = (8, 9, 20)
 
 
 def strip(n):
