@@ -36,6 +36,7 @@ def opened(opengl):
         windows.append(make(simulation, True))
         windows[-1].is_paused = True
         ps.set_max_fps(-1)
+        ps.set_SSAA_factor(1)  # by software, every pixel counts
         ps.set_frame_tick_limit_fps_mode("ignore_limits")
         tick(3)
         return windows[-1]
