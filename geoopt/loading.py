@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import ArgumentError, GeooptError
+from .native import cache
 from .plan import Schedule
 from .plan.relist import relist
 from .preparation import Preparation
@@ -24,21 +25,26 @@ from .saving.writing import Saved
 from .stages import Context
 
 
-def load(path: str | os.PathLike, types: Iterable[type] = (), threads: int | None = None) -> Program:
+def load(
+    path: str | os.PathLike, types: Iterable[type] = (), threads: int | None = None, code: bool = False
+) -> Program:
     """The program in a file that `Program.save` wrote.
 
-    Its tables are mapped, not read: processes that load one file share their memory. The file holds no code; text is
-    printed for this processor, and machine code comes from the cache, or is compiled. The file must not be changed in
-    place while the program is used; to save over it is safe.
+    Its tables are mapped, not read: processes that load one file share their memory. Text is printed for this
+    processor, and machine code comes from the cache, or is compiled. The file must not be changed in place while the
+    program is used; to save over it is safe.
 
     types : the dataclasses and named tuples of the result, where it has any
     threads : per call; None for as many as were asked for when the program was prepared
+    code : whether to take the machine code that `Program.save` was told to add, where it is of a processor like this
+        one: it is put into the cache. Only for files from a trusted source: nothing tells what machine code does
 
-    Raises ArgumentError for a file that is no program, is damaged or of another version, DeviceError for a device that
-    is not there. A file is checked before it is used: it makes no kernel address memory that is not its own.
+    Raises ArgumentError for a file that is no program, is damaged or of another version, or that has machine code which
+    was not asked for, DeviceError for a device that is not there. A file is checked before it is used: it makes no
+    kernel address memory that is not its own; machine code is not checked.
     """
     place = Path(path)
-    return _program(lambda: mapped(place), types, threads, place)
+    return _program(lambda: mapped(place), types, threads, place, code)
 
 
 def unpickled(content: bytes, types: Iterable[type]) -> Program:
@@ -46,17 +52,27 @@ def unpickled(content: bytes, types: Iterable[type]) -> Program:
     return _program(lambda: from_bytes(content), types, None, "the pickled program")
 
 
-def _program(find: Callable[[], Archive], types: Iterable[type], threads: int | None, name: Path | str) -> Program:
+def _program(
+    find: Callable[[], Archive],
+    types: Iterable[type],
+    threads: int | None,
+    name: Path | str,
+    is_trusted: bool = False,
+) -> Program:
     start = time.perf_counter()
     try:
         archive = find()
         saved = read(archive, named_types(types))
         if saved.target.device not in MODULES:
             raise DamagedError(f"it is for a device {saved.target.device!r:.20}")
+        if saved.code and not is_trusted:
+            raise ArgumentError("it has machine code; if it is from a trusted source, use geoopt.load(path, code=True)")
     except ArgumentError as error:
         raise _refusal(name, error) from error
     except OSError as error:
         raise ArgumentError(f"{name} cannot be read: {error.strerror}") from error
+    for key, content in saved.code.items():
+        cache.store(cache.programs(), key, content)
     target = saved.target
     options, dtype = target.options if threads is None else replace(target.options, threads=threads), target.dtype
     runtime = import_module(f".runtime.{MODULES[target.device]}", __package__)

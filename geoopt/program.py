@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -98,17 +99,18 @@ class Program:
 
     # -- saving ---------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike, force: bool = False) -> None:
+    def save(self, path: str | os.PathLike, force: bool = False, code: bool = False) -> None:
         """Write the program to a file, from which `geoopt.load` restores it: an uncompressed ZIP archive of a JSON
         manifest and ``.npy`` arrays. It holds no code: that is made for the processor where the program is loaded.
 
         force : overwrite a file that there is
+        code : add machine code, for processors like this one. Whoever loads it must trust the file
 
         Raises ArgumentError where a file is there, the folder is not, or the result holds what a file cannot hold.
         """
         place = Path(path)
         refuse_existing([place], force)
-        archive = archive_of(self._saved())
+        archive = archive_of(replace(self._saved(), code=self.machine.code if code else {}))
         with beside(place) as new, new.open("w+b") as file:
             write(file, archive)
 
@@ -240,7 +242,7 @@ class Program:
             "output_bytes": sum(map(math.prod, self.machine.output_shapes)) * size,
             "workspace_bytes": sum(plan.workspace_size for plan in self.plans) * size,
             "column_bytes": sum(t.nbytes for plan in self.plans for t in plan.typed_tables(self.dtype)),
-            "code_bytes": self.machine.code_bytes,
+            "code_bytes": sum(map(len, self.machine.code.values())),
             "seconds": dict(self.preparation.seconds),
             "once_seconds": self.preparation.once_seconds,
             "peak_bytes": self.preparation.peak_bytes,

@@ -441,3 +441,39 @@ def test_large_members_begin_with_a_line_too(program, tmp_path, monkeypatch):
         and len(mapped(tmp_path / "p").arrays) > 5
         and DIGITS == 32
     )
+
+
+# -- machine code -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda-on-host", marks=needs_cuda_on_host)])
+def test_machine_code_is_taken_where_it_is_asked_for(device, tmp_path, monkeypatch):
+    V, F = bumpy(60)
+    program, path = geoopt.compile(cotan_laplacian, V, F, device=device), tmp_path / "program"
+    program.save(path, code=True)
+    with pytest.raises(ArgumentError, match="it has machine code; if it is from a trusted source"):
+        geoopt.load(path)
+    monkeypatch.setenv("GEOOPT_CACHE_DIR", str(tmp_path / "empty"))
+    loaded = geoopt.load(path, code=True)
+    assert loaded.machine.was_cached and loaded.machine.code == program.machine.code
+    assert_same(loaded(V), program(V))
+    loaded.save(path, force=True)
+    assert not mapped(path).manifest["code"]
+
+
+def test_machine_code_of_another_processor_is_left(program, tmp_path, monkeypatch):
+    [(name, code)] = program.machine.code.items()
+    monkeypatch.setattr(program.machine, "code", {name[::-1]: code[:100]})
+    program.save(tmp_path / "program", code=True)
+    monkeypatch.setenv("GEOOPT_CACHE_DIR", str(tmp_path / "empty"))
+    loaded = geoopt.load(tmp_path / "program", code=True)
+    assert not loaded.machine.was_cached
+    assert_same(loaded(bumpy(60)[0]), program(bumpy(60)[0]))
+
+
+@pytest.mark.parametrize("name", ["../0", "0/1", "x"])
+def test_machine_code_has_no_other_names(program, name, tmp_path, monkeypatch):
+    monkeypatch.setattr(program.machine, "code", {name: b"code"})
+    program.save(tmp_path / "program", code=True)
+    with pytest.raises(ArgumentError, match="is damaged: its machine code is none"):
+        geoopt.load(tmp_path / "program", code=True)

@@ -99,7 +99,7 @@ class PythonMachine(HostMachine):
         super().__init__(record, context)
         found = emit(record.plan)
         self.sources = {"python": lambda: found}
-        self.traits, self.code_bytes, self._code = {"lanes": 1}, len(found), compile(found, "kernels", "exec")
+        self.traits, self.code, self._code = {"lanes": 1}, {"toy": found.encode()}, compile(found, "kernels", "exec")
 
     def run(self, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
         workspace = np.full(self.plan.workspace_size, np.nan, self.dtype)

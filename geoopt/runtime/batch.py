@@ -11,10 +11,10 @@ from ..arrays import Array
 from ..codegen.simd.prefetch import LINE
 from ..errors import ArgumentError
 from ..signature import Argument
-from .machine import Machine
+from .machine import Machine, Memory
 
 
-def memory_of_items(machine: Machine, items: int, size: int, inputs: list[Array]) -> Array:
+def memory_of_items(machine: Memory, items: int, size: int, inputs: list[Array]) -> Array:
     """Memory of a machine for so many numbers of each item, (items, size), that each begin with a line."""
     itemsize = machine.dtype.itemsize
     whole_lines = -(-size * itemsize // LINE) * LINE // itemsize
@@ -44,7 +44,7 @@ class BatchedMachine:
         )
         self.traits = {**machine.traits, "items": size}
         self.output_shapes = tuple((size, *shape) for shape in machine.output_shapes)
-        self.code_bytes, self.solves = machine.code_bytes, machine.solves
+        self.code, self.solves = machine.code, machine.solves
         self.records, self.phases, self.matrix = machine.records, machine.phases, machine.matrix
 
     def array(self, argument: Argument, value: Any) -> Array:

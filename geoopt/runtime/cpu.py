@@ -76,7 +76,7 @@ class CpuMachine(HostMachine):
         future = None if code else started(lambda: cache.obtained(cache.programs(), name, make)[0])
         super().__init__(schedule, context)  # packs the tables
         code = code or future.result()  # type: ignore[union-attr]
-        self.code_bytes = len(code)
+        self.code = {name: code}
         self.traits = {"lanes": v.lanes, "threads": options.worker_count}
         self.sources = {"llvm": lambda: text, "asm": lambda: assembly(text, processor)}
         functions = [f"k{number}" for number in range(max(module.functions, default=-1) + 1)]

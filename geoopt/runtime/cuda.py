@@ -32,10 +32,11 @@ GRAPHS = 8  # the most sets of arrays for which the launches of a call are kept 
 ON_GPU = (2, 10, 13)  # DLPack's numbers of CUDA, ROCm, and memory that CUDA manages
 
 
-def _compiled(text: str, architecture: str, contracts: bool) -> bytes:
-    """Machine code of a GPU, compiled or from the cache. CuPy would make zeros of denormal floats."""
+def _compiled(text: str, architecture: str, contracts: bool) -> tuple[str, bytes]:
+    """The name in the cache of machine code of a GPU, and the code, compiled or from there. CuPy would make zeros of
+    denormal floats."""
     key = cache.key(text, architecture, nvrtc.version(), str(contracts))
-    return cache.obtained(cache.programs(), key, lambda: nvrtc.compiled(text, architecture, contracts).code)[0]
+    return key, cache.obtained(cache.programs(), key, lambda: nvrtc.compiled(text, architecture, contracts).code)[0]
 
 
 def _functions(cupy: Any, code: bytes, names: list[str]) -> dict[str, Any]:
@@ -61,8 +62,8 @@ class CudaMachine:
         self.plans: tuple[Plan, ...] = (grid.plan,)
         self.output_shapes = grid.plan.output_shapes
         self._device = cupy.cuda.Device()
-        code = _compiled(text, f"sm_{self._device.compute_capability}", not context.options.strict)
-        self.code_bytes = len(code)
+        name, code = _compiled(text, f"sm_{self._device.compute_capability}", not context.options.strict)
+        self.code = {name: code}
         self.traits = {"threads_per_block": BLOCK}
         self.sources = {"cuda": lambda: text, "ptx": lambda: nvrtc.compiled(text).ptx}
         launches = grid.launches()

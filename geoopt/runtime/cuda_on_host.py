@@ -109,8 +109,8 @@ class HostedCudaMachine(HostMachine):
         text = TARGETS["cuda"](grid, dtype)
         self._launches = [launch for level in grid.launches() for launch in level]
         shimmed = "\n".join([SHIM, text, *(LAUNCHER.format(launch.name) for launch in self._launches)])
-        code, self.was_cached = _compiled(shimmed)
-        self.code_bytes = len(code)
+        name, (code, self.was_cached) = _compiled(shimmed)
+        self.code = {name: code}
         self.traits = {"threads_per_block": BLOCK}
         self.sources = {"cuda": lambda: text, "ptx": lambda: nvrtc.compiled(text).ptx}
         self._library = _loaded(code)
@@ -149,11 +149,11 @@ def _version(compiler: str) -> str:
     return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
 
 
-def _compiled(text: str) -> tuple[bytes, bool]:
-    """A shared library, and whether it was in the cache."""
+def _compiled(text: str) -> tuple[str, tuple[bytes, bool]]:
+    """The name of a shared library in the cache, the library, and whether it was there."""
     compiler = _compiler()
     key = cache.key(text, _version(compiler), *FLAGS)
-    return cache.obtained(cache.programs(), key, lambda: _made(compiler, text))
+    return key, cache.obtained(cache.programs(), key, lambda: _made(compiler, text))
 
 
 def _made(compiler: str, text: str) -> bytes:

@@ -14,23 +14,33 @@ from ..plan import Plan, Schedule
 from ..signature import Argument
 
 
-class Machine(Protocol):
+class Memory(Protocol):
+    """dtype : of a program's arithmetic"""
+
+    dtype: np.dtype
+
+    def memory(self, size: int, inputs: list[Array]) -> Array:
+        """Memory for so many numbers, (n,), that no result and no running call uses; of the inputs' kind."""
+        ...
+
+
+class Machine(Memory, Protocol):
     """Code and memory of one program on one device.
 
     plans : what it runs, a plan for each different phase; on the CPU, their tables are those that kernels read
     output_shapes : of the whole program
     sources : the generated code by kind, first what the device compiles
     traits : counts that say how it runs, such as lanes and threads
-    device : its name;  dtype : of its arithmetic
+    code : what the sources are compiled to, by its name in the cache
+    device : its name
     """
 
     plans: tuple[Plan, ...]
     output_shapes: tuple[tuple[int, ...], ...]
     sources: dict[str, Callable[[], str]]
     traits: dict[str, int]
-    code_bytes: int
+    code: dict[str, bytes]
     device: str
-    dtype: np.dtype
 
     @property
     def solves(self) -> tuple[dict[str, Any], ...]:
@@ -53,10 +63,6 @@ class Machine(Protocol):
 
     def flat(self, array: Array) -> Array:
         """The entries as kernels read them, (n,), without a copy where they are like that."""
-        ...
-
-    def memory(self, size: int, inputs: list[Array]) -> Array:
-        """Memory for so many numbers, (n,), that no result and no running call uses; of the inputs' kind."""
         ...
 
     def output(self, number: int, inputs: list[Array]) -> Array:

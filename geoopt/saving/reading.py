@@ -30,6 +30,7 @@ from .templates import READER, kernel_of
 from .writing import FORMAT, Batch, Saved, Target
 
 PLAIN = Reader(())
+HEXADECIMAL = frozenset("0123456789abcdef")  # what names of files in the cache are of
 
 
 def read(archive: Archive, types: Types) -> Saved:
@@ -63,7 +64,11 @@ def _read(archive: Archive, types: Types) -> Saved:
     decisions = {"decisions": [d for d in manifest["preparation"]["decisions"] if isinstance(d, dict)]}
     target = Target(PLAIN.read(manifest["device"], str), _options(manifest["options"]), dtype, lanes)
     batch = None if manifest.get("batch") is None else _batch(manifest["batch"], signature)
-    return Saved(target, signature, batch, records, phases, counts | decisions)
+    code = {name: arrays[PLAIN.read(array, str)] for name, array in manifest.get("code", {}).items()}
+    if not all(set(name) <= HEXADECIMAL and a.dtype == np.uint8 for name, a in code.items()):
+        raise DamagedError("its machine code is none")
+    content = {name: array.tobytes() for name, array in code.items()}
+    return Saved(target, signature, batch, records, phases, counts | decisions, content)
 
 
 def _batch(data: dict[str, Any], signature: Signature) -> Batch:

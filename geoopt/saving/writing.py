@@ -48,6 +48,7 @@ class Saved:
     records : what its machines are made of, one for each different phase
     phases : where it solves linear systems
     preparation : counts of it, plain data
+    code : what a machine has compiled, by its name in the cache
     """
 
     target: Target
@@ -56,6 +57,7 @@ class Saved:
     records: tuple[Schedule | Grid, ...]
     phases: Phases | None
     preparation: dict[str, Any]
+    code: dict[str, bytes] = dataclasses.field(default_factory=dict)
 
 
 def version() -> str:
@@ -89,6 +91,7 @@ def archive_of(saved: Saved) -> Archive:
         "signature": signature_data(saved.signature, add),
         "batch": None if saved.batch is None else {"size": saved.batch.size, "over": list(saved.batch.over)},
         "preparation": saved.preparation,
+        "code": {name: add(np.frombuffer(code, np.uint8)) for name, code in saved.code.items()},
     }
     return Archive(manifest, arrays)
 

@@ -38,7 +38,7 @@ class PhasedMachine:
         self.plans = tuple(plan for machine in machines for plan in machine.plans)
         self.output_shapes = tuple(phases.shapes[a] for a in phases.outputs)
         self.traits = machines[-1].traits
-        self.code_bytes = sum(machine.code_bytes for machine in machines)
+        self.code = {name: code for machine in machines for name, code in machine.code.items()}
         self.sources = {kind: self._joined(kind) for kind in machines[-1].sources}
         self.may_fail = may_fail
         self.solvers = _solvers(phases, threads)
