@@ -86,6 +86,7 @@ class Jitted:
         self.__qualname__ = getattr(function, "__qualname__", type(function).__name__)
         self._function, self._static, self._how, self._maxsize = function, static, how, maxsize
         self._parameters = _checked_parameters(function, static)
+        self._by_either = _by_place_or_name(function)
         self._lock = threading.Lock()
         self._programs: OrderedDict[tuple, Future[Program]] = OrderedDict()
         self._hits = self._misses = 0
@@ -128,8 +129,10 @@ class Jitted:
         return f"<geoopt jit of {self.__qualname__}>"
 
     def _marked(self, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
-        """The arguments in one order, those that are static marked as structure."""
+        """The arguments in one order, by place where they can be, those that are static marked as structure."""
         kwargs = dict(sorted(kwargs.items()))
+        while (name := self._by_either.get(len(args))) in kwargs:
+            args = *args, kwargs.pop(name)
         if not self._static:
             return args, kwargs
         positional, others = self._parameters
@@ -180,6 +183,15 @@ def _positional(function: Callable, count: int, names: tuple[str, ...]) -> Calla
 
     called.__name__ = getattr(function, "__name__", type(function).__name__)
     return called
+
+
+def _by_place_or_name(function: Callable) -> dict[int, str]:
+    """The parameters that may be given either way, by their places."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # of some functions that are not written in Python
+        return {}
+    return {place: p.name for place, p in enumerate(parameters) if p.kind is p.POSITIONAL_OR_KEYWORD}
 
 
 def _checked_parameters(function: Callable, static: frozenset[str | int]) -> tuple[tuple[str, ...], tuple[str, str]]:

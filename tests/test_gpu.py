@@ -193,3 +193,15 @@ def test_numpy_results_are_written_in_place_and_cupy_results_are_not(program, cu
     np.testing.assert_allclose(earlier[1].diagonal(), program(2 * V)[1].diagonal())
     with pytest.raises(geoopt.ArgumentError, match="out= is for NumPy's arrays"):
         program(cupy.asarray(V), out=program(cupy.asarray(V)))
+
+
+def test_a_batch_is_each_of_its_items(program, cupy):
+    poses = V + 0.01 * np.random.default_rng(0).normal(size=(5, *V.shape))
+    batch = program.batched(5)
+    for given in (poses, cupy.asarray(poses)):
+        for _ in range(3):  # the last time as one graph
+            L, M = batch(given)
+            for item, pose in enumerate(poses):
+                for got, want in zip((L[item], M[item]), program(pose), strict=True):
+                    np.testing.assert_allclose(cupy.asnumpy(got.data), want.data, rtol=1e-12)
+            del L, M
