@@ -59,12 +59,15 @@ class Batched:
                 raise ArgumentError(f"batched(over={name!r}): the arguments are {', '.join(map(repr, given))}")
         over = [name for name, value in given.items() if self._is_over(name, value)]
         for name in over:
-            count = len(given[name]) if isinstance(given[name], list | tuple) else (np.shape(given[name]) or (None,))[0]
+            is_list, is_matrix = isinstance(given[name], list | tuple), sp.issparse(given[name])
+            count = len(given[name]) if is_list else 0 if is_matrix else (*np.shape(given[name]), 0)[0]
             if count != self.size:
-                what = f"a list of {count}" if isinstance(given[name], list | tuple) else f"shape {given[name].shape}"
+                what = (
+                    f"a list of {count}" if is_list else "one matrix" if is_matrix else f"shape {np.shape(given[name])}"
+                )
                 raise ArgumentError(
-                    f"argument {name!r} has {what}; a batch of {self.size} items needs {self.size} in front. Name the "
-                    "arguments that differ between items: batched(function, size, over=...)"
+                    f"argument {name!r}: {what}; a batch of {self.size} items needs a list of {self.size} matrices, or "
+                    f"an axis of {self.size} in front; name what differs by item: batched(function, size, over=...)"
                 )
         if not over:
             raise ArgumentError("no argument of the batch is an array of floats with a value for each item")

@@ -241,10 +241,12 @@ def test_what_cannot_be_is_refused(program, tmp_path):
         "of a batch already": lambda: batch.batched(2),
         "a batch cannot be exported": lambda: batch.export(tmp_path),
         r"has shape \(3, 296, 3\); the program was compiled for \(7,": lambda: batch(values[:3], 0.5),
-        r"'V' has shape \(7, 296, 3\); a batch of 3 items needs 3": lambda: geoopt.batched(everything, 3)(
-            values, F, 1.0
-        ),
+        r"'V': shape \(7, 296, 3\); a batch of 3 items needs": lambda: geoopt.batched(everything, 3)(values, F, 1.0),
         "the arguments are 'V', 'F', 'h'": lambda: geoopt.batched(everything, 3, "x")(values, F, 1.0),
+        r"'h': shape \(\); a batch of 7": lambda: geoopt.batched(everything, SIZE, "h")(V, F, 1.0),
+        "'A': one matrix; a batch of 3 items needs a list": lambda: geoopt.batched(lambda A: A, 3, "A")(
+            sp.eye_array(3)
+        ),
         "no argument of the batch is an array of floats": lambda: geoopt.batched(lambda F: F, 2)(F),
         "batched takes a function": lambda: geoopt.batched(3, 2),
     }

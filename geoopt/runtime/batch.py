@@ -36,16 +36,12 @@ class BatchedMachine:
 
     def __init__(self, machine: Machine, size: int, is_shared: tuple[bool, ...]):
         self.machine, self.size, self.is_shared = machine, size, is_shared
-        self.plans, self.sources, self.device, self.dtype = (
-            machine.plans,
-            machine.sources,
-            machine.device,
-            machine.dtype,
-        )
+        self.device, self.dtype = machine.device, machine.dtype
+        self.plans, self.sources, self.matrix = machine.plans, machine.sources, machine.matrix
         self.traits = {**machine.traits, "items": size}
         self.output_shapes = tuple((size, *shape) for shape in machine.output_shapes)
         self.code, self.solves = machine.code, machine.solves
-        self.records, self.phases, self.matrix = machine.records, machine.phases, machine.matrix
+        self.records, self.phases = machine.records, machine.phases
 
     def array(self, argument: Argument, value: Any) -> Array:
         if argument.pattern is None or argument.shape == argument.pattern.data.shape:
