@@ -20,7 +20,7 @@ from ..options import Options
 from ..plan import Schedule
 from ..stages import Context
 from .crew import Crew, Work
-from .host import HostMachine
+from .host import LARGE, HostMachine
 
 FAIR = 4  # groups of a batch's items for each thread, so that all of them end at about the same time
 _MAKING = threading.Lock()  # one crew, whose helpers run code that stays, however many call first
@@ -97,7 +97,8 @@ class CpuMachine(HostMachine):
         threads = 1 + self._helpers
         if size % threads and size < FAIR * threads:
             return [size]
-        count = 1 if threads == 1 else min(size, FAIR * threads)
+        is_large = self.plan.workspace_size * self.dtype.itemsize > LARGE  # each group has a workspace of its own
+        count = min(size, threads if threads == 1 or is_large else FAIR * threads)
         return [len(group) for group in np.array_split(range(size), count)]
 
     def _launch_batch(self, buffers: np.ndarray) -> None:
