@@ -113,7 +113,8 @@ class PhasedMachine:
 
         size : how many items a batch has; None for no batch
         """
-        arrays: dict[int, Array] = {**self.phases.known, **dict(enumerate(inputs))}
+        arrays: dict[int, Array] = {array: values.reshape(-1) for array, values in self.phases.known.items()}
+        arrays |= dict(enumerate(inputs))  # of a batch, with an axis for items in front, unless all have the same
         with self._turn:
             factored: set[tuple] = set()
             failures: list[SolverError] = []
