@@ -59,12 +59,8 @@ class Batched:
                 raise ArgumentError(f"batched(over={name!r}): the arguments are {', '.join(map(repr, given))}")
         over = [name for name, value in given.items() if self._is_over(name, value)]
         for name in over:
-            is_list, is_matrix = isinstance(given[name], list | tuple), sp.issparse(given[name])
-            count = len(given[name]) if is_list else 0 if is_matrix else (*np.shape(given[name]), 0)[0]
+            count, what = _counted(given[name])
             if count != self.size:
-                what = (
-                    f"a list of {count}" if is_list else "one matrix" if is_matrix else f"shape {np.shape(given[name])}"
-                )
                 raise ArgumentError(
                     f"argument {name!r}: {what}; a batch of {self.size} items needs a list of {self.size} matrices, or "
                     f"an axis of {self.size} in front; name what differs by item: batched(function, size, over=...)"
@@ -87,6 +83,15 @@ class Batched:
         for item in range(self.size):
             own = [value[item] if name in over else value for name, value in zip(names, args, strict=True)]
             yield own, {name: value[item] if name in over else value for name, value in kwargs.items()}
+
+
+def _counted(value: Any) -> tuple[int, str]:
+    """For how many items an argument has values, and what messages call it."""
+    if isinstance(value, list | tuple):
+        return len(value), f"a list of {len(value)}"
+    if sp.issparse(value):
+        return 0, "one matrix"
+    return (*np.shape(value), 0)[0], f"shape {np.shape(value)}"
 
 
 def _stacked(results: list[Any]) -> Any:

@@ -85,8 +85,10 @@ class Jitted:
         functools.update_wrapper(self, function, updated=())
         self.__qualname__ = getattr(function, "__qualname__", type(function).__name__)
         self._function, self._static, self._how, self._maxsize = function, static, how, maxsize
-        self._parameters = _checked_parameters(function, static)
-        self._by_either = _by_place_or_name(function)
+        parameters = _parameters_of(function)
+        self._parameters = _checked_names(parameters, static)
+        # by their places, those that may be given by name as well
+        self._by_either = {i: p.name for i, p in enumerate(parameters or ()) if p.kind is p.POSITIONAL_OR_KEYWORD}
         self._lock = threading.Lock()
         self._programs: OrderedDict[tuple, Future[Program]] = OrderedDict()
         self._hits = self._misses = 0
@@ -185,20 +187,19 @@ def _positional(function: Callable, count: int, names: tuple[str, ...]) -> Calla
     return called
 
 
-def _by_place_or_name(function: Callable) -> dict[int, str]:
-    """The parameters that may be given either way, by their places."""
+def _parameters_of(function: Callable) -> list[inspect.Parameter] | None:
+    """None for some functions that are not written in Python."""
     try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # of some functions that are not written in Python
-        return {}
-    return {place: p.name for place, p in enumerate(parameters) if p.kind is p.POSITIONAL_OR_KEYWORD}
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
 
 
-def _checked_parameters(function: Callable, static: frozenset[str | int]) -> tuple[tuple[str, ...], tuple[str, str]]:
+def _checked_names(
+    parameters: list[inspect.Parameter] | None, static: frozenset[str | int]
+) -> tuple[tuple[str, ...], tuple[str, str]]:
     """The names of the arguments that a function takes by place, and of those of its ``*args`` and ``**kwargs``."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # of some functions that are not written in Python
+    if parameters is None:
         return (), ("", "")
     of = lambda *kinds: tuple(p.name for p in parameters if p.kind in kinds)  # noqa: E731
     kinds = inspect.Parameter

@@ -118,7 +118,8 @@ def test_floats_and_traced_code_give_each_item():
     for a, b in zip(got, want, strict=True):
         assert type(a) is type(b) and len(a) == 3
         for x, y in zip(a, b, strict=True):
-            np.testing.assert_allclose(sp.csr_array(x).toarray() if sp.issparse(x) else x, y.toarray() if sp.issparse(y) else y, atol=1e-12)  # fmt: skip # noqa: E501
+            x, y = (part.toarray() if sp.issparse(part) else part for part in (x, y))
+            np.testing.assert_allclose(x, y, atol=1e-12)
 
 
 def test_jit_prepares_a_batch_once():

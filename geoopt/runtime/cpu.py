@@ -87,7 +87,7 @@ class CpuMachine(HostMachine):
         kernels = np.stack([addresses[module.functions], np.append(0, ends)[:-1]], axis=1)
         self._helpers = min(options.worker_count - 1, _most_helpers())
         self._work = Work(kernels, schedule.tasks, schedule.shares, self._helpers)
-        self._work_of_batch: dict[int, Work | None] = {}  # by how many items; None: item by item
+        self._work_of_batch: dict[int, Work] = {}  # by how many items
 
     def _launch(self, buffers: np.ndarray) -> None:
         own = buffers[self._buffers]
@@ -101,17 +101,14 @@ class CpuMachine(HostMachine):
         count = min(size, threads if threads == 1 or is_large else FAIR * threads)
         return [len(group) for group in np.array_split(range(size), count)]
 
-    def _launch_batch(self, buffers: np.ndarray) -> None:
+    def _launch_batch(self, buffers: np.ndarray, groups: list[int]) -> None:
+        if len(groups) == 1 and self._helpers:
+            super()._launch_batch(buffers, groups)  # threads share the work of each item
+            return
         size, own = len(buffers), buffers.take(self._buffers, axis=1)
         if size not in self._work_of_batch:
-            groups = self._groups(size)
-            is_by_item = len(groups) > 1 or not self._helpers
-            self._work_of_batch[size] = self._work.of_batch(groups, own.shape[1], self._helpers) if is_by_item else None
-        work = self._work_of_batch[size]
-        if work is None:
-            super()._launch_batch(buffers)  # threads share the work of each item
-        else:
-            shared_crew().run(work, address(own))
+            self._work_of_batch[size] = self._work.of_batch(groups, own.shape[1], self._helpers)
+        shared_crew().run(self._work_of_batch[size], address(own))
 
 
 MACHINE = CpuMachine

@@ -40,7 +40,7 @@ class HostMachine:
         self.dtype = dtype
         self._outputs = [Pool(n, dtype) for n in plan.output_sizes]
         self._workspace = Pool(plan.workspace_size, dtype)
-        self._batches: dict[int, tuple[int, np.ndarray, np.ndarray]] = {}  # by how many items
+        self._batches: dict[int, tuple[list[int], np.ndarray]] = {}  # by how many items: see `_layout`
         self._pools: dict[int, Pool] = {}  # by size: of all other memory
         # the plan that is kept has the tables that kernels read: they are in memory once
         self.plan = plan if context.is_mapped else replace(plan, tables=tuple(_packed(plan.typed_tables(dtype))))
@@ -86,20 +86,21 @@ class HostMachine:
             return
         if size not in self._batches:
             self._batches[size] = self._layout(size)
-        groups, group_of_item, buffers = self._batches[size]
-        workspace = memory_of_items(self, groups, self.plan.workspace_size, inputs)
+        groups, buffers = self._batches[size]
+        workspace = memory_of_items(self, len(groups), self.plan.workspace_size, inputs)
         buffers, items = buffers.copy(), np.arange(size)
         for number, array in enumerate((*inputs, *outputs)):
             buffers[:, number] = address(array) + items * (array.strides[0] if array.ndim > 1 else 0)
-        buffers[:, self.plan.workspace] = address(workspace) + group_of_item * workspace.strides[0]
-        self._launch_batch(buffers)
+        places = address(workspace) + np.arange(len(groups)) * workspace.strides[0]
+        buffers[:, self.plan.workspace] = np.repeat(places, groups)
+        self._launch_batch(buffers, groups)
 
-    def _layout(self, size: int) -> tuple[int, np.ndarray, np.ndarray]:
-        """How many groups of items there are, the group of each item, and all buffers, yet without those of a call."""
+    def _layout(self, size: int) -> tuple[list[int], np.ndarray]:
+        """The groups of items, and the buffers of each item, yet without those of a call."""
         groups = self._groups(size)
         buffers = np.zeros((size, self.plan.workspace + 1 + len(self._table_addresses)), np.int64)
         buffers[:, self.plan.workspace + 1 :] = self._table_addresses
-        return len(groups), np.repeat(np.arange(len(groups)), groups), buffers
+        return groups, buffers
 
     def _groups(self, size: int) -> list[int]:
         """How many items of a batch are computed one after the other, in the same workspace, beside other groups."""
@@ -109,7 +110,7 @@ class HostMachine:
         """Run all kernels. buffers : (k,) int64 addresses"""
         raise NotImplementedError
 
-    def _launch_batch(self, buffers: np.ndarray) -> None:
+    def _launch_batch(self, buffers: np.ndarray, groups: list[int]) -> None:
         """The same for the items of a batch. buffers : (items, k)"""
         for row in buffers:
             self._launch(row)

@@ -42,13 +42,13 @@ class Batch:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Saved:
-    """What a program consists of, but for machine code.
+    """What a program consists of.
 
     signature : of one item, where there is a batch
     records : what its machines are made of, one for each different phase
     phases : where it solves linear systems
     preparation : counts of it, plain data
-    code : what a machine has compiled, by its name in the cache
+    code : machine code by its name in the cache, where it is saved, too
     """
 
     target: Target

@@ -48,6 +48,7 @@ class PhasedMachine:
         self._last = max(i for i, phase in enumerate(phases.phases) if phase.solves)
         self._dropped = _dropped(phases)
         self._uses_factors_again = _uses_factors_again(phases)
+        self._known = {array: values.reshape(-1) for array, values in phases.known.items()}
         self._turn = threading.Lock()
 
     def _factor_known(self) -> None:
@@ -106,15 +107,15 @@ class PhasedMachine:
             return
         for item in range(size):
             with _of_item(item):
-                self.run([x[item] if x.ndim > 1 else x for x in inputs], [y[item] for y in outputs])
+                self.run([_for_item(x, item) for x in inputs], [y[item] for y in outputs])
 
     def _run(self, inputs: list[Array], outputs: list[Array], size: int | None) -> None:
         """What is computed before the last system is solved reaches the outputs at the end only: it may be singular.
 
         size : how many items a batch has; None for no batch
         """
-        arrays: dict[int, Array] = {array: values.reshape(-1) for array, values in self.phases.known.items()}
-        arrays |= dict(enumerate(inputs))  # of a batch, with an axis for items in front, unless all have the same
+        # flat; of a batch, with an axis for items in front, unless all have the same
+        arrays: dict[int, Array] = {**self._known, **dict(enumerate(inputs))}
         with self._turn:
             factored: set[tuple] = set()
             failures: list[SolverError] = []
@@ -130,7 +131,7 @@ class PhasedMachine:
                     for solve in together:
                         arrays[solve.solution] = self._new(solve.solution, inputs, size)
                     try:
-                        self._solve(together, arrays, factored, size)
+                        self._solve(together, arrays, factored)
                     except SolverError as error:
                         failures.append(error)
                         if not self.may_fail:
@@ -149,19 +150,19 @@ class PhasedMachine:
         entries = math.prod(self.phases.shapes[array])
         return self.memory(entries, inputs) if size is None else memory_of_items(self, size, entries, inputs)
 
-    def _solve(self, together: list[Solve], arrays: dict[int, Array], factored: set[tuple], size: int | None) -> None:
+    def _solve(self, together: list[Solve], arrays: dict[int, Array], factored: set[tuple]) -> None:
         """Solve systems of one matrix with the columns of all their right-hand sides at once; of a batch, also with
         those of all items, where these have the same matrix."""
-        values, rights, found = ([arrays[getattr(s, n)] for s in together] for n in ("values", "right", "solution"))
-        if values[0].ndim == 1:
-            self._solve_at_once(together, values[0], rights, found, factored)
+        values = arrays[together[0].values]
+        rights, found = [arrays[solve.right] for solve in together], [arrays[solve.solution] for solve in together]
+        if values.ndim == 1:
+            self._solve_at_once(together, values, rights, found, factored)
             return
-        assert size is not None
-        for item in range(size):
+        for item, own in enumerate(values):
             factored.discard(_key(together[0]))
             with _of_item(item):
-                of_item = [r[item] if r.ndim > 1 else r for r in rights]
-                self._solve_at_once(together, values[0][item], of_item, [x[item] for x in found], factored)
+                of_item = [_for_item(right, item) for right in rights]
+                self._solve_at_once(together, own, of_item, [x[item] for x in found], factored)
 
     def _solve_at_once(
         self, together: list[Solve], values: Array, rights: list[Array], found: list[Array], factored: set[tuple]
@@ -199,6 +200,11 @@ def _by_item(columns: np.ndarray, items: int) -> np.ndarray:
     return np.moveaxis(columns.reshape(len(columns), items, -1), 1, 0).reshape(items, -1)
 
 
+def _for_item(array: Array, item: int) -> Array:
+    """What an item of a batch has of an array; (n,) is of all items."""
+    return array[item] if array.ndim > 1 else array
+
+
 @contextmanager
 def _of_item(item: int) -> Iterator[None]:
     """Within this, errors say which item of a batch they are of."""
@@ -219,8 +225,9 @@ def _of_one_matrix(phase: Phase) -> list[list[Solve]]:
 
 def _uses_factors_again(phases: Phases) -> bool:
     """Whether systems that are not solved at once share the factor of a matrix that varies."""
-    keys = [_key(together[0]) for phase in phases.phases for together in _of_one_matrix(phase)]
-    return len({key for key in keys if key[1] not in phases.known}) < sum(key[1] not in phases.known for key in keys)
+    first = [together[0] for phase in phases.phases for together in _of_one_matrix(phase)]
+    keys = [_key(solve) for solve in first if solve.values not in phases.known]
+    return len(set(keys)) < len(keys)
 
 
 def _dropped(phases: Phases) -> list[list[int]]:
