@@ -12,7 +12,7 @@ from geoopt.codegen.code_text import function_listing, listing
 from geoopt.codegen.expressions import Apply, Below, Divided, Lanes, Look, Name, Plus, Read, Whole, plus
 from geoopt.codegen.interpreter import Interpreter, memory_of, outputs_of
 from geoopt.codegen.lower import Lowered
-from geoopt.codegen.simd import MAIN, additions, fission, functions_of, kernels, rows, tails, tiles
+from geoopt.codegen.simd import MAIN, across, additions, fission, functions_of, kernels, rows, tails, tiles
 from geoopt.codegen.simd.frames import OfMembers
 from geoopt.codegen.statements import (
     COUNT,
@@ -45,6 +45,7 @@ L = laplacian(60)
 ALL = CASES | {
     "sums of covariances": (lambda V: covariances(V, arap_mesh(V, F)), (V,)),
     "rotated covariances": (lambda V: polar_rotation(2 * covariances(np.sin(V), arap_mesh(V, F))), (V,)),
+    "in order": (lambda L, x: L @ x, (L, np.random.default_rng(0).normal(size=len(L.indptr) - 1))),
     "sixteen columns": (lambda L, X: L @ X, (L, np.random.default_rng(0).normal(size=(len(L.indptr) - 1, 16)))),
 }
 
@@ -85,7 +86,7 @@ AS_THEY_ARE = {
     "rows that are written": (kernels, "written_rows", lambda statements: tuple(statements)),
     "tiles": (kernels, "whole_rows", lambda statements, lanes: tuple(statements)),
     "pieces": (kernels, "pieces_of", lambda body: []),
-    "across": (kernels, "side_by_side", lambda kernel, lanes: None),
+    "across": (across, "_side_by_side", lambda kernel, lanes: None),
 }
 
 

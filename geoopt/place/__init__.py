@@ -29,6 +29,7 @@ from ..plan.tables import Tables
 from ..plan.task import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, TASK_MEMBERS
 from ..stages import Context
 from .chunks import Chunks, chunked
+from .in_order import reads_in_order
 from .order import Order, additions, chunk_order, member_order
 from .strips import Strips
 from .times import Locate, Times
@@ -40,7 +41,7 @@ def place(kernels: Kernels, context: Context) -> Plan:
     by_chunks = context.by_chunks and context.options.has("memory")
     kernels, chunks = chunked(kernels) if by_chunks else (kernels, [])
     layout, tables = kernels.layout, Tables(kernels.layout.workspace + 1)
-    ordered = _ordered(kernels, chunks, context.options.has("memory"))
+    ordered = _ordered(kernels, chunks, context)
     planned, tasks = [], []
     for number, kernel in enumerate(kernels.kernels):
         placed = _PlacedKernel(kernel, tables, *ordered.pop(0))
@@ -68,16 +69,18 @@ def _planned_chunks(chunks: Chunks, tables: Tables) -> PlannedChunks:
     return PlannedChunks(chunks.buffer, tables.number(chunks.starts), tuple(chunks.of_members), tuple(firsts))
 
 
-def _ordered(kernels: Kernels, chunks: list[Chunks], by_time: bool) -> list[tuple[Locate, Order]]:
-    """Per kernel the order of its members, and where its columns are as far as that was looked for.
+def _ordered(kernels: Kernels, chunks: list[Chunks], context: Context) -> list[tuple[Locate, Order, bool]]:
+    """Per kernel where its columns are, as far as that was looked for, the order of its members, and whether it reads
+    terms as they lie.
 
-    by_time : as a sweep over the mesh comes to them
+    With the switch "memory" members come as a sweep over the mesh comes to them.
     """
+    by_time = context.options.has("memory")
     times = Times(kernels.layout)
     is_long = any(kernel.size > TASK_MEMBERS for kernel in kernels.kernels)  # else each is one task, or few
     by_time &= is_long
     known: dict[tuple[int, int], Order] = {}  # by the constants that sums read
-    found = []
+    found: list[tuple[Locate, Order, bool]] = []
     located = [(kernel, functools.cache(kernels.layout.locate)) for kernel in kernels.kernels]
     if by_time:
         times.await_additions(itertools.chain(*(additions(kernel, times, locate) for kernel, locate in located)))
@@ -85,14 +88,15 @@ def _ordered(kernels: Kernels, chunks: list[Chunks], by_time: bool) -> list[tupl
     chunks_of = {n: (of, len(c)) for c in chunks for n, of in c.of_members.items()}
     for number, (kernel, locate) in enumerate(located):
         if number in chunks_of:
-            found.append((locate, chunk_order(kernel, *chunks_of[number])))
+            found.append((locate, chunk_order(kernel, *chunks_of[number]), False))
             continue
-        order = member_order(kernel, times, locate, _longest(kernel, adding), by_time)
+        in_order = context.vectors is not None and reads_in_order(kernel, kernels.layout)
+        order = member_order(kernel, times, locate, _longest(kernel, adding), by_time, in_order)
         constants = _constants_of_sums(kernel)
         # two sums that read the same constants read one table where their members have one order
         order = next((known[c] for c in constants if c in known), order)
         known.update(dict.fromkeys(constants, order))
-        found.append((locate, order))
+        found.append((locate, order, in_order))
     return found
 
 
@@ -112,8 +116,9 @@ def _longest(kernel: Kernel, adding: list[Kernel]) -> int:
 class _PlacedKernel:
     """One kernel's addresses and tasks."""
 
-    def __init__(self, kernel: Kernel, tables: Tables, locate: Locate, order: Order):
+    def __init__(self, kernel: Kernel, tables: Tables, locate: Locate, order: Order, in_order: bool):
         self.kernel, self.tables, self.locate, self.order = kernel, tables, locate, order
+        self.in_order = in_order
         self._strips: dict[int, Strips] = {}  # by loop, but for those whose terms stay as they come
         self._placed: dict[tuple, tuple[Ids, Address]] = {}  # by what varies of a column
 
@@ -138,7 +143,7 @@ class _PlacedKernel:
     def _loop(self, number: int) -> Loop:
         """Lays out the terms of a sum."""
         loop = self.kernel.loops[number]
-        if loop.has_runs:
+        if loop.has_runs or self.in_order:
             starts, counts = map(self.tables.number, (loop.segments.starts, loop.segments.counts))
             return ByMember(starts, loop.segments.total, counts)
         strips = self._strips[number] = Strips(loop, self.order)
@@ -180,6 +185,8 @@ class _PlacedKernel:
     def _varying(self, located: Located, loop: int | None) -> Address:
         """The address of a column of some buffer, in the order of the members or terms."""
         column = located.column
+        if self.in_order and loop is not None and located.moves is None and column.is_contiguous():
+            return linear(0, column.offset, 1, loop)
         if loop is not None:
             listed = self._strips[loop].column(column) if loop in self._strips else column.to_array()
             return self.tables.column(0, located.moved(listed, in_place=loop in self._strips), loop)

@@ -54,12 +54,15 @@ def additions(kernel: Kernel, times: Times, locate: Locate) -> Iterator[tuple[in
             yield write.buffer, write.position, reached
 
 
-def member_order(kernel: Kernel, times: Times, locate: Locate, longest: int, by_time: bool = True) -> Order:
+def member_order(
+    kernel: Kernel, times: Times, locate: Locate, longest: int, by_time: bool = True, keeps: bool = False
+) -> Order:
     """The order of a kernel's members; records the times of what they write.
 
     longest : at most so many members in one run, but for a short rest;  by_time : else only by numbers of terms
+    keeps : whether members keep their order, which tells more than the times of what they read
     """
-    if kernel.has_runs:  # what neighbours share is worth more than a better order
+    if keeps or kernel.has_runs:  # what neighbours share is worth more than a better order
         if by_time:
             _timed(kernel, times, locate)
         return Order(None, *_runs(np.zeros(kernel.size, bool), longest))

@@ -23,7 +23,7 @@ class Steps:
 AFTER_PLACE = (Linear, Listed, Store, Additions, ByStrip, ByMember)  # for a CPU; `schedule` changes none
 ON_GPUS = (Linear, Listed, Store, ByStrip, ByMember, PlannedChunks)  # after `place`, and all that come then
 AFTER_ALLOCATE = (*AFTER_PLACE, OfTask)
-AFTER_RUNS = (Linear, Listed, OfTask, Along, Store, Additions, ByStrip, ByRun, ByCursor)
+AFTER_RUNS = (Linear, Listed, OfTask, Along, Store, Additions, ByStrip, ByMember, ByRun, ByCursor)
 AFTER_ROWS = (*AFTER_RUNS, RowStore)
 AFTER_STEPS = (*AFTER_ROWS, Steps)  # `compress` gives no others
 AFTER_SEQUENCES = (*AFTER_STEPS, PlannedSequences)

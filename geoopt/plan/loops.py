@@ -2,7 +2,8 @@
 
 ============  ===========================================================================================
 `ByStrip`     strip by strip, the first terms of its 16 members, then the second ones, ...: vectors read them in order
-`ByMember`    member by member: `runs` finds what their terms share, and the warps of a GPU read them in order
+`ByMember`    member by member: so that they are read as they lie, by one member after the other or by the warps of a
+              GPU; or until `runs` finds what they share
 `ByRun`       neighbours in memory that are terms of members of one strip, with a mask that tells of which
 `ByCursor`    neighbours in memory whose terms a task computes first, and where each member's are among these
 ============  ===========================================================================================

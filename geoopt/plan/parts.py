@@ -4,14 +4,14 @@ of its tasks, `Split.add` makes the kernel that the rule asks for and brings its
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from ..integers.segments import STRIP, whole_strips
 from . import Plan
-from .address import Address, Sum, Term
+from .address import Address, Linear, OfTask, Sum, Term
 from .loops import Loop
 from .planned import PlannedKernel
 from .stores import Store
@@ -50,11 +50,18 @@ class Split:
         self.plan, self.tables = plan, Tables(plan.workspace + 1)
         self.tasks = np.pad(plan.tasks, ((0, 0), (0, columns)))
         self.kernels: list[PlannedKernel] = []
+        self._fields = self.tasks.shape[1]
 
     def add(self, part: Part, rule: Rule) -> None:
         """A kernel of some tasks."""
         part.renumber(self.tasks, len(self.kernels))
-        self.kernels.append(part.planned(self.tables, rule))
+        moved = part.moved_terms()
+        fields = {loop: self._fields + number for number, loop in enumerate(moved)}
+        missing = self._fields + len(fields) - self.tasks.shape[1]
+        self.tasks = np.pad(self.tasks, ((0, 0), (0, max(missing, 0))))
+        for loop, field in fields.items():
+            self.tasks[part.rows[part.chosen], field] = moved[loop]
+        self.kernels.append(part.planned(self.tables, rule, fields))
 
     def wholes(self) -> Iterator[Part]:
         """Every kernel with all its tasks."""
@@ -93,9 +100,22 @@ class Part:
         """Of one entry per member, or per entry of a loop's columns, those that the columns hold."""
         return entries if self.whole else self._chosen(entries, self.plan.entries_of_tasks(self.rows, loop))
 
-    def planned(self, tables: Tables, rule: Rule) -> PlannedKernel:
-        """The kernel, with its tables among ``tables``."""
-        moved = _Moved(self, tables, rule)
+    def moved_terms(self) -> dict[int, np.ndarray]:
+        """Of each loop that reads terms as they lie, how far the columns' entries of each chosen task have moved."""
+        if self.whole:
+            return {}
+        found = {}
+        for loop in dict.fromkeys(a.loop for a in self.kernel.reads if _is_in_order(a, self.plan.workspace)):
+            assert loop is not None
+            planned = self.kernel.loops[loop]
+            before = self.plan.table(planned.boundaries)[self.plan.tasks[self.rows, FIRST_STRIP] * planned.split]
+            lengths = self.plan.entries_of_tasks(self.rows, loop)[self.chosen]
+            found[loop] = before[self.chosen] - (np.cumsum(lengths) - lengths)
+        return found
+
+    def planned(self, tables: Tables, rule: Rule, fields: Mapping[int, int]) -> PlannedKernel:
+        """The kernel, with its tables among ``tables``. fields : of tasks, what `moved_terms` gives"""
+        moved = _Moved(self, tables, rule, fields)
         writes = tuple(_distinct(map(moved.store, places)) for places in self.kernel.writes)
         reads = tuple(map(moved.address, self.kernel.reads))
         loops = tuple(rule.loop(i) or self._loop(loop, tables) for i, loop in enumerate(self.kernel.loops))
@@ -146,8 +166,8 @@ def _distinct(stores: Iterable[Store]) -> tuple[Store, ...]:
 class _Moved:
     """What becomes of a part's addresses: what a rule says, else they have their tables among the new ones."""
 
-    def __init__(self, part: Part, tables: Tables, rule: Rule):
-        self.rule, self.workspace = rule, part.plan.workspace
+    def __init__(self, part: Part, tables: Tables, rule: Rule, fields: Mapping[int, int]):
+        self.rule, self.workspace, self.fields = rule, part.plan.workspace, fields
         table = part.plan.table
         self.number = functools.cache(lambda number, loop: tables.number(part.of(table(number), loop)))
         self.whole = lambda number: tables.number(table(number))
@@ -156,7 +176,7 @@ class _Moved:
         new = self.rule.address(address)
         if new is not None:
             return new
-        new = address.rewritten(lambda term: self.rule.term(term, address) or self._term(term, address.loop))
+        new = address.rewritten(lambda term: self.rule.term(term, address) or self._term(term, address))
         if new.buffer <= self.workspace:
             return new
         # constants of members are read without a column: all of them are kept
@@ -166,5 +186,13 @@ class _Moved:
         new = self.rule.store(store)
         return new or store.at(self.address(store.address), lambda table: self.number(table, None))
 
-    def _term(self, term: Term, loop: int | None) -> Sum:
-        return Sum(0, (term.moved(lambda table: self.number(table, loop)),))
+    def _term(self, term: Term, address: Address) -> Sum:
+        if address.loop in self.fields and isinstance(term, Linear) and _is_in_order(address, self.workspace):
+            return Sum(0, (OfTask(self.fields[address.loop], term.times), term))
+        return Sum(0, (term.moved(lambda table: self.number(table, address.loop)),))
+
+
+def _is_in_order(address: Address, workspace: int) -> bool:
+    """Whether terms of a loop are read as they lie in memory, not in columns."""
+    in_memory = address.loop is not None and address.buffer <= workspace
+    return in_memory and any(isinstance(term, Linear) for term in address.terms)

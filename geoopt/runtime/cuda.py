@@ -25,7 +25,7 @@ from ..stages import Context
 from ..stored_matrices import index_arrays, made, with_values
 from . import nvrtc
 from .batch import memory_of_items
-from .host import values_in_pattern
+from .patterns import Patterns
 
 SIDES = 3  # further streams on which kernels of one level run
 GRAPHS = 8  # the most sets of arrays for which the launches of a call are kept as one CUDA graph
@@ -71,6 +71,7 @@ class CudaMachine:
         self._levels = [[(functions[one.name], one) for one in level] for level in launches]
         self._tables = [cupy.asarray(t) for t in grid.plan.typed_tables(dtype)]
         cupy.cuda.get_current_stream().synchronize()  # calls on other streams read the tables
+        self._host_patterns = Patterns()
         self._patterns: dict[int, tuple[Any, Any]] = {}
         self._compared: dict[str, tuple[Any, Any]] = {}  # by variable, the last arrays that were the compiled pattern
         self._graphs: dict[tuple[int | None, ...], Any] = {}
@@ -79,7 +80,7 @@ class CudaMachine:
 
     def array(self, argument: Argument, value: Any) -> Array:
         if argument.pattern is not None:
-            return self._values(argument, value) if _is_cupyx(value) else values_in_pattern(argument, value)
+            return self._values(argument, value) if _is_cupyx(value) else self._host_patterns.values(argument, value)
         if self._is_mine(value):
             array = value
         elif hasattr(value, "__cuda_array_interface__"):

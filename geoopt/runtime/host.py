@@ -10,11 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..codegen.simd.prefetch import AHEAD, LINE
 from ..codegen.simd.rows import ROW
-from ..errors import ArgumentError
 from ..grid import Grid
 from ..native import address
 from ..plan import Schedule
@@ -22,6 +20,7 @@ from ..signature import Argument
 from ..stages import Context
 from ..stored_matrices import with_values
 from .batch import memory_of_items
+from .patterns import Patterns
 
 LARGE = 1 << 22  # bytes from which on memory is a mapping, in large pages, as NumPy asks for
 MOST_FREE = 3  # arrays of each output that are kept for later calls
@@ -40,6 +39,7 @@ class HostMachine:
         self.dtype = dtype
         self._outputs = [Pool(n, dtype) for n in plan.output_sizes]
         self._workspace = Pool(plan.workspace_size, dtype)
+        self._patterns = Patterns()
         self._batches: dict[int, tuple[list[int], np.ndarray]] = {}  # by how many items: see `_layout`
         self._pools: dict[int, Pool] = {}  # by size: of all other memory
         # the plan that is kept has the tables that kernels read: they are in memory once
@@ -49,7 +49,7 @@ class HostMachine:
         self._table_addresses = [t.ctypes.data for t in self.plan.tables]
 
     def array(self, argument: Argument, value: Any) -> np.ndarray:
-        return np.asarray(value) if argument.pattern is None else values_in_pattern(argument, value)
+        return np.asarray(value) if argument.pattern is None else self._patterns.values(argument, value)
 
     def flat(self, array: np.ndarray) -> np.ndarray:
         if array.dtype == self.dtype and array.flags.c_contiguous and _is_readable_past(array):
@@ -196,36 +196,3 @@ class _Given(weakref.ref):
 
     __slots__ = ("memory",)
     memory: np.ndarray
-
-
-def values_in_pattern(argument: Argument, value: Any) -> np.ndarray:
-    """The values of a sparse matrix, refused where its pattern is not the compiled one."""
-    pattern = argument.pattern
-    assert pattern is not None
-    if not sp.issparse(value) or value.shape != pattern.shape:
-        what = f"shape {value.shape}" if sp.issparse(value) else f"type {type(value).__name__}"
-        raise ArgumentError(f"variable {argument.name!r} has {what}; give a sparse matrix of shape {pattern.shape}")
-    matrix = value if value.format == "csr" else sp.csr_array(value)  # making one takes as long as comparing it
-    if _is_equal(matrix, pattern):  # first: to find out whether a matrix is canonical takes longer
-        return matrix.data
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    if not _is_equal(matrix, pattern):
-        raise ArgumentError(
-            f"variable {argument.name!r}: its pattern differs from the compiled one, first in row "
-            f"{_first_different_row(matrix, pattern)}; compile again for another pattern"
-        )
-    return matrix.data
-
-
-def _is_equal(a: sp.csr_array, b: sp.csr_array) -> bool:
-    """Whether two patterns list the same entries in the same order."""
-    return np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices)
-
-
-def _first_different_row(a: sp.csr_array, b: sp.csr_array) -> int:
-    starts = a.indptr != b.indptr
-    if starts.any():
-        return int(np.argmax(starts)) - 1
-    return int(np.searchsorted(a.indptr, np.argmax(a.indices != b.indices), side="right")) - 1

@@ -7,7 +7,7 @@ import numpy as np
 from ..integers.segments import STRIP, whole_strips
 from ..plan import Plan, Schedule
 from ..plan.address import Positions
-from ..plan.loops import ByCursor, ByRun, ByStrip, Loop
+from ..plan.loops import ByCursor, ByMember, ByRun, ByStrip, Loop
 from ..plan.task import BEGIN, COLUMN, END, FIRST_STRIP, KERNEL
 from .archive import DamagedError
 from .entries import Entries, Rows, check_plan, ranges, require
@@ -42,12 +42,11 @@ def _check_loop(plan: Plan, loop: Loop) -> None:
         fits = loop.width in (2, 4, 8, 16) and loop.at_once > 0 and masks.dtype.kind == "u"
         require(fits and int(masks.max(initial=0)) < 1 << loop.width, "a run has more terms than a strip has members")
         require(lengths % loop.at_once == 0, "runs are not read as many at once")
-    elif isinstance(loop, ByStrip | ByCursor):
-        require(lengths % STRIP == 0, "a strip has terms of some of its members only")
-        counts = [] if loop.counts is None else plan.table(loop.counts)
-        require(np.min(counts, initial=0) >= 0, "a member has fewer terms than none")
     else:
-        raise DamagedError(f"the processor has no loops {type(loop).__name__}")
+        is_member_by_member = isinstance(loop, ByMember)
+        require(is_member_by_member or lengths % STRIP == 0, "a strip has terms of some of its members only")
+        for counts in loop.of_members():
+            require(plan.table(counts).min(initial=0) >= 0, "a member has fewer terms than none")
     if isinstance(loop, ByCursor):
         first = plan.table(loop.first).astype(np.int64)
         require((np.diff(first) >= 0).all() and first[:1].min(initial=0) >= 0, "cursors lie in no order")
@@ -93,6 +92,8 @@ class _OfTasks(Entries):
             along = self._of_cursors(loop, entries, end - begin)
         elif isinstance(loop, ByStrip):
             self._check_counts(loop)
+        elif isinstance(loop, ByMember):
+            self._check_sums(loop, end - begin)
         return Positions(Rows(self.tasks, end - begin), table, entries, entries, 0, along)
 
     def _between(self, starts: int, split: int) -> tuple[np.ndarray, np.ndarray]:
@@ -106,13 +107,24 @@ class _OfTasks(Entries):
         """No member has more terms than its strip has room for."""
         if loop.counts is None:
             return
-        starts, counts, rows = self.plan.table(loop.starts), self.plan.table(loop.counts), self.rows
+        starts, counts, rows = self.plan.table(loop.starts), self._counts(loop.counts), self.rows
         strip = rows[FIRST_STRIP] + (self.index - rows[BEGIN]) // STRIP
-        listed = self.index + rows[COLUMN]
-        inside = listed.min(initial=0) >= 0 and listed.max(initial=-1) < len(counts)
-        require(inside and strip.max(initial=-2) < len(starts) - 1, "members have no counts of terms")
+        require(strip.max(initial=-2) < len(starts) - 1, "members have no counts of terms")
         room = starts[strip + 1].astype(np.int64) - starts[strip]
-        require(counts[listed].astype(np.int64) * STRIP <= room, "a member has more terms than its strip")
+        require(counts * STRIP <= room, "a member has more terms than its strip")
+
+    def _check_sums(self, loop: ByMember, terms: np.ndarray) -> None:
+        """The members of each task have as many terms as its strips."""
+        tasks = np.repeat(np.arange(len(terms)), self.members)
+        found = np.bincount(tasks, self._counts(loop.counts), len(terms))
+        require(found == terms, "the members of a task have other terms than its strips")
+
+    def _counts(self, table: int) -> np.ndarray:
+        """How many terms each member has."""
+        counts, listed = self.plan.table(table), self.index + self.rows[COLUMN]
+        inside = listed.min(initial=0) >= 0 and listed.max(initial=-1) < len(counts)
+        require(inside, "members have no counts of terms")
+        return counts[listed].astype(np.int64)
 
     def _of_runs(self, loop: ByRun, entries: np.ndarray) -> np.ndarray:
         """The number of the last term of each run."""

@@ -1,4 +1,4 @@
-"""Values side by side: a vector of neighbouring values of one member, where others hold a value of several.
+"""One member at a time: a vector holds neighbouring values of one member, where others hold a value of several.
 
 A sparse matrix times sixteen columns reads and writes whole rows of these. Rows fill vectors as they are: nothing is
 gathered or transposed, and what all of a row share, its terms above all, is looked up once.
@@ -14,6 +14,7 @@ gathered or transposed, and what all of a row share, its terms above all, is loo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,19 +23,20 @@ from ...integers.segments import STRIP
 from ...ops import OPS
 from ...plan import Plan
 from ...plan.address import Address, Linear, Listed, Term
-from ...plan.loops import ByCursor, ByRun
+from ...plan.loops import ByCursor, ByMember, ByRun
 from ...plan.planned import Joint, PlannedKernel
 from ...template import Expression, bottom_up
-from ..expressions import Expr, Look, Name, Read, plus, times
+from ..expressions import Divided, Expr, Look, Name, Read, Whole, less, plus, times
 from ..frames import Course, Stretch
 from ..lower import Lowered
-from ..statements import INDEX, Fence, For, Let, Statement
+from ..statements import INDEX, Add, Fence, For, Let, Statement, Total
 from ..vectors import Vectors
 from .frames import OfMembers
 from .prefetch import LINE
 from .rows import ROW
 
 SEVERAL = 2  # lines of a row, from which on it is written past the caches
+AT_ONCE = 2  # terms that follow each other: of 1, 2, 4, and as many as members have on average, the fastest (AVX2)
 SHARED = 1 / 4  # operations on what all values of a member share, per value, up to which they may fill whole vectors
 
 
@@ -48,8 +50,16 @@ class SideBySide:
     across: frozenset[int]
 
 
-def side_by_side(kernel: PlannedKernel, widest: int) -> SideBySide | None:
-    """A kernel by vectors of its roots, where these do the same with neighbours; else None. widest : lanes at most"""
+def one_at_a_time(kernel: PlannedKernel, widest: int) -> SideBySide | None:
+    """A kernel whose members are evaluated one by one: by vectors of its roots, or number by number where the terms of
+    its sums are read as they lie; else None. widest : lanes at most"""
+    found = _side_by_side(kernel, widest)
+    is_in_order = any(isinstance(loop, ByMember) for loop in kernel.loops)
+    return SideBySide(kernel, 1, frozenset()) if found is None and is_in_order else found
+
+
+def _side_by_side(kernel: PlannedKernel, widest: int) -> SideBySide | None:
+    """By vectors of roots, where these do the same with neighbours."""
     count = len(kernel.roots)
     lanes = min(widest, 1 << count.bit_length() - 1)
     if lanes < ROW or kernel.sequences is not None or any(isinstance(loop, ByRun | ByCursor) for loop in kernel.loops):
@@ -139,7 +149,7 @@ class _OfMember(OfMembers):
         self.across = found.across
 
     def index(self, loop: int | None) -> Expr:
-        return Name("i" if loop is None else f"t{loop}")
+        return Name("i") if loop is None else self._terms[loop]
 
     def read(self, number: int, entry: Expr) -> Expr:
         array, at = self.arrays.from_start(self.kernel.reads[number]), entry
@@ -148,6 +158,13 @@ class _OfMember(OfMembers):
     def place(self, address: Address, entry: Expr) -> tuple[str, Expr]:
         array, at = super().place(address, entry)
         return array, plus(at, self.lanes)
+
+    def first_terms(self) -> Iterator[Statement]:
+        """Before a task's members: where the terms of the first one begin."""
+        for loop, planned in enumerate(self.kernel.loops):
+            if isinstance(planned, ByMember):
+                yield Total(next_term(loop), INDEX)
+                yield Add(next_term(loop), Look(self.arrays.of(planned.starts), Name("strip")))
 
     def streams(self, address: Address) -> bool:
         """Long rows of large outputs: whole lines, and several; so that these are not read before. Outputs begin with
@@ -164,6 +181,8 @@ class _OfMember(OfMembers):
     def course(self, joint: Joint) -> Course:
         """The terms end with the member's own; rows of terms lie apart, but those of neighbours are between them."""
         planned = self.kernel.loops[joint.loop]
+        if isinstance(planned, ByMember):
+            return self._in_order(joint, planned)
         _, end, first = self._bounds(planned)
         before, last = list(self._find_bounds(planned)), end
         for counts in planned.of_members():
@@ -172,8 +191,26 @@ class _OfMember(OfMembers):
             before.append(Let(last.name, INDEX, plus(first, times(STRIP, count))))
         return Course(before, (Stretch(first, last, STRIP),))
 
+    def _in_order(self, joint: Joint, planned: ByMember) -> Course:
+        """Terms that begin where those of the member before end."""
+        begin, end, last = (Name(f"{word}{joint.loop}") for word in ("begin", "end", "last"))
+        count = Look(self.arrays.of_members(planned.counts), Name("i"))
+        before = [
+            Let(begin.name, INDEX, Name(next_term(joint.loop))),
+            Let(end.name, INDEX, plus(begin, count)),
+            Let(last.name, INDEX, plus(begin, times(AT_ONCE, Divided(less(end, begin), AT_ONCE)))),
+            Add(next_term(joint.loop), count),
+        ]
+        return Course(before, (Stretch(begin, last, AT_ONCE, copies=AT_ONCE), Stretch(last, end, 1)))
+
     def turn(self, loop: int, copy: int, stretch: Stretch) -> tuple[tuple[Statement, ...], None]:
+        self._terms[loop] = plus(Name(f"t{loop}"), Whole(copy))
         return (), None
+
+
+def next_term(loop: int) -> str:
+    """The entry of the first term of the next member in the columns of a loop by member."""
+    return f"next{loop}"
 
 
 def across(plan: Plan, found: SideBySide, vectors: Vectors) -> tuple[Statement, ...]:
@@ -182,4 +219,4 @@ def across(plan: Plan, found: SideBySide, vectors: Vectors) -> tuple[Statement, 
     body = Lowered(found.kernel, frame).statements()
     streams = any(frame.streams(store.address) for store in found.kernel.stores())
     loop = For("i", Name("begin"), Name("end"), 1, body)
-    return (*frame.arrays.views(), loop, *([Fence()] if streams else []))
+    return (*frame.arrays.views(), *frame.first_terms(), loop, *([Fence()] if streams else []))

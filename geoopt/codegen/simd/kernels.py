@@ -18,7 +18,7 @@ from ..expressions import Below, Divided, Name, Whole, less, plus, times
 from ..lower import Lowered
 from ..statements import INDEX, For, Function, If, Let, Statement
 from ..vectors import Vectors
-from .across import across, side_by_side
+from .across import across, one_at_a_time
 from .additions import ADDED, PLACES, Additions, additions_of
 from .arrays import TASK, Arrays
 from .cursors import terms_of_task
@@ -44,7 +44,7 @@ class Compiled:
 
 
 def functions_of(plan: Plan, kernel: PlannedKernel, vectors: Vectors) -> Compiled:
-    found = side_by_side(kernel, vectors.lanes)
+    found = one_at_a_time(kernel, vectors.lanes)
     kernel = kernel if found is None else found.kernel
     arrays = Arrays(plan, kernel)
     if found is None:

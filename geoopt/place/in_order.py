@@ -1,0 +1,49 @@
+"""Which sums read their terms as they lie: a sparse matrix times a vector reads the values of its rows in order.
+
+One member at a time adds up its terms, which need no column for what lies in order. Vectors of members would gather
+both the values and what they are multiplied by: 3.8 ms instead of 1.5 for 100,000 rows of six values (AVX2).
+"""
+
+from __future__ import annotations
+
+from ..integers.ids import Ids
+from ..kernels import Kernel
+from ..layout import Layout
+from ..ops import OPS
+from ..template import bottom_up
+
+MOST = 1  # operations on a member's sums for each of those on its terms: more are work for vectors
+
+
+def reads_in_order(kernel: Kernel, layout: Layout) -> bool:
+    """Whether a kernel, whose members keep their order, has nothing but such sums, and little work besides."""
+    terms = sum(loop.segments.total for loop in kernel.loops)
+    if not terms or kernel.has_runs or any(loop is not None for loop in kernel.root_loops):
+        return False
+    if any(place.adds for places in kernel.writes for place in places):
+        return False
+    on_terms, on_members = _operations(kernel)
+    if on_members * kernel.size > MOST * on_terms * terms:
+        return False
+    if any(e.args and e.op != "sum" and (e.op not in OPS or OPS[e.op].libm) for e in bottom_up(list(kernel.roots))):
+        return False
+    in_order = {leaf.loop for leaf in kernel.leaves if leaf.ids is not None and _is_in_order(leaf.ids, layout)}
+    return in_order.issuperset(range(len(kernel.loops)))
+
+
+def _operations(kernel: Kernel) -> tuple[int, int]:
+    """How many there are on each term, additions among them, and how many on each member."""
+    varies: dict[int, bool] = {}  # in a loop
+    for e in bottom_up(list(kernel.roots)):
+        if e.op == "leaf":
+            varies[id(e)] = kernel.leaves[int(e.value)].loop is not None  # type: ignore[arg-type]
+        else:
+            varies[id(e)] = e.op != "sum" and any(varies[id(a)] for a in e.args)
+    on_terms = sum(e.op == "sum" or (e.op in OPS and varies[id(e)]) for e in bottom_up(list(kernel.roots)))
+    return on_terms, sum(e.op in OPS and not varies[id(e)] for e in bottom_up(list(kernel.roots)))
+
+
+def _is_in_order(ids: Ids, layout: Layout) -> bool:
+    """Whether they are neighbours in memory whose places stay: `allocate` moves those of the workspace."""
+    located = layout.locate(ids)
+    return located.buffer < layout.workspace and located.moves is None and located.column.is_contiguous()
