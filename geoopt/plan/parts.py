@@ -187,8 +187,9 @@ class _Moved:
         return new or store.at(self.address(store.address), lambda table: self.number(table, None))
 
     def _term(self, term: Term, address: Address) -> Sum:
-        if address.loop in self.fields and isinstance(term, Linear) and _is_in_order(address, self.workspace):
-            return Sum(0, (OfTask(self.fields[address.loop], term.times), term))
+        field = None if address.loop is None else self.fields.get(address.loop)
+        if field is not None and isinstance(term, Linear) and _is_in_order(address, self.workspace):
+            return Sum(0, (OfTask(field, term.times), term))
         return Sum(0, (term.moved(lambda table: self.number(table, address.loop)),))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import ArgumentError
+from ..native import address
 from ..signature import Argument
 
 SAMPLE = 256  # entries of an array that are compared where it is known
@@ -28,14 +29,15 @@ class _Identity(weakref.ref):
     __hash__ = None  # type: ignore[assignment]
 
 
-_Where = tuple[_Identity, str, tuple[int, ...], tuple[int, ...] | None, int]
+# equal for arrays in the same memory, as long as it is not given back, and with the same sample of entries
+_Seen = tuple[_Identity, np.dtype, tuple[int, ...], tuple[int, ...], int, bytes]
 
 
 class Patterns:
     """Of one program: by variable, the index arrays that were compared last."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[_Where, _Where]] = {}
+        self._known: dict[str, tuple[_Seen, _Seen]] = {}
 
     def values(self, argument: Argument, value: Any) -> np.ndarray:
         """The values of a sparse matrix in the order of the pattern."""
@@ -45,11 +47,11 @@ class Patterns:
             what = f"shape {value.shape}" if sp.issparse(value) else f"type {type(value).__name__}"
             raise ArgumentError(f"variable {argument.name!r} has {what}; give a sparse matrix of shape {pattern.shape}")
         matrix = value if value.format == "csr" else sp.csr_array(value)  # making one takes as long as comparing it
-        where = _where(matrix.indptr), _where(matrix.indices)
-        if self._known.get(argument.name) == where and _is_alike(matrix, pattern):
+        seen = _seen(matrix.indptr), _seen(matrix.indices)
+        if self._known.get(argument.name) == seen:
             return matrix.data
         if _is_equal(matrix, pattern):  # first: to find out whether a matrix is canonical takes longer
-            self._known[argument.name] = where
+            self._known[argument.name] = seen
             return matrix.data
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
@@ -62,18 +64,12 @@ class Patterns:
         return matrix.data
 
 
-def _where(array: np.ndarray) -> _Where:
-    """Equal for arrays in the same memory, as long as that is not given back."""
+def _seen(array: np.ndarray) -> _Seen:
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
-    return _Identity(owner), array.dtype.str, array.shape, array.strides, array.ctypes.data
-
-
-def _is_alike(a: sp.csr_array, b: sp.csr_array) -> bool:
-    """Whether samples of two patterns are equal."""
-    pairs = (a.indptr, b.indptr), (a.indices, b.indices)
-    return all(np.array_equal(*(array[:: max(len(array) // SAMPLE, 1)] for array in pair)) for pair in pairs)
+    sample = array[:: max(len(array) // SAMPLE, 1)].tobytes()
+    return _Identity(owner), array.dtype, array.shape, array.strides, address(array), sample
 
 
 def _is_equal(a: sp.csr_array, b: sp.csr_array) -> bool:

@@ -26,7 +26,7 @@ from ...plan.address import Address, Linear, Listed, Term
 from ...plan.loops import ByCursor, ByMember, ByRun
 from ...plan.planned import Joint, PlannedKernel
 from ...template import Expression, bottom_up
-from ..expressions import Divided, Expr, Look, Name, Read, Whole, less, plus, times
+from ..expressions import Divided, Expr, Look, Name, Read, Whole, plus, times
 from ..frames import Course, Stretch
 from ..lower import Lowered
 from ..statements import INDEX, Add, Fence, For, Let, Statement, Total
@@ -193,12 +193,12 @@ class _OfMember(OfMembers):
 
     def _in_order(self, joint: Joint, planned: ByMember) -> Course:
         """Terms that begin where those of the member before end."""
-        begin, end, last = (Name(f"{word}{joint.loop}") for word in ("begin", "end", "last"))
-        count = Look(self.arrays.of_members(planned.counts), Name("i"))
+        count, begin, end, last = (Name(f"{word}{joint.loop}") for word in ("count", "begin", "end", "last"))
         before = [
+            Let(count.name, INDEX, Look(self.arrays.of_members(planned.counts), Name("i"))),
             Let(begin.name, INDEX, Name(next_term(joint.loop))),
             Let(end.name, INDEX, plus(begin, count)),
-            Let(last.name, INDEX, plus(begin, times(AT_ONCE, Divided(less(end, begin), AT_ONCE)))),
+            Let(last.name, INDEX, plus(begin, times(AT_ONCE, Divided(count, AT_ONCE)))),
             Add(next_term(joint.loop), count),
         ]
         return Course(before, (Stretch(begin, last, AT_ONCE, copies=AT_ONCE), Stretch(last, end, 1)))
