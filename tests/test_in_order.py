@@ -13,6 +13,7 @@ from geoopt.errors import ArgumentError
 from geoopt.meshes import torus
 from geoopt.plan.loops import ByMember
 from geoopt.plan.parts import Part, Rule, Split
+from geoopt.plan.relist import relist
 from geoopt.plan.task import KERNEL
 from geoopt.runtime import patterns
 
@@ -142,6 +143,53 @@ def test_kernels_may_be_taken_apart():
                 again.add(Part(parted, kernel, rows, version), Rule())
     result = again.result()
     np.testing.assert_array_equal(one, result.evaluate([A.data, x], result.tasks[order])[0])
+
+
+def test_intermediates_have_columns_beside_what_lies_in_order():
+    """`allocate` gives them other places, task by task."""
+    A, x = random_matrix(3000, 6), np.random.default_rng(0).normal(size=3000)
+    u = np.random.default_rng(1).normal(size=A.nnz)
+
+    def function(v, u, x):
+        s = (u * u + 1) * (u - 2) * (u + 3) * u
+        s = s + s[::-1]
+        return sp.csr_array((v * s, A.indices, A.indptr), A.shape) @ x, s[::-1] * v, s[::-1] * u
+
+    plan = plan_of(function, A.data, u, x)
+    assert plan.workspace_size and in_order(plan) == [True]
+    assert {a.buffer for k in plan.kernels for a in k.reads if a.loop is not None and a.is_sequential} == {0}
+    for got, want in zip(geoopt.compile(function, A.data, u, x)(A.data, u, x), function(A.data, u, x), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11)
+
+
+def test_constants_come_in_the_order_of_the_members():
+    """Whatever order other sums of the same constants have."""
+    A, x = random_matrix(3000, 6), np.random.default_rng(0).normal(size=3000)
+    A = sp.csr_array(A + sp.diags_array(np.arange(3000) % 3 - 1.0))
+    W = A.copy()
+    W.data = np.random.default_rng(1).normal(size=A.nnz)
+
+    def function(v, x):
+        weighted = sp.csr_array((v * W.data, A.indices, A.indptr), A.shape)
+        y = weighted @ x
+        return y, W @ (y * y)
+
+    program = geoopt.compile(function, A.data, x, options=geoopt.Options(unrolled_terms=0))
+    assert {True, False} == set(in_order(program.plan))
+    for got, want in zip(program(A.data, x), function(A.data, x), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("mesh", [torus(70_000), torus(2_000)], ids=["two kernels", "one kernel"])
+def test_relisted_it_is_the_same(mesh):
+    """As C and other vectors have it."""
+    A = laplacian(mesh)
+    x = np.random.default_rng(0).normal(size=A.shape[0])
+    plan = plan_of(product, A, x)
+    again = relist(plan)
+    assert not any(in_order(again))
+    [one], [other] = (p.evaluate([A.data, x], p.tasks) for p in (plan, again))
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-12 * abs(one).max())
 
 
 def test_what_is_saved_reads_in_order(tmp_path):

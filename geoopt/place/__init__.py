@@ -29,7 +29,7 @@ from ..plan.tables import Tables
 from ..plan.task import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, TASK_MEMBERS
 from ..stages import Context
 from .chunks import Chunks, chunked
-from .in_order import reads_in_order
+from .in_order import lies_in_order, reads_in_order
 from .order import Order, additions, chunk_order, member_order
 from .strips import Strips
 from .times import Locate, Times
@@ -92,7 +92,7 @@ def _ordered(kernels: Kernels, chunks: list[Chunks], context: Context) -> list[t
             continue
         in_order = context.vectors is not None and reads_in_order(kernel, kernels.layout)
         order = member_order(kernel, times, locate, _longest(kernel, adding), by_time, in_order)
-        constants = _constants_of_sums(kernel)
+        constants = [] if in_order else _constants_of_sums(kernel)
         # two sums that read the same constants read one table where their members have one order
         order = next((known[c] for c in constants if c in known), order)
         known.update(dict.fromkeys(constants, order))
@@ -170,6 +170,8 @@ class _PlacedKernel:
     def _address(self, located: Located, loop: int | None) -> Address:
         """The address of entries of a buffer, one per member or one per term; columns that differ by a constant share
         a table (address coherence), arithmetic ones need none."""
+        if self.in_order and loop is not None and lies_in_order(located, self.tables.first - 1):
+            return linear(located.buffer, located.column.offset, 1, loop)
         if located.moves is not None:
             return self._varying(located, loop).of(located.buffer)
         column, base = located.column, located.column.base
@@ -185,8 +187,6 @@ class _PlacedKernel:
     def _varying(self, located: Located, loop: int | None) -> Address:
         """The address of a column of some buffer, in the order of the members or terms."""
         column = located.column
-        if self.in_order and loop is not None and located.moves is None and column.is_contiguous():
-            return linear(0, column.offset, 1, loop)
         if loop is not None:
             listed = self._strips[loop].column(column) if loop in self._strips else column.to_array()
             return self.tables.column(0, located.moved(listed, in_place=loop in self._strips), loop)

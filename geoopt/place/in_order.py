@@ -6,9 +6,8 @@ both the values and what they are multiplied by: 3.8 ms instead of 1.5 for 100,0
 
 from __future__ import annotations
 
-from ..integers.ids import Ids
 from ..kernels import Kernel
-from ..layout import Layout
+from ..layout import Layout, Located
 from ..ops import OPS
 from ..template import bottom_up
 
@@ -27,8 +26,14 @@ def reads_in_order(kernel: Kernel, layout: Layout) -> bool:
         return False
     if any(e.args and e.op != "sum" and (e.op not in OPS or OPS[e.op].libm) for e in bottom_up(list(kernel.roots))):
         return False
-    in_order = {leaf.loop for leaf in kernel.leaves if leaf.ids is not None and _is_in_order(leaf.ids, layout)}
+    read = [(leaf.ids, leaf.loop) for leaf in kernel.leaves if leaf.ids is not None and leaf.loop is not None]
+    in_order = {loop for ids, loop in read if lies_in_order(layout.locate(ids), layout.workspace)}
     return in_order.issuperset(range(len(kernel.loops)))
+
+
+def lies_in_order(located: Located, workspace: int) -> bool:
+    """Whether the entries of a column are neighbours in memory whose places stay: `allocate` moves intermediates."""
+    return located.buffer < workspace and located.moves is None and located.column.is_contiguous()
 
 
 def _operations(kernel: Kernel) -> tuple[int, int]:
@@ -41,9 +46,3 @@ def _operations(kernel: Kernel) -> tuple[int, int]:
             varies[id(e)] = e.op != "sum" and any(varies[id(a)] for a in e.args)
     on_terms = sum(e.op == "sum" or (e.op in OPS and varies[id(e)]) for e in bottom_up(list(kernel.roots)))
     return on_terms, sum(e.op in OPS and not varies[id(e)] for e in bottom_up(list(kernel.roots)))
-
-
-def _is_in_order(ids: Ids, layout: Layout) -> bool:
-    """Whether they are neighbours in memory whose places stay: `allocate` moves those of the workspace."""
-    located = layout.locate(ids)
-    return located.buffer < layout.workspace and located.moves is None and located.column.is_contiguous()

@@ -165,7 +165,7 @@ class Memory:
     def add(self, s: Write, value: str) -> None:
         """Neighbours to neighbours, in functions whose numbers are no vectors of members."""
         lanes, v = width(s.at), self.v
-        if v.lanes > 1:
+        if v.lanes:
             raise InternalError("llvm", "members of a vector may add to one entry: see `simd.additions`")
         kind = f"<{lanes} x {v.scalar}>" if lanes else v.scalar
         pointer = self.first(s.array, s.at)

@@ -1,7 +1,8 @@
 """One member at a time: a vector holds neighbouring values of one member, where others hold a value of several.
 
 A sparse matrix times sixteen columns reads and writes whole rows of these. Rows fill vectors as they are: nothing is
-gathered or transposed, and what all of a row share, its terms above all, is looked up once.
+gathered or transposed, and what all of a row share, its terms above all, is looked up once. Where terms are read as
+they lie (`place.in_order`) there may be a single value, which is no vector.
 
 ::
 
