@@ -89,14 +89,13 @@ def test_gpus_read_by_threads():
 # -- what they compute --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("function", [product, step])
-@pytest.mark.parametrize("columns", [0, 3, 4, 17])
-def test_products_equal_scipys(function, columns, dtype, threads):
+@pytest.mark.parametrize("columns", [0, 3, 17])
+def test_products_equal_scipys(function, columns, dtype):
     A = random_matrix(2500, 5, dtype=dtype)
     x = np.random.default_rng(0).normal(size=(2500, columns) if columns else 2500).astype(dtype)
-    program = geoopt.compile(function, A, x, dtype=dtype, options=geoopt.Options(threads=threads))
+    program = geoopt.compile(function, A, x, dtype=dtype, options=geoopt.Options(threads=2))
     assert any(in_order(program.plan))
     tolerance = 1e-13 if dtype == np.float64 else 1e-5
     np.testing.assert_allclose(program(A, x), function(A.astype(float), x.astype(float)), rtol=0, atol=tolerance * 50)
