@@ -1,7 +1,7 @@
 """Which sums read their terms as they lie: a sparse matrix times a vector reads the values of its rows in order.
 
 One member at a time adds up its terms, which need no column for what lies in order. Vectors of members would gather
-both the values and what they are multiplied by: 3.8 ms instead of 1.5 for 100,000 rows of six values (AVX2).
+both the values and what they are multiplied by, which takes three times as long for rows of six values (AVX2).
 """
 
 from __future__ import annotations
