@@ -71,7 +71,7 @@ TARGETS = {
     "128 bits": _processor("generic", "", DTYPES[1:]),  # as on ARM
     "GPU": Target(DEVICES["cuda"], PRINTED["cuda"], DTYPES[:1]),  # of the other type only bytes and literals differ
 }
-SOME = ("AVX2", "GPU")  # for which derivatives are counted, whose kernels are long: the others differ by widths
+SOME = ("AVX2", "GPU")  # of which derivatives are counted: their kernels are long, and those of others differ by widths
 
 
 def programs(name: str) -> dict[str, Callable[[], Work]]:
@@ -89,7 +89,7 @@ def of_benchmark(name: str) -> dict[str, Counts]:
     return {
         f"{title}, {target}, {dtype}": counts
         for title, make in programs(name).items()
-        for target, dtype, counts in counted(make(), SOME if title.endswith("derivatives") else tuple(TARGETS))
+        for target, dtype, counts in counted(make(), SOME if title.endswith("derivatives") else TARGETS)
     }
 
 
@@ -99,7 +99,8 @@ def counted(given: Work, targets: Iterable[str] = tuple(TARGETS)) -> Iterator[tu
     nodes = sum(len(traced.graph.nodes) for traced in whole.programs)
     solved = {"programs": len(whole.programs), "solves": _solves(whole)} if whole.solves else {}
     kernels: dict[tuple, Any] = {}
-    for name, target in ((name, TARGETS[name]) for name in targets):
+    for name in targets:
+        target = TARGETS[name]
         for dtype in target.dtypes:
             kind, context = target.kind(dtype), target.device.context(OPTIONS, dtype)
             if kind not in kernels:

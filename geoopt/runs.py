@@ -56,18 +56,18 @@ SAMPLE = 1000  # strips by which that is judged
 @stage(*AFTER_ALLOCATE)
 def runs(schedule: Schedule, context: Context) -> Schedule:
     plan, lanes = schedule.plan, context.expanded_lanes
-    if not any(map(_listed, plan.kernels)):
+    if not any(_listed(plan, kernel) for kernel in plan.kernels):
         return schedule
     split = Split(plan)
     for kernel, mine in zip(plan.kernels, plan.rows_of_kernels(), strict=True):
-        found = {i: _Found(plan, kernel, plan.tasks[mine], (i, loop), lanes) for i, loop in _listed(kernel)}
+        found = {i: _Found(plan, kernel, plan.tasks[mine], (i, loop), lanes) for i, loop in _listed(plan, kernel)}
         split.add(Part(plan, kernel, mine, np.ones(len(mine), bool)), _ByRun(found, split.tables))
     return replace(schedule, plan=split.result())
 
 
-def _listed(kernel: PlannedKernel) -> list[tuple[int, ByMember]]:
+def _listed(plan: Plan, kernel: PlannedKernel) -> list[tuple[int, ByMember]]:
     """The loops by member, but for such as read terms as they lie."""
-    in_order = {a.loop for a in kernel.reads if a.is_sequential}
+    in_order = {a.loop for a in kernel.reads if plan.lies_in_order(a)}
     return [(i, loop) for i, loop in enumerate(kernel.loops) if isinstance(loop, ByMember) and i not in in_order]
 
 

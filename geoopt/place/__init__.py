@@ -90,7 +90,7 @@ def _ordered(kernels: Kernels, chunks: list[Chunks], context: Context) -> list[t
         if number in chunks_of:
             found.append((locate, chunk_order(kernel, *chunks_of[number]), False))
             continue
-        in_order = context.vectors is not None and reads_in_order(kernel, kernels.layout)
+        in_order = context.vectors is not None and reads_in_order(kernel, locate, kernels.layout.workspace)
         order = member_order(kernel, times, locate, _longest(kernel, adding), by_time, in_order)
         constants = [] if in_order else _constants_of_sums(kernel)
         # two sums that read the same constants read one table where their members have one order

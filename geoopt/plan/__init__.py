@@ -72,6 +72,10 @@ class Plan:
         """How many levels its kernels have."""
         return max((k.level for k in self.kernels), default=0)
 
+    def lies_in_order(self, address: Address) -> bool:
+        """Whether the terms of a loop are read as they lie in memory, not through a column."""
+        return address.loop is not None and address.is_sequential and address.buffer <= self.workspace
+
     def entries_of_tasks(self, rows: np.ndarray, loop: int | None) -> np.ndarray:
         """How many entries of a column the tasks ``rows`` of one kernel read: one per member, or those of a loop."""
         members = self.tasks[rows, END] - self.tasks[rows, BEGIN]

@@ -50,18 +50,22 @@ class Split:
         self.plan, self.tables = plan, Tables(plan.workspace + 1)
         self.tasks = np.pad(plan.tasks, ((0, 0), (0, columns)))
         self.kernels: list[PlannedKernel] = []
-        self._fields = self.tasks.shape[1]
+        self._fields = self.tasks.shape[1]  # from here on, those of moved terms
 
     def add(self, part: Part, rule: Rule) -> None:
         """A kernel of some tasks."""
         part.renumber(self.tasks, len(self.kernels))
-        moved = part.moved_terms()
-        fields = {loop: self._fields + number for number, loop in enumerate(moved)}
-        missing = self._fields + len(fields) - self.tasks.shape[1]
-        self.tasks = np.pad(self.tasks, ((0, 0), (0, max(missing, 0))))
-        for loop, field in fields.items():
-            self.tasks[part.rows[part.chosen], field] = moved[loop]
-        self.kernels.append(part.planned(self.tables, rule, fields))
+        self.kernels.append(part.planned(self.tables, rule, self._fields_of(part)))
+
+    def _fields_of(self, part: Part) -> dict[int, int]:
+        """By loop, the field of the tasks that tells what `Part.moved_terms` gives."""
+        fields = {}
+        for field, (loop, moved) in enumerate(part.moved_terms().items(), self._fields):
+            if field == self.tasks.shape[1]:
+                self.tasks = np.pad(self.tasks, ((0, 0), (0, 1)))
+            self.tasks[part.rows[part.chosen], field] = moved
+            fields[loop] = field
+        return fields
 
     def wholes(self) -> Iterator[Part]:
         """Every kernel with all its tasks."""
@@ -105,7 +109,7 @@ class Part:
         if self.whole:
             return {}
         found = {}
-        for loop in dict.fromkeys(a.loop for a in self.kernel.reads if _is_in_order(a, self.plan.workspace)):
+        for loop in dict.fromkeys(a.loop for a in self.kernel.reads if self.plan.lies_in_order(a)):
             assert loop is not None
             planned = self.kernel.loops[loop]
             before = self.plan.table(planned.boundaries)[self.plan.tasks[self.rows, FIRST_STRIP] * planned.split]
@@ -167,7 +171,7 @@ class _Moved:
     """What becomes of a part's addresses: what a rule says, else they have their tables among the new ones."""
 
     def __init__(self, part: Part, tables: Tables, rule: Rule, fields: Mapping[int, int]):
-        self.rule, self.workspace, self.fields = rule, part.plan.workspace, fields
+        self.rule, self.plan, self.fields = rule, part.plan, fields
         table = part.plan.table
         self.number = functools.cache(lambda number, loop: tables.number(part.of(table(number), loop)))
         self.whole = lambda number: tables.number(table(number))
@@ -177,7 +181,7 @@ class _Moved:
         if new is not None:
             return new
         new = address.rewritten(lambda term: self.rule.term(term, address) or self._term(term, address))
-        if new.buffer <= self.workspace:
+        if new.buffer <= self.plan.workspace:
             return new
         # constants of members are read without a column: all of them are kept
         return new.of(self.whole(new.buffer) if new.loop is None else self.number(new.buffer, new.loop))
@@ -188,12 +192,6 @@ class _Moved:
 
     def _term(self, term: Term, address: Address) -> Sum:
         field = None if address.loop is None else self.fields.get(address.loop)
-        if field is not None and isinstance(term, Linear) and _is_in_order(address, self.workspace):
-            return Sum(0, (OfTask(field, term.times), term))
+        if field is not None and isinstance(term, Linear) and self.plan.lies_in_order(address):
+            return Sum(0, (OfTask(field), term))
         return Sum(0, (term.moved(lambda table: self.number(table, address.loop)),))
-
-
-def _is_in_order(address: Address, workspace: int) -> bool:
-    """Whether terms of a loop are read as they lie in memory, not in columns."""
-    in_memory = address.loop is not None and address.buffer <= workspace
-    return in_memory and any(isinstance(term, Linear) for term in address.terms)

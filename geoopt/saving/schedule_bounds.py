@@ -24,6 +24,8 @@ def check_schedule(schedule: Schedule, lanes: int) -> None:
         widths = {loop.width for loop in kernel.loops if isinstance(loop, ByRun)}
         widths |= set() if kernel.sequences is None else {kernel.sequences.lanes}
         require(widths <= {lanes}, "a kernel is for vectors of another width")
+        kinds = set(map(type, kernel.loops))
+        require(ByMember not in kinds or kinds == {ByMember}, "members that are evaluated one by one have other loops")
         for loop in kernel.loops:
             _check_loop(plan, loop)
         own = plan.tasks[plan.tasks[:, KERNEL] == number]
@@ -42,11 +44,13 @@ def _check_loop(plan: Plan, loop: Loop) -> None:
         fits = loop.width in (2, 4, 8, 16) and loop.at_once > 0 and masks.dtype.kind == "u"
         require(fits and int(masks.max(initial=0)) < 1 << loop.width, "a run has more terms than a strip has members")
         require(lengths % loop.at_once == 0, "runs are not read as many at once")
-    else:
-        is_member_by_member = isinstance(loop, ByMember)
-        require(is_member_by_member or lengths % STRIP == 0, "a strip has terms of some of its members only")
+    elif isinstance(loop, ByStrip | ByCursor | ByMember):
+        is_by_member = isinstance(loop, ByMember)
+        require(is_by_member or (lengths % STRIP == 0).all(), "a strip has terms of some of its members only")
         for counts in loop.of_members():
             require(plan.table(counts).min(initial=0) >= 0, "a member has fewer terms than none")
+    else:
+        raise DamagedError(f"the processor has no loops {type(loop).__name__}")
     if isinstance(loop, ByCursor):
         first = plan.table(loop.first).astype(np.int64)
         require((np.diff(first) >= 0).all() and first[:1].min(initial=0) >= 0, "cursors lie in no order")
