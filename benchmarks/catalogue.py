@@ -19,6 +19,7 @@ BENCHMARKS = (
     "existing_code",
     "loops",
     "steps",
+    "stencils",
     "arap",
     "cloth_system",
     "cloth_hessian",

@@ -1,10 +1,7 @@
-"""Steps in time: stencils on a grid whose sides meet, and smoothing of a surface."""
+"""Steps in time: smoothing of a surface. Of grids, see `stencils`."""
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
 import scipy.sparse as sp
 
 from geoopt.operators import cotan_laplacian
@@ -14,24 +11,6 @@ from .records import Benchmark, Mesh, Work
 STEPS = 5
 
 
-def laplacian(f):
-    """Of a periodic grid, by five values."""
-    return np.roll(f, 1, 0) + np.roll(f, -1, 0) + np.roll(f, 1, 1) + np.roll(f, -1, 1) - 4 * f
-
-
-def heat(f):
-    return f + 0.1 * laplacian(f)
-
-
-def reaction(U, V):
-    """Several steps of Gray and Scott's model."""
-    for _ in range(STEPS):
-        made = U * V * V
-        U = U + 0.16 * laplacian(U) - made + 0.035 * (1 - U)
-        V = V + 0.08 * laplacian(V) + made - 0.1 * V
-    return U, V
-
-
 def smoothing(V, W):
     for _ in range(STEPS):
         V = 0.5 * V + 0.5 * (W @ V)
@@ -39,11 +18,6 @@ def smoothing(V, W):
 
 
 def works(mesh: Mesh, dtype: type) -> dict:
-    def on_grid(function, fields: int) -> Work:
-        side = math.isqrt(len(mesh[0]))
-        given = tuple(np.random.default_rng(0).random((fields, side, side)).astype(dtype))
-        return Work("steps", function, given, given, takes_function=True)
-
     def on_surface() -> Work:
         weights = abs(cotan_laplacian(*mesh)[0])
         weights = weights - sp.diags_array(weights.diagonal())
@@ -51,15 +25,11 @@ def works(mesh: Mesh, dtype: type) -> dict:
         given = mesh[0].astype(dtype), W
         return Work("steps", smoothing, given, given, takes_function=True)
 
-    return {
-        "heat, one step": lambda: on_grid(heat, 1),
-        f"reaction and diffusion, {STEPS} steps": lambda: on_grid(reaction, 2),
-        f"smoothing, {STEPS} steps": on_surface,
-    }
+    return {f"smoothing, {STEPS} steps": on_surface}
 
 
 BENCHMARK = Benchmark(
-    title="Steps in time on grids and surfaces",
+    title="Steps in time on surfaces",
     paper="nothing: its programs have no steps",
     works=works,
     peers=("numpy",),

@@ -154,7 +154,7 @@ class Program:
     # -- calling --------------------------------------------------------------------------------------
 
     def __call__(self, *values: Any, out: Any = None, **named: Any) -> Any:
-        inputs = self._inputs(values, named)
+        inputs = list(map(self._input, self.signature.arguments, self.signature.ordered(values, named)))
         outputs = self._fresh(inputs) if out is None else self._previous(out, inputs)
         self.machine.run(inputs, outputs)
         if out is not None and not self.signature.has_numbers:
@@ -165,25 +165,6 @@ class Program:
 
     def _fresh(self, inputs: list[Array]) -> list[Array]:
         return [self.machine.output(number, inputs) for number in range(len(self.machine.output_shapes))]
-
-    def _inputs(self, values: tuple, named: dict[str, Any]) -> list[Array]:
-        arguments = self.signature.arguments
-        names = [a.name for a in arguments]
-        if len(values) > len(arguments):
-            raise ArgumentError(
-                f"{self!r} takes {len(arguments)} variables ({', '.join(names)}), {len(values)} were given; of what "
-                "compile was given, arrays of floats are variables, integers and lists are structure"
-            )
-        given = dict(zip(names, values, strict=False))
-        for name, value in named.items():
-            if name not in names or name in given:
-                what = "was given twice" if name in given else f"is unknown; the variables are {', '.join(names)}"
-                raise ArgumentError(f"variable {name!r} {what}")
-            given[name] = value
-        missing = [n for n in names if n not in given]
-        if missing:
-            raise ArgumentError(f"variable {missing[0]!r} is missing; call with {', '.join(names)}")
-        return [self._input(a, given[a.name]) for a in arguments]
 
     def _input(self, argument: Argument, value: Any) -> Array:
         array = self.machine.array(argument, value)

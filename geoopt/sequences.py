@@ -1,22 +1,24 @@
-"""Stage `sequences`: vectors of members whose entries follow each other need one entry per column.
+"""Stage `sequences`: members whose entries follow each other need one entry per column.
 
 Takes: `Schedule`.
-Gives: `Schedule` in whose plan the columns of kernels without loops may list entries for some vectors only.
+Gives: `Schedule` in whose plan the columns of kernels without loops may list sequences of members.
 Ensures: the entries that a task addresses are unchanged.
 
 The points of a grid read its neighbouring rows in order, except where rows begin and end, where sides meet, and where
-intermediates lie in the blocks of two tasks. Of a vector of members in between, a column says where the first one
-reads; the others go on from there, and are loaded or stored together.
+intermediates lie in the blocks of two tasks. Of the members in between, a column says where the first one reads; the
+others go on from there, each column in steps of its own. All members of a task that are in no long sequence are
+sequences of one member, and come last.
 
-Sixteen members, by vectors of four, before and after; the third vector's entries are listed::
-
-    x0 = b0[b3[i]]
-    b3 = 7 8 9 10 11 12 13 14 15 16 3 12 30 31 32 33   (32 bits)
+Eighteen members, before and after; the first two are alone::
 
     x0 = b0[b3[i]]
-    b3 = 7 11 15 30 15 16 3 12   (32 bits)
-    b4 = 0 0 4 0   (16 bits)
-    places = b4
+    b3 = 12 3 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45   (32 bits)
+
+    x0 = b0[b3[i]+r]
+    b3 = 30 12 3   (32 bits)
+    b4 = 2 0 1   (16 bits)
+    b5 = 16 1 1   (16 bits)
+    firsts = b4, lengths = b5
 """
 
 from __future__ import annotations
@@ -26,97 +28,106 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .integers.segments import STRIP, whole_strips
+from .integers.segments import STRIP, ranges
+from .integers.steps import goes_on, usual_step
 from .plan import Plan, Schedule
-from .plan.address import Address, Listed, Sum, Term, tables_of
+from .plan.address import Address, Along, Listed, Sum, Term, tables_of
 from .plan.forms import AFTER_STEPS
 from .plan.parts import Part, Rule, Split
 from .plan.planned import PlannedKernel, PlannedSequences
 from .plan.tables import Tables
-from .plan.task import BEGIN, COLUMN, END, FIRST_STRIP
+from .plan.task import BEGIN, COLUMN, END
 from .stages import Context, stage
-from .template import operations
 
-MANY = 0.75  # the share of vectors with sequences, from which on they are worth a body of their own ...
+LONG = STRIP  # members of a sequence that is evaluated by itself: at least a vector, however wide these are
+MANY = 0.5  # the share of members in long sequences, from which on these are worth a body of their own ...
 SMALL = 0.6  # ... if columns become as much smaller
-LONGEST = 64  # operations of kernels that wait for what they read
 
 
 @dataclass(frozen=True, eq=False)
-class _Vectors:
-    """Of the vectors of a kernel, in the order of its strips: the place of the first member in columns that list all
-    entries, how many of its lanes are members, and whether the entries of these follow each other in all columns."""
+class _Sequences:
+    """Of all tasks of a kernel, task by task, the long ones first.
 
-    first: np.ndarray
-    members: np.ndarray
-    follow: np.ndarray
-    lanes: int
+    places : of their first members in columns that list all members
+    firsts : the numbers of these among the members of their task;  lengths : how many members each has
+    bounds : (tasks, 3) where those of each task begin, where its members alone do, and where they end
+    steps : by table, from one member to the next
+    """
 
-    @functools.cached_property
-    def places(self) -> np.ndarray:
-        """Where the other vectors list their entries: behind one entry for each vector. 0 for sequences."""
-        others = np.cumsum(~self.follow) - 1
-        found = np.where(self.follow, 0, len(self.follow) + self.lanes * others)
-        return found.astype(np.uint16 if found.max(initial=0) < 1 << 16 else np.int32)
-
-    def column(self, entries: np.ndarray) -> np.ndarray:
-        """The first entry of each vector, then all entries of the others; lanes that are no members repeat the last."""
-        first, last = (places[~self.follow, None] for places in (self.first, self.first + self.members - 1))
-        listed = np.minimum(first + np.arange(self.lanes), last).ravel()
-        return entries[np.concatenate([self.first, listed])]
+    places: np.ndarray
+    firsts: np.ndarray
+    lengths: np.ndarray
+    bounds: np.ndarray
+    steps: dict[int, int]
 
 
 @stage(*AFTER_STEPS)
 def sequences(schedule: Schedule, context: Context) -> Schedule:
-    plan, lanes = schedule.plan, context.lanes
-    if not 1 < lanes <= STRIP or not any(map(_reads_columns, plan.kernels)):
+    plan = schedule.plan
+    if context.lanes == 1 or not any(map(_reads_columns, plan.kernels)):
         return schedule
-    split = Split(plan)
+    field = plan.tasks.shape[1]
+    split = Split(plan, len(PlannedSequences.NAMES))
     for part in split.wholes():
-        found = _vectors(plan, part, lanes)
+        found = _sequences(plan, part)
         split.add(part, Rule() if found is None else _InSequence(plan, found, split.tables))
         if found is not None:
-            known = PlannedSequences(split.tables.number(found.places), lanes)
-            split.kernels[-1] = replace(split.kernels[-1], sequences=known)
-    return replace(schedule, plan=split.result())
+            split.tasks[part.rows, field:] = found.bounds
+            firsts, lengths = map(split.tables.number, (found.firsts, found.lengths))
+            split.kernels[-1] = replace(split.kernels[-1], sequences=PlannedSequences(firsts, lengths, field))
+    return replace(schedule, plan=split.result()) if any(k.sequences for k in split.kernels) else schedule
 
 
 def _reads_columns(kernel: PlannedKernel) -> bool:
-    """Whether a kernel has columns, and only such as tell one entry for each member."""
-    listed = [a.columns for a in kernel.addresses() if a.columns]
-    if not listed or kernel.loops or kernel.added or operations(list(kernel.roots)) > LONGEST:
-        return False
-    return all(len(columns) == 1 and columns[0].times == 1 for columns in listed)
+    """Whether a kernel's members are all that it has columns of."""
+    return not kernel.loops and not kernel.added and any(address.columns for address in kernel.addresses())
 
 
-def _vectors(plan: Plan, part: Part, lanes: int) -> _Vectors | None:
-    """The vectors of a kernel; None where few have sequences."""
+def _sequences(plan: Plan, part: Part) -> _Sequences | None:
+    """Those of a kernel; None where few members are in long ones."""
     kernel, tasks = part.kernel, plan.tasks[part.rows]
     if not _reads_columns(kernel) or not len(tasks):
         return None
-    of_tasks = tasks[:, END] - tasks[:, BEGIN]
-    count, before = (strips * (STRIP // lanes) for strips in (whole_strips(of_tasks), tasks[:, FIRST_STRIP]))
-    number = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)  # within the task
-    first, members = (np.zeros(int((before + count).max()), np.int64) for _ in range(2))
-    vector = np.repeat(before, count) + number
-    members[vector] = np.clip(np.repeat(of_tasks, count) - number * lanes, 0, lanes)
-    first[vector] = np.repeat(tasks[:, BEGIN] + tasks[:, COLUMN], count) + number * lanes
-    first[members == 0] = 0
-    follow = members == lanes
-    for table in tables_of(kernel.addresses()):
-        breaks = np.cumsum(np.append(False, np.diff(plan.table(table).astype(np.int64)) != 1), dtype=np.int32)
-        follow &= breaks[first + np.maximum(members, 1) - 1] == breaks[first]
-    vectors, sequences = np.count_nonzero(members), np.count_nonzero(follow)
-    if sequences < MANY * vectors or vectors + lanes * (vectors - sequences) > SMALL * lanes * vectors:
+    members = tasks[:, END] - tasks[:, BEGIN]
+    places, begin = ranges(tasks[:, BEGIN] + tasks[:, COLUMN], members), np.cumsum(members) - members
+    follows, steps = np.ones(len(places), bool), {}
+    follows[begin[members > 0]] = False
+    for table in sorted(tables_of(kernel.addresses())):
+        listed = plan.table(table)[places]
+        steps[table] = usual_step(listed)
+        follows &= goes_on(listed, steps[table])
+        if np.count_nonzero(follows) < MANY * len(places):
+            return None
+    first = np.flatnonzero(~follows)
+    length = np.diff(np.append(first, len(places)))
+    is_long = length >= LONG
+    alone = np.flatnonzero(np.repeat(~is_long, length))
+    first, length = np.append(first[is_long], alone), np.append(length[is_long], np.ones_like(alone))
+    is_small = len(first) * (len(steps) + 2) <= SMALL * len(places) * len(steps)  # with what tells of the sequences
+    if len(alone) > (1 - MANY) * len(places) or not is_small:
         return None
-    return _Vectors(first, members, follow | (members == 0), lanes)  # nobody reads those without members
+    task = np.searchsorted(begin, first, side="right") - 1
+    order = np.argsort(task, kind="stable")  # the long ones of a task stay before the others
+    ends = np.cumsum(np.bincount(task, minlength=len(tasks)))
+    singles = np.bincount(task[len(task) - len(alone) :], minlength=len(tasks))
+    bounds = np.stack([np.append(0, ends[:-1]), ends - singles, ends], axis=1)
+    within = first - begin[task]
+    return _Sequences(places[first[order]], _small(within[order]), _small(length[order]), bounds, steps)
+
+
+def _small(numbers: np.ndarray) -> np.ndarray:
+    return numbers.astype(np.uint16 if numbers.max(initial=0) < 1 << 16 else np.int32)
 
 
 class _InSequence(Rule):
-    """Columns of vectors."""
+    """Columns of sequences."""
 
-    def __init__(self, plan: Plan, vectors: _Vectors, tables: Tables):
-        self.number = functools.cache(lambda table: tables.number(vectors.column(plan.table(table))))
+    def __init__(self, plan: Plan, found: _Sequences, tables: Tables):
+        self.steps = found.steps
+        self.number = functools.cache(lambda table: tables.number(plan.table(table)[found.places]))
 
     def term(self, term: Term, address: Address) -> Sum | None:
-        return Sum(0, (term.moved(self.number),)) if isinstance(term, Listed) else None
+        if not isinstance(term, Listed):
+            return None
+        first, step = term.moved(self.number), term.times * self.steps[term.table]
+        return Sum(0, (first, Along(step)) if step else (first,))

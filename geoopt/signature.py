@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from .errors import ArgumentError
 from .results import Matrix, Part
 from .stored_matrices import with_values
 
@@ -47,6 +48,27 @@ class Signature:
         """For a batch of so many items. over : the variables with a value for each of them"""
         arguments = tuple(a.of_batch(size) if a.name in over else a for a in self.arguments)
         return replace(self, arguments=arguments, result=self.result.of_batch(size))
+
+    def ordered(self, values: tuple, named: dict[str, Any]) -> Sequence[Any]:
+        """The values of a call in the order of the variables; ArgumentError where they are not one for each."""
+        if not named and len(values) == len(self.arguments):
+            return values
+        names = [a.name for a in self.arguments]
+        if len(values) > len(names):
+            raise ArgumentError(
+                f"{self.function} takes {len(names)} variables ({', '.join(names)}), {len(values)} were given; of what "
+                "compile was given, arrays of floats are variables, integers and lists are structure"
+            )
+        given = dict(zip(names, values, strict=False))
+        for name, value in named.items():
+            if name not in names or name in given:
+                what = "was given twice" if name in given else f"is unknown; the variables are {', '.join(names)}"
+                raise ArgumentError(f"variable {name!r} {what}")
+            given[name] = value
+        missing = [n for n in names if n not in given]
+        if missing:
+            raise ArgumentError(f"variable {missing[0]!r} is missing; call with {', '.join(names)}")
+        return [given[name] for name in names]
 
     def rebuild(self, arrays: list, matrix: Matrix = with_values) -> Any:
         """The result of a call. arrays : the outputs in their shapes;  matrix : of a pattern and values"""

@@ -38,7 +38,7 @@ class Squared(Term):
 def positions() -> Positions:
     task = np.arange(100, 100 + FIELDS + 2)
     table = {8: np.array([9, 1, 5], np.uint8), 9: np.array([30, 10, 20], np.uint16)}
-    return Positions(task, table.__getitem__, np.arange(3) + 7, np.array([2, 0, 1]), 0, np.array([0, 1, 2]))
+    return Positions(task, table.__getitem__, np.arange(3) + 7, np.array([2, 0, 1]), np.array([0, 1, 2]))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 import geoopt
 from geoopt.operators import cotan_laplacian
 from geoopt.sparse import block_array, from_diagonal, from_triplets
+from geoopt.template import operations
 
 from .conftest import SMALL_MESHES
 from .test_stages import check_all_stages
@@ -198,3 +199,27 @@ def test_values_that_few_places_want_join_those_that_many_want(rare, groups):
     x = np.random.default_rng(1).random(100)
     np.testing.assert_allclose(geoopt.compile(function, x)(x), function(x), rtol=1e-15)
     assert len(stage("group", function, x, without={"memory"}).groups) == 2
+
+
+@pytest.mark.parametrize("count", [60, 5000])
+def test_values_that_read_the_same_elements_are_one_kernel(count):
+    """What is equal in both by algebra is computed once."""
+
+    def twice(x, y, z, w):
+        return 2 * (x + y) * (z + w), 2 * x * z + (2 * z + 2 * w) * y + x * w + w * x
+
+    given = np.random.default_rng(0).random((4, count))
+    program = geoopt.compile(twice, *given)
+    [kernel] = program.plan.kernels
+    assert operations(list(kernel.roots)) == 4 and [len(places) for places in kernel.writes] == [2]
+    for got, want in zip(program(*given), twice(*given), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-14)
+
+
+def test_values_of_different_elements_stay_apart():
+    def halves(x, y):
+        return x[:50] + y, x[50:] * y
+
+    x = np.ones(100)
+    assert len(stage("group", halves, x, x[:50]).groups) == 1  # both read y
+    assert len(stage("group", lambda x, y: (x[:50] + y[:50], x[50:] * y[50:]), x, x).groups) == 2

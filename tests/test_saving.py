@@ -31,6 +31,7 @@ from geoopt.saving.archive import DIGITS, Archive, from_bytes, mapped, write
 
 from .cases_operators import CASES, SOLVING, case, variables
 from .conftest import needs_cuda_on_host
+from .test_sequences import two_fields
 from .test_stages import arrays
 
 
@@ -95,7 +96,7 @@ def test_programs_of_other_types_and_devices(name, how, tmp_path):
 
 @pytest.mark.parametrize("lanes", [2, 16])
 def test_what_was_saved_on_a_processor_with_other_vectors(lanes, tmp_path, monkeypatch):
-    """`relist` takes runs, cursors and sequences apart, which are for vectors of one width."""
+    """`relist` takes runs and cursors apart, which are for vectors of one width."""
     L = sp.random_array((400, 400), density=0.02, rng=np.random.default_rng(0), format="csr")
     program = geoopt.compile(lambda A, B: (A @ B) @ B, L, L)
     loops = [loop for kernel in program.plan.kernels for loop in kernel.loops]
@@ -240,7 +241,7 @@ def test_what_is_no_program_is_said(tmp_path, content):
         with pytest.raises(ArgumentError, match=f"{name}.*{why}"):
             geoopt.load(tmp_path / name)
     archive = from_bytes(content)
-    with pytest.raises(ArgumentError, match=r"format 99, of geoopt '7.0'; this geoopt reads format 1: save it again"):
+    with pytest.raises(ArgumentError, match=r"format 99, of geoopt '7.0'; this geoopt reads format 2: save it again"):
         loads(sealed(Archive(archive.manifest | {"format": 99, "geoopt": "7.0"}, archive.arrays)))
 
 
@@ -418,10 +419,15 @@ print("survived", loaded)
 """
 
 
-@pytest.mark.parametrize("name", ["cotan_laplacian", "L³", "harmonic"])
+def of_a_grid():
+    f = np.random.default_rng(0).random((40, 50))
+    return geoopt.compile(two_fields, f), (f,)
+
+
+@pytest.mark.parametrize("name", ["cotan_laplacian", "L³", "harmonic", "two_fields"])
 def test_forged_files_are_errors_or_programs_that_stay_in_their_memory(name, tmp_path):
     """In a process of its own, whose end says whether memory was touched that is not there."""
-    program, values = compiled(name)
+    program, values = of_a_grid() if name == "two_fields" else compiled(name)
     content, rng = program.__reduce__()[1][0], np.random.default_rng(1)
     archive = from_bytes(content)
     files = [sealed(forged(archive, rng)) for _ in range(20 if name == "harmonic" else 50)]

@@ -27,7 +27,7 @@ def sparse(function, *arguments) -> Callable:
     return function
 
 
-operator = loops = steps = with_columns = sparse  # the function itself
+operator = loops = steps = stencil = with_columns = sparse  # the function itself
 
 
 def product(A, X) -> Callable:

@@ -179,6 +179,9 @@ class Lowered:
         """What a column has, which is named once."""
         key = "entry", column.table, loop
         if key not in self.names:
+            found = self.frame.look(column.table, loop)
+            if isinstance(found, Whole):
+                return found
             name = f"p{column.table}" if loop is None else f"p{column.table}_{loop}{self._copy}"
-            self._let(key, name, INDEX, self.frame.look(column.table, loop))
+            self._let(key, name, INDEX, found)
         return self.names[key]

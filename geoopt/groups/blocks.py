@@ -59,8 +59,8 @@ def _tags(cut: Cut, g: Group, tagged: list[set[int]]) -> set[Shared]:
 def _elementwise_reach(
     cut: Cut, structure: Structure, g: Group, read: Callable[[Node, int], set[Shared]]
 ) -> set[Shared]:
-    """The nodes that a group computes element by element, what these gather, and the terms of its sums, each with which
-    elements are its members; empty where its values are not of the same elements."""
+    """The nodes that a group computes, or reads, element by element, what these gather, and the terms of its sums, each
+    with which elements are its members; empty where its values are not of the same elements."""
     found = [structure.graph.nodes_of(r.ids) for r in g.roots]
     if all(not node.shape for nodes in found for node in nodes):
         return {NUMBERS}
@@ -74,8 +74,10 @@ def _elementwise_reach(
     def is_read(node: Node) -> bool:
         return node.is_leaf or structure.reads(node, g.level)
 
-    computed = [node for node in _by_element(cut, owners, is_read) if not is_read(node)]
-    seen = {node.index for node in computed}.union(*(read(node, g.size) for node in computed))
+    reached = _by_element(cut, owners, is_read)
+    computed = [node for node in reached if not is_read(node)]
+    seen: set[Shared] = {node.index for node in computed}.union(*(read(node, g.size) for node in computed))
+    seen.update(("read", node.index) for node in reached if structure.reads(node, g.level))
     return {(key, *elements) for key in seen}
 
 

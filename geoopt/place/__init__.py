@@ -17,7 +17,7 @@ import numpy as np
 from ..integers.gathers import taken
 from ..integers.hashing import content
 from ..integers.ids import Ids, id_dtype
-from ..integers.segments import whole_strips
+from ..integers.segments import STRIP, whole_strips
 from ..kernels import Kernel, Kernels, Leaf
 from ..layout import Located, Place
 from ..plan import Plan
@@ -29,12 +29,15 @@ from ..plan.tables import Tables
 from ..plan.task import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, TASK_MEMBERS
 from ..stages import Context
 from .chunks import Chunks, chunked
+from .cuts import Cuts, rows_of
 from .in_order import lies_in_order, reads_in_order
 from .order import Order, additions, chunk_order, member_order
 from .strips import Strips
 from .times import Locate, Times
 
 LEAST_MEMBERS = 64  # of tasks that are shorter than others
+SLICES = 32  # of the sweep, that few members are cut into: of 1, 16, 32 and 64, the fastest on grids
+CACHED = 1 << 16  # intermediates that stay in cache in any order of tasks
 
 
 def place(kernels: Kernels, context: Context) -> Plan:
@@ -91,7 +94,10 @@ def _ordered(kernels: Kernels, chunks: list[Chunks], context: Context) -> list[t
             found.append((locate, chunk_order(kernel, *chunks_of[number]), False))
             continue
         in_order = context.vectors is not None and reads_in_order(kernel, locate, kernels.layout.workspace)
-        order = member_order(kernel, times, locate, _longest(kernel, adding), by_time, in_order)
+        cuts = Cuts(_longest(kernel, adding))
+        if by_time:
+            cuts = replace(cuts, slices=_slices(kernel, locate, kernels), read=rows_of(kernel, locate))
+        order = member_order(kernel, times, locate, cuts, by_time, in_order)
         constants = [] if in_order else _constants_of_sums(kernel)
         # two sums that read the same constants read one table where their members have one order
         order = next((known[c] for c in constants if c in known), order)
@@ -111,6 +117,21 @@ def _longest(kernel: Kernel, adding: list[Kernel]) -> int:
     written = {w.buffer for places in kernel.writes for w in places if not w.adds}
     others = max((other.size for other in adding if written & _added(other)), default=0)
     return min(TASK_MEMBERS, max(LEAST_MEMBERS, kernel.size * TASK_MEMBERS // max(others, 1)))
+
+
+def _slices(kernel: Kernel, locate: Locate, kernels: Kernels) -> int:
+    """Into how many parts of the sweep the members of a kernel are cut at least. Where few members, as those at the
+    border of a grid, read or write intermediates, one task of all of them would hold up the whole sweep, and what lies
+    between would not stay in cache."""
+    workspace = kernels.layout.workspace
+    if kernels.layout.workspace_size <= CACHED:
+        return 1
+    written = (w.buffer for places in kernel.writes for w in places)
+    read = (locate(leaf.ids).buffer for leaf in kernel.leaves if leaf.ids is not None)
+    if workspace not in itertools.chain(written, read):
+        return 1
+    tasks = max(k.size for k in kernels.kernels) // TASK_MEMBERS
+    return max(min(max(SLICES, kernel.size // STRIP), tasks // 2), 1)
 
 
 class _PlacedKernel:

@@ -25,11 +25,12 @@ from ..layout import Located
 from ..native import compiled
 from ..plan.stores import ROW_TERMS
 from ..plan.task import SPAN
+from .cuts import Cuts
 from .times import FEW, PART, TIMES, Locate, Times, one_per_column, same_column
 
+JUMP = 1 / 16  # of the sweep, that is waited for between neighbours: then they are not in one task
 FAR = SPAN // 2  # what `compress` can address from the middle of its span
 LONG_ROW = 16  # neighbours that a term reads
-REST = 4  # tasks of less than this part of the others are not worth their while
 NEAR = 64  # places by which members may be out of order: in their own order, they write to addresses by arithmetic
 
 
@@ -55,32 +56,38 @@ def additions(kernel: Kernel, times: Times, locate: Locate) -> Iterator[tuple[in
 
 
 def member_order(
-    kernel: Kernel, times: Times, locate: Locate, longest: int, by_time: bool = True, keeps: bool = False
+    kernel: Kernel, times: Times, locate: Locate, cuts: Cuts, by_time: bool = True, keeps: bool = False
 ) -> Order:
     """The order of a kernel's members; records the times of what they write.
 
-    longest : at most so many members in one run, but for a short rest;  by_time : else only by numbers of terms
+    by_time : else only by numbers of terms
     keeps : whether members keep their order, which tells more than the times of what they read
     """
     if keeps or kernel.has_runs:  # what neighbours share is worth more than a better order
         if by_time:
             _timed(kernel, times, locate)
-        return Order(None, *_runs(np.zeros(kernel.size, bool), longest))
-    buckets = -(-kernel.size // longest)
+        return Order(None, *cuts.runs(np.zeros(kernel.size, bool)))
+    buckets = -(-kernel.size // cuts.longest)
+    is_cut, buckets = cuts.slices > buckets, max(cuts.slices, buckets)
     timed = _timed(kernel, times, locate) if by_time else None
+    if cuts.read and timed is not None and not is_cut:
+        parts = _parts(*timed)
+        if parts[-1] < buckets:
+            return Order(None, *cuts.runs(parts))
     key, classes = _keys(kernel, timed, buckets)
     by = np.arange(kernel.size, dtype=id_dtype(kernel.size))
     members = _sorted_by(key, by)
     moved = _farthest(members)
     if classes == 1 and moved <= NEAR:
-        return Order(None, *_runs(key % 4, longest))
+        return Order(None, *cuts.runs(key if is_cut else key % 4))
     is_sorted = False
     if timed is not None and times.reordered:
         members, by = _sorted_by(key, _sorted_by(timed[0], by)), timed[0]
         is_sorted = classes == 1
     key = taken(key, members)
     key //= classes
-    begin, end = _runs(key % 4 if is_sorted else key, longest)  # in one order across buckets, or bucket by bucket
+    # in one order across buckets, or bucket by bucket
+    begin, end = cuts.runs(key % 4 if is_sorted and not is_cut else key, members)
     if classes > 1:
         _sort_strips(members, begin, end, by)
     return Order(members if moved else None, begin, end)
@@ -92,7 +99,7 @@ def chunk_order(kernel: Kernel, of_members: np.ndarray, chunks: int) -> Order:
     classes = int(counts.max(initial=0)) + 1
     key, by = of_members.astype(np.int32) * classes + counts, np.arange(kernel.size, dtype=id_dtype(kernel.size))
     members = _sorted_by(key, by)
-    begin, end = _runs(taken(key, members) // classes, kernel.size)
+    begin, end = Cuts(kernel.size).runs(taken(key, members) // classes)
     if classes > 1:
         _sort_strips(members, begin, end, by)
     return Order(members if _farthest(members) else None, begin, end)
@@ -129,6 +136,13 @@ def _keys(kernel: Kernel, timed: tuple[np.ndarray, np.ndarray] | None, buckets: 
     classes, key = int(counts.max(initial=0)) + 1, np.empty(kernel.size, np.int32)
     _set_keys(reached, buckets, is_far, _has_long_row(kernel), counts, classes, key)
     return key, classes
+
+
+def _parts(reached: np.ndarray, is_far: np.ndarray) -> np.ndarray:
+    """A number per member, equal for neighbours in the order that they have which the sweep reaches one soon after the
+    other."""
+    jumps = np.abs(np.diff(reached.astype(np.int32))) > JUMP * TIMES
+    return np.append(0, np.cumsum(jumps | np.diff(is_far)))
 
 
 def _reads(kernel: Kernel, times: Times, locate: Locate) -> tuple[np.ndarray, np.ndarray]:
@@ -196,17 +210,6 @@ def _count_classes(kernel: Kernel) -> np.ndarray:
             one, _ = ranked(classes.astype(np.int32) * (int(one.max(initial=0)) + 1) + one)
         classes = one
     return np.zeros(kernel.size, np.uint8) if classes is None else classes
-
-
-def _runs(key: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
-    """Maximal runs of equal keys, cut into parts of ``longest``; a short rest belongs to the last."""
-    if not len(key):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    begin = np.concatenate([[0], np.flatnonzero(key[1:] != key[:-1]) + 1]).astype(np.int64)
-    lengths = np.diff(np.append(begin, len(key)))
-    parts = np.maximum(-(-(lengths - longest // REST) // longest), 1)
-    begin = np.repeat(begin, parts) + ranges(np.zeros_like(parts), parts) * longest
-    return begin, np.append(begin[1:], len(key))
 
 
 def _sort_strips(members: np.ndarray, begin: np.ndarray, end: np.ndarray, by: np.ndarray) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InternalError
-from ..integers.segments import STRIP, whole_strips
+from ..integers.segments import whole_strips
 from ..template import evaluate_template
 from .address import Address, Positions
 from .forms import forms_of
@@ -106,15 +106,11 @@ class Plan:
         kernel = self.kernels[row[KERNEL]]
         if loop is not None:
             entry, _, along = kernel.loops[loop].terms_of(row, self.table)
-            return Positions(row, self.table, entry, entry, 0, along)
+            return Positions(row, self.table, entry, entry, along)
+        if kernel.sequences is not None:
+            return kernel.sequences.positions(row, self.table)
         i = np.arange(row[BEGIN], row[END])
-        if kernel.sequences is None:
-            return Positions(row, self.table, i, i + row[COLUMN], 0, None)
-        vector, lane = np.divmod(i - row[BEGIN], kernel.sequences.lanes)
-        vector += row[FIRST_STRIP] * (STRIP // kernel.sequences.lanes)
-        place = self.table(kernel.sequences.places)[vector].astype(np.int64)
-        listed, beyond = np.where(place > 0, place + lane, vector), np.where(place > 0, 0, lane)
-        return Positions(row, self.table, i, listed, beyond, None)
+        return Positions(row, self.table, i, i + row[COLUMN], None)
 
     def entries(self, address: Address, row: np.ndarray) -> np.ndarray:
         """The entries of its buffer that a task addresses: one per member, or one per term of a loop."""

@@ -12,8 +12,9 @@ rows of a block       ``b9[i] + 2*b8[i]`` ``Listed(9), Listed(8, times=2)``
 along a run           ``b9[i] + r``       ``Listed(9), Along(1)``
 ====================  ==================  =================================================
 
-``i`` is the number of the member, or of the entry of a loop's columns; ``r`` is the number of the term in its run. A
-printer has one function for each kind of term, and refuses a kind that it does not know.
+``i`` is the number of the member, or of the entry of a loop's columns; ``r`` is the number of the term in its run, or
+of the member in its sequence. A printer has one function for each kind of term, and refuses a kind that it does not
+know.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ class Positions(NamedTuple):
 
     task : the row, or by field what each member's, or entry's, task has;  table : the content of a buffer of integers
     index : the number of each member, or of each term's entry in the loop's columns
-    listed, beyond : the entry of the columns that is looked up for each, and what is added to what is found there
-    along : the number of each term among those of its member, run or cursor; None where there is one entry per member
+    listed : the entry of the columns that is looked up for each
+    along : the number of each term among those of its member, run or cursor, or of each member in its sequence; None
+        where there is one entry per member
     """
 
     task: np.ndarray | Mapping[int, np.ndarray]
     table: Callable[[int], np.ndarray]
     index: np.ndarray
     listed: np.ndarray
-    beyond: np.ndarray | int
     along: np.ndarray | None
 
 
@@ -85,7 +86,7 @@ class Listed(Term):
     times: int = 1
 
     def value(self, at: Positions) -> np.ndarray:
-        return self.times * (at.table(self.table)[at.listed].astype(np.int64) + at.beyond)
+        return self.times * at.table(self.table)[at.listed].astype(np.int64)
 
     def tables(self) -> tuple[int, ...]:
         return (self.table,)
@@ -113,7 +114,7 @@ class OfTask(Term):
 
 @dataclass(frozen=True, slots=True)
 class Along(Term):
-    """``times * r``, in loops by runs or by cursors"""
+    """``times * r``, in loops by runs or by cursors, and of the members of a sequence"""
 
     times: int
 

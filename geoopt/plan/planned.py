@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
 from ..template import Expression, bottom_up, listing
-from .address import Address, tables_of
-from .loops import Loop
+from .address import Address, Positions, tables_of
+from .loops import Loop, Table
 from .stores import Store
+from .task import BEGIN
 
 JOINT_SUMS = 12  # the most sums of one loop, so that their totals stay in registers
 
@@ -26,17 +29,32 @@ class Joint(NamedTuple):
 
 
 class PlannedSequences(NamedTuple):
-    """Vectors of members whose entries follow each other in all columns of a kernel, beside others.
+    """What the columns of a kernel list instead of its members: sequences of members whose entries follow each other.
+    Those of a task are neighbours in the columns, the long ones before members that are alone.
 
-    Columns list the entry of the first member of each vector, and then those of all lanes of the others. Vectors are
-    counted as strips are, `STRIP` members being several.
-
-    places : the table of where the columns list the entries of each vector; 0 for those that follow each other
-    lanes : members per vector
+    firsts : the table of the first member of each, counted from the task's;  lengths : of how many members each has
+    field : of the tasks, and of the two next: the first sequence, the first that is a member alone, and the last's end
     """
 
-    places: int
-    lanes: int
+    firsts: int
+    lengths: int
+    field: int
+
+    NAMES = ("first", "alone", "last")  # of the three fields
+
+    def of_tasks(self, tasks: np.ndarray) -> np.ndarray:
+        """Those fields, of one task or of several."""
+        return tasks[..., self.field : self.field + len(self.NAMES)]
+
+    def positions(self, task: np.ndarray, table: Table) -> Positions:
+        """Where a task's members are in the columns, in their order. table : see `Positions`"""
+        first, _, last = self.of_tasks(task)
+        counts = table(self.lengths)[first:last].astype(np.int64)
+        number = np.repeat(np.arange(first, last), counts)
+        along = np.arange(len(number)) - np.repeat(np.cumsum(counts) - counts, counts)
+        member = table(self.firsts)[number] + along
+        order = np.argsort(member)
+        return Positions(task, table, task[BEGIN] + member[order], number[order], along[order])
 
 
 class PlannedChunks(NamedTuple):
@@ -61,7 +79,7 @@ class PlannedChunks(NamedTuple):
 class PlannedKernel:
     """A kernel with addresses: of its leaves, and per root of the stores of its value.
 
-    sequences : where its columns do not list the entries of all members
+    sequences : where its columns do not list all members
     """
 
     roots: tuple[Expression, ...]
@@ -85,7 +103,7 @@ class PlannedKernel:
     def tables(self) -> set[int]:
         """The buffers that hold its integer columns."""
         of_stores = (t for store in self.stores() for t in store.tables())
-        return tables_of(self.reads).union(of_stores, self._places, *(loop.tables() for loop in self.loops))
+        return tables_of(self.reads).union(of_stores, self._of_sequences, *(loop.tables() for loop in self.loops))
 
     def columns(self, loop: int | None) -> set[int]:
         """The tables with an entry per member, or per entry of a loop's columns."""
@@ -101,11 +119,11 @@ class PlannedKernel:
         of_reads = (b for a in self.reads for b in (a.buffer, *a.tables()))
         of_stores = (b for store in self.stores() for b in (store.buffer, *store.tables()))
         of_loops = (t for loop in self.loops for t in loop.tables())
-        return list(dict.fromkeys([*of_reads, *of_stores, *of_loops, *self._places]))
+        return list(dict.fromkeys([*of_reads, *of_stores, *of_loops, *self._of_sequences]))
 
     @property
-    def _places(self) -> list[int]:
-        return [] if self.sequences is None else [self.sequences.places]
+    def _of_sequences(self) -> list[int]:
+        return [] if self.sequences is None else [self.sequences.firsts, self.sequences.lengths]
 
     @cached_property
     def joints(self) -> list[Joint]:
@@ -167,7 +185,5 @@ class PlannedKernel:
         lines += [f"{store} y{i}" for i, places in enumerate(self.writes) for store in places]
         head = f"level {self.level}, {self.size} members, {self.terms} terms"
         if self.sequences is not None:
-            head += (
-                f", entries of each {self.sequences.lanes} members from b{self.sequences.places}[i] on, or in sequence"
-            )
+            head += f", in sequences from b{self.sequences.firsts}[i] on, of b{self.sequences.lengths}[i] members"
         return "\n".join([head, *lines])

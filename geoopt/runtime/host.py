@@ -46,14 +46,15 @@ class HostMachine:
         self.plan = plan if context.is_mapped else replace(plan, tables=tuple(_packed(plan.typed_tables(dtype))))
         self.records = (replace(record, plan=self.plan),)
         self.plans, self.output_shapes = (self.plan,), plan.output_shapes
-        self._table_addresses = [t.ctypes.data for t in self.plan.tables]
+        # the addresses of a call's buffers, yet without those that each call has for itself
+        self._places = np.array([0] * (plan.workspace + 1) + [t.ctypes.data for t in self.plan.tables], np.int64)
 
     def array(self, argument: Argument, value: Any) -> np.ndarray:
         return np.asarray(value) if argument.pattern is None else self._patterns.values(argument, value)
 
     def flat(self, array: np.ndarray) -> np.ndarray:
         if array.dtype == self.dtype and array.flags.c_contiguous and _is_readable_past(array):
-            return array.reshape(-1)
+            return array if array.ndim == 1 else array.reshape(-1)
         copy = self.memory(array.size, [])
         np.copyto(copy.reshape(array.shape), array, casting="unsafe")
         return copy
@@ -73,8 +74,9 @@ class HostMachine:
             for given, array in zip(outputs, arrays, strict=True):
                 given[:] = array
             return
-        given, workspace = [address(a) for a in inputs], self._workspace.borrow()
-        self._launch(np.array([*given, *places, address(workspace), *self._table_addresses], np.int64))
+        workspace, buffers = self._workspace.borrow(), self._places.copy()
+        buffers[: self.plan.workspace + 1] = [*map(address, inputs), *places, address(workspace)]
+        self._launch(buffers)
         self._workspace.give_back(workspace)
 
     def run_batch(self, size: int, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
@@ -97,10 +99,7 @@ class HostMachine:
 
     def _layout(self, size: int) -> tuple[list[int], np.ndarray]:
         """The groups of items, and the buffers of each item, yet without those of a call."""
-        groups = self._groups(size)
-        buffers = np.zeros((size, self.plan.workspace + 1 + len(self._table_addresses)), np.int64)
-        buffers[:, self.plan.workspace + 1 :] = self._table_addresses
-        return groups, buffers
+        return self._groups(size), np.tile(self._places, (size, 1))
 
     def _groups(self, size: int) -> list[int]:
         """How many items of a batch are computed one after the other, in the same workspace, beside other groups."""
@@ -135,7 +134,7 @@ def _aligned(make: Callable[..., np.ndarray], size: int, dtype: np.dtype) -> np.
 
 def _is_readable_past(array: np.ndarray) -> bool:
     """Whether a row that begins with an array's last number lies in memory that is there: in the same page."""
-    end = array.ctypes.data + array.nbytes
+    end = address(array) + array.nbytes
     return -end % mmap.PAGESIZE >= (ROW - 1) * array.itemsize
 
 

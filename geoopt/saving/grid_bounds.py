@@ -32,7 +32,7 @@ class _OfGrid(Entries):
     def positions(self, loop: int | None) -> Positions:
         entries = self.index if loop is None else np.arange(self._beyond(loop))
         rows = Rows(self._tasks, np.array([len(entries)]))
-        return Positions(rows, self.plan.table, entries, entries, 0, None)
+        return Positions(rows, self.plan.table, entries, entries, None)
 
     def _beyond(self, loop: int) -> int:
         """The entries of a loop's columns that its members read lie before it."""

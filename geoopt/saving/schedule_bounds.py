@@ -8,6 +8,7 @@ from ..integers.segments import STRIP, whole_strips
 from ..plan import Plan, Schedule
 from ..plan.address import Positions
 from ..plan.loops import ByCursor, ByMember, ByRun, ByStrip, Loop
+from ..plan.planned import PlannedSequences
 from ..plan.task import BEGIN, COLUMN, END, FIRST_STRIP, KERNEL
 from .archive import DamagedError
 from .entries import Entries, Rows, check_plan, ranges, require
@@ -22,7 +23,6 @@ def check_schedule(schedule: Schedule, lanes: int) -> None:
     plan = schedule.plan
     for number, kernel in enumerate(plan.kernels):
         widths = {loop.width for loop in kernel.loops if isinstance(loop, ByRun)}
-        widths |= set() if kernel.sequences is None else {kernel.sequences.lanes}
         require(widths <= {lanes}, "a kernel is for vectors of another width")
         kinds = set(map(type, kernel.loops))
         require(ByMember not in kinds or kinds == {ByMember}, "members that are evaluated one by one have other loops")
@@ -72,18 +72,30 @@ class _OfTasks(Entries):
     def positions(self, loop: int | None) -> Positions:
         if loop is not None:
             return self._terms(self.kernel.loops[loop])
-        rows, sequences, table = self.rows, self.kernel.sequences, self.plan.table
-        if sequences is None:
-            return Positions(rows, table, self.index, self.index + rows[COLUMN], 0, None)
-        if sequences.lanes not in (2, 4, 8, 16):
-            raise DamagedError("a vector has no lanes")
-        vector, lane = np.divmod(self.index - rows[BEGIN], sequences.lanes)
-        vector += rows[FIRST_STRIP] * (STRIP // sequences.lanes)
-        places = table(sequences.places)
-        require(vector.max(initial=-1) < len(places), "vectors have no place in their columns")
-        place = places[vector].astype(np.int64)
-        listed, beyond = np.where(place > 0, place + lane, vector), np.where(place > 0, 0, lane)
-        return Positions(rows, table, self.index, listed, beyond, None)
+        if self.kernel.sequences is not None:
+            return self._of_sequences(self.kernel.sequences)
+        return Positions(self.rows, self.plan.table, self.index, self.index + self.rows[COLUMN], None)
+
+    def _of_sequences(self, sequences: PlannedSequences) -> Positions:
+        """The members of each task, those of one sequence after the other."""
+        table, rows = self.plan.table, self.rows
+        require(0 <= sequences.field <= self.tasks.shape[1] - len(sequences.NAMES), "tasks have no sequences")
+        first, alone, last = sequences.of_tasks(self.tasks).T
+        of_all = table(sequences.lengths)
+        inside = (first >= 0) & (first <= alone) & (alone <= last) & (last <= len(of_all))
+        require(inside, "a task has sequences that there are not")
+        require(of_all[ranges(first, alone)] >= STRIP, "a sequence is shorter than a vector")
+        require(of_all[ranges(alone, last)] == 1, "a member is not alone")
+        listed = ranges(first, last)
+        counts = of_all[listed].astype(np.int64)
+        require(len(table(sequences.firsts)) == len(of_all), "sequences have no members")
+        has = np.bincount(np.repeat(np.arange(len(last)), last - first), counts, len(last))
+        require(has == self.members, "the sequences of a task have other members than it")
+        ends = table(sequences.firsts)[listed] + counts
+        along = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        index = rows[BEGIN] + np.repeat(ends - counts, counts) + along
+        require((rows[BEGIN] <= index) & (index < rows[END]), "a sequence has members that are not the task's")
+        return Positions(rows, table, index, np.repeat(listed, counts), along)
 
     def _terms(self, loop: Loop) -> Positions:
         """Every entry of the columns in the strips of the tasks, padding included."""
@@ -98,7 +110,7 @@ class _OfTasks(Entries):
             self._check_counts(loop)
         elif isinstance(loop, ByMember):
             self._check_sums(loop, end - begin)
-        return Positions(Rows(self.tasks, end - begin), table, entries, entries, 0, along)
+        return Positions(Rows(self.tasks, end - begin), table, entries, entries, along)
 
     def _between(self, starts: int, split: int) -> tuple[np.ndarray, np.ndarray]:
         """Where the strips of each task begin, and end, in columns."""

@@ -19,7 +19,7 @@ from .parts import signature_data
 from .records import written
 from .templates import kernel_data
 
-FORMAT = 1  # of files; another one where the same data come to mean something else
+FORMAT = 2  # of files; another one where the same data come to mean something else
 
 
 @dataclasses.dataclass(frozen=True)

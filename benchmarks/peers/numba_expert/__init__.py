@@ -20,6 +20,7 @@ from .dirichlet import dirichlet_blocks as dirichlet_blocks
 from .dual_laplacian import dual_laplacian as dual_laplacian
 from .product import product as product
 from .sparse import sparse as sparse
+from .stencils import stencil as stencil
 
 
 @contextmanager

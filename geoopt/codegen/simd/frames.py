@@ -158,29 +158,3 @@ class OfMembers(Frame):
 def terms_array(loop: int) -> str:
     """Of the terms of a loop by cursors."""
     return f"terms{loop}"
-
-
-class Listed(OfMembers):
-    """Of a vector of a kernel with sequences, whose entries are listed for itself."""
-
-    def look(self, table: int, loop: int | None) -> Expr:
-        return Look(self.arrays.of(table), plus(Name("place"), self.lanes))
-
-    def vector(self) -> list[Statement]:
-        """The number of the vector among those of the kernel, and where columns list its entries."""
-        found = self.kernel.sequences
-        assert found is not None
-        number = plus(times(STRIP // found.lanes, Name("strip")), Divided(passed(), found.lanes))
-        place = Look(self.arrays.of(found.places), Name("vector"))
-        return [Let("vector", INDEX, number), Let("place", INDEX, place)]
-
-
-class InSequence(Listed):
-    """Of a vector whose members' entries follow each other."""
-
-    def look(self, table: int, loop: int | None) -> Expr:
-        return Look(self.arrays.of(table), Name("vector"))
-
-    def place(self, address: Address, entry: Expr) -> tuple[str, Expr]:
-        array, at = super().place(address, entry)
-        return array, plus(at, self.lanes) if address.columns else at

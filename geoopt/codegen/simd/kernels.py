@@ -23,9 +23,10 @@ from .additions import ADDED, PLACES, Additions, additions_of
 from .arrays import TASK, Arrays
 from .cursors import terms_of_task
 from .fission import in_pieces, pieces_of, room
-from .frames import InSequence, Listed, OfMembers
+from .frames import OfMembers
 from .prefetch import Prefetching
 from .rows import ROW, read_rows, written_rows
+from .sequences import Alone, InSequence, in_sequences
 from .tails import masked
 from .tiles import whole_rows
 
@@ -68,16 +69,14 @@ class _OfMembers:
         self.arrays = Arrays(plan, kernel)
 
     def statements(self) -> list[Statement]:
+        if self.kernel.sequences is not None:
+            long, alone = (self._together(self._lowered(kind)) for kind in (InSequence, Alone))
+            return [*self.arrays.views(), *in_sequences(self.plan, self.kernel, self.vectors, long, alone)]
         found, length = list(self.arrays.views()), less(Name("end"), Name("begin"))
         found.append(Let("stop", INDEX, plus(Name("begin"), times(self.lanes, Divided(length, self.lanes)))))
         if any(isinstance(loop, ByCursor) for loop in self.kernel.loops):
             found += terms_of_task(self.plan, self.kernel, self.vectors)
-        if self.kernel.sequences is None:
-            return [*found, *self._whole(), *self._rest(OfMembers)]
-        listed, sequence = (self._together(self._lowered(kind)) for kind in (Listed, InSequence))
-        find = Listed(self.plan, self.kernel, self.vectors).vector()
-        either = If(Below(Name("place"), Whole(1)), tuple(sequence), tuple(listed))
-        return [*found, self._loop((*find, either)), *self._rest(Listed, find)]
+        return [*found, *self._whole(), *self._rest()]
 
     def others(self) -> tuple[Function, ...]:
         """The functions that it calls."""
@@ -120,8 +119,8 @@ class _OfMembers:
             found = written_rows(read_rows(found, self.arrays.is_padded))
         return list(found)
 
-    def _rest(self, kind: Callable[..., OfMembers], before: Sequence[Statement] = ()) -> list[Statement]:
-        body = self._lowered(kind, False)
+    def _rest(self) -> list[Statement]:
+        body = self._lowered(OfMembers, False)
         added = self._additions(body)
         if added is not None:
             body = (*added.filled(body), added.added(Name("turn"), Name("left")))
@@ -129,4 +128,4 @@ class _OfMembers:
         if self.lanes >= ROW:
             body = read_rows(body, self.arrays.is_padded)
         left = Let("left", INDEX, less(Name("end"), Name("stop")))
-        return [left, If(Below(Whole(0), Name("left")), (Let("i", INDEX, Name("stop")), *before, *body))]
+        return [left, If(Below(Whole(0), Name("left")), (Let("i", INDEX, Name("stop")), *body))]
