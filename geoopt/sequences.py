@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .integers.segments import STRIP, ranges
+from .integers.segments import ranges
 from .integers.steps import goes_on, usual_step
 from .plan import Plan, Schedule
 from .plan.address import Address, Along, Listed, Sum, Term, tables_of
@@ -39,7 +39,7 @@ from .plan.tables import Tables
 from .plan.task import BEGIN, COLUMN, END
 from .stages import Context, stage
 
-LONG = STRIP  # members of a sequence that is evaluated by itself: at least a vector, however wide these are
+LONG = 8  # members of a sequence that is evaluated by itself: two vectors of four; at least one, if these are wider
 MANY = 0.5  # the share of members in long sequences, from which on these are worth a body of their own ...
 SMALL = 0.6  # ... if columns become as much smaller
 
@@ -69,7 +69,7 @@ def sequences(schedule: Schedule, context: Context) -> Schedule:
     field = plan.tasks.shape[1]
     split = Split(plan, len(PlannedSequences.NAMES))
     for part in split.wholes():
-        found = _sequences(plan, part)
+        found = _sequences(plan, part, max(LONG, context.lanes))
         split.add(part, Rule() if found is None else _InSequence(plan, found, split.tables))
         if found is not None:
             split.tasks[part.rows, field:] = found.bounds
@@ -83,8 +83,8 @@ def _reads_columns(kernel: PlannedKernel) -> bool:
     return not kernel.loops and not kernel.added and any(address.columns for address in kernel.addresses())
 
 
-def _sequences(plan: Plan, part: Part) -> _Sequences | None:
-    """Those of a kernel; None where few members are in long ones."""
+def _sequences(plan: Plan, part: Part, long: int) -> _Sequences | None:
+    """Those of a kernel; None where few members are in long ones. long : members of these, at least"""
     kernel, tasks = part.kernel, plan.tasks[part.rows]
     if not _reads_columns(kernel) or not len(tasks):
         return None
@@ -100,7 +100,7 @@ def _sequences(plan: Plan, part: Part) -> _Sequences | None:
             return None
     first = np.flatnonzero(~follows)
     length = np.diff(np.append(first, len(places)))
-    is_long = length >= LONG
+    is_long = length >= long
     alone = np.flatnonzero(np.repeat(~is_long, length))
     first, length = np.append(first[is_long], alone), np.append(length[is_long], np.ones_like(alone))
     is_small = len(first) * (len(steps) + 2) <= SMALL * len(places) * len(steps)  # with what tells of the sequences

@@ -29,7 +29,7 @@ from ..plan.tables import Tables
 from ..plan.task import BEGIN, END, FIELDS, FIRST_STRIP, KERNEL, TASK_MEMBERS
 from ..stages import Context
 from .chunks import Chunks, chunked
-from .cuts import Cuts, rows_of
+from .cuts import Cuts, row_of
 from .in_order import lies_in_order, reads_in_order
 from .order import Order, additions, chunk_order, member_order
 from .strips import Strips
@@ -37,6 +37,7 @@ from .times import Locate, Times
 
 LEAST_MEMBERS = 64  # of tasks that are shorter than others
 SLICES = 32  # of the sweep, that few members are cut into: of 1, 16, 32 and 64, the fastest on grids
+FEW = 2 * TASK_MEMBERS  # members that may be cut so
 CACHED = 1 << 16  # intermediates that stay in cache in any order of tasks
 
 
@@ -87,6 +88,8 @@ def _ordered(kernels: Kernels, chunks: list[Chunks], context: Context) -> list[t
     located = [(kernel, functools.cache(kernels.layout.locate)) for kernel in kernels.kernels]
     if by_time:
         times.await_additions(itertools.chain(*(additions(kernel, times, locate) for kernel, locate in located)))
+    # of one grid, some kernels may read but their own points, which tell nothing of its rows
+    rows = {kernel.size: row for kernel, locate in located if (row := row_of(kernel, locate))} if by_time else {}
     adding = [kernel for kernel in kernels.kernels if _added(kernel)]
     chunks_of = {n: (of, len(c)) for c in chunks for n, of in c.of_members.items()}
     for number, (kernel, locate) in enumerate(located):
@@ -96,7 +99,7 @@ def _ordered(kernels: Kernels, chunks: list[Chunks], context: Context) -> list[t
         in_order = context.vectors is not None and reads_in_order(kernel, locate, kernels.layout.workspace)
         cuts = Cuts(_longest(kernel, adding))
         if by_time:
-            cuts = replace(cuts, slices=_slices(kernel, locate, kernels), read=rows_of(kernel, locate))
+            cuts = replace(cuts, slices=_slices(kernel, locate, kernels), row=rows.get(kernel.size, 0))
         order = member_order(kernel, times, locate, cuts, by_time, in_order)
         constants = [] if in_order else _constants_of_sums(kernel)
         # two sums that read the same constants read one table where their members have one order
@@ -124,7 +127,7 @@ def _slices(kernel: Kernel, locate: Locate, kernels: Kernels) -> int:
     border of a grid, read or write intermediates, one task of all of them would hold up the whole sweep, and what lies
     between would not stay in cache."""
     workspace = kernels.layout.workspace
-    if kernels.layout.workspace_size <= CACHED:
+    if kernels.layout.workspace_size <= CACHED or kernel.size > FEW:
         return 1
     written = (w.buffer for places in kernel.writes for w in places)
     read = (locate(leaf.ids).buffer for leaf in kernel.leaves if leaf.ids is not None)

@@ -6,78 +6,77 @@ too, so that the intermediates of a row lie in one block.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..integers.ids import Ids
-from ..integers.segments import ranges
-from ..integers.steps import SAMPLE, goes_on, usual_step
+from ..integers.segments import STRIP, ranges
+from ..integers.steps import goes_on, usual_step
 from ..kernels import Kernel
 from ..layout import Located
+from ..plan.task import TASK_MEMBERS
 from .times import Locate, one_per_column
 
-REST = 4  # tasks of less than this part of the others are not worth their while; by as much may the others differ
-GOES_ON = 0.75  # the share of members that read what follows on what the one before reads, from which on rows are seen
+REST = 4  # tasks of less than this part of the others are not worth their while; by as much may they be longer
+GOES_ON = 0.9  # the share of members that read what follows on what the one before reads, from which on rows are seen
+EVEN = 0.9  # the share of rows that are equally long
+LONGEST = TASK_MEMBERS + TASK_MEMBERS // REST  # members of a row
+EXAMPLES = 1024  # members that tell whether there may be rows
 
 
 @dataclass(frozen=True)
 class Cuts:
-    """longest : at most so many members in one run, but for a short rest, or up to the end of a row
+    """longest : at most so many members in one run, but for a short rest
     slices : of the sweep, members of different ones of which are not in one run
-    read : what tells where rows end; nothing where there are none
+    row : members of each row of a grid; 0 where there are none
     """
 
     longest: int
     slices: int = 1
-    read: tuple[Located, ...] = ()
+    row: int = 0
 
-    def runs(self, key: np.ndarray, members: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Where maximal runs of equal keys, cut into parts, begin and end; a short rest belongs to the last. members :
-        in their order, if that is another"""
+    def runs(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where maximal runs of equal keys, cut into parts of equal length, begin and end; a short rest belongs to the
+        last. Parts are whole rows, where there are any."""
         if not len(key):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         begin = np.concatenate([[0], np.flatnonzero(key[1:] != key[:-1]) + 1]).astype(np.int64)
-        end = np.append(begin[1:], len(key))
-        if self.read and len(key) > self.longest:
-            breaks = _breaks(self.read, members)
-            runs = zip(begin.tolist(), end.tolist(), strict=True)
-            begin = np.array([part for run in runs for part in self._parts(*run, breaks)], np.int64)
-        else:
-            count = np.maximum(-(-(end - begin - self.longest // REST) // self.longest), 1)
-            begin = np.repeat(begin, count) + ranges(np.zeros_like(count), count) * self.longest
+        lengths, longest = np.diff(np.append(begin, len(key))), self.longest
+        if self.row:
+            longest = max(round(longest / self.row), 1) * self.row
+        parts = np.maximum(-(-(lengths - longest // REST) // longest), 1)
+        begin = np.repeat(begin, parts) + ranges(np.zeros_like(parts), parts) * longest
         return begin, np.append(begin[1:], len(key))
 
-    def _parts(self, begin: int, end: int, breaks: np.ndarray) -> Iterator[int]:
-        """Where parts begin: as near as may be to the wanted length, where most breaks."""
-        by = self.longest // REST
-        yield begin
-        while end - begin > self.longest + by:
-            near = breaks[begin + self.longest - by : begin + self.longest + by + 1]
-            most = np.flatnonzero(near == near.max())
-            begin += self.longest - by + int(most[np.argmin(np.abs(most - by))])
-            yield begin
+
+def row_of(kernel: Kernel, locate: Locate) -> int:
+    """How many members each row has, where what they read goes on in rows of which a task may have some; else 0."""
+    if kernel.loops or kernel.size <= TASK_MEMBERS:
+        return 0
+    read = [locate(leaf.ids) for leaf in one_per_column(kernel) if leaf.ids is not None]
+    if not read or not _may_have_rows(read, kernel.size):
+        return 0
+    breaks = np.zeros(kernel.size, np.uint8)  # of how many columns the entry does not follow that of the member before
+    for entries in (located.entries() for located in read):
+        breaks += ~goes_on(entries, usual_step(entries))
+    for least in np.unique(breaks[1:])[:0:-1]:  # where rows end, more columns break than beside these places
+        lengths, counts = np.unique(np.diff(np.flatnonzero(breaks >= least)), return_counts=True)
+        if len(lengths) and counts.max() >= EVEN * counts.sum():
+            found = int(lengths[np.argmax(counts)])
+            if found <= LONGEST:
+                return found if found >= STRIP else 0
+    return 0
 
 
-def rows_of(kernel: Kernel, locate: Locate) -> tuple[Located, ...]:
-    """What a kernel reads, where it goes on from member to member, as some tell; else nothing."""
-    if kernel.loops:
-        return ()
-    read = tuple(locate(leaf.ids) for leaf in one_per_column(kernel) if leaf.ids is not None)
-    some = np.arange(0, kernel.size - 1, max(kernel.size // SAMPLE, 1))
+def _may_have_rows(read: list[Located], size: int) -> bool:
+    """Whether what some members read goes on."""
+    some = np.arange(0, size - 1, max(size // EXAMPLES, 1))
+    go_on = np.ones(len(some), bool)
     for found in read:
         here, there = (found.moved(found.column.compose(Ids.explicit(some + k)).to_array()) for k in (0, 1))
-        _, counts = np.unique(there.astype(np.int64) - here, return_counts=True)
-        if counts.max(initial=0) < GOES_ON * len(some):
-            return ()
-    return read
-
-
-def _breaks(read: tuple[Located, ...], members: np.ndarray | None) -> np.ndarray:
-    """Of how many columns the entry of each member does not follow that of the member before."""
-    listed = [located.entries() if members is None else located.entries()[members] for located in read]
-    found = np.zeros(len(listed[0]), np.uint8)
-    for entries in listed:
-        found += ~goes_on(entries, usual_step(entries))
-    return found
+        _, number, counts = np.unique(there.astype(np.int64) - here, return_inverse=True, return_counts=True)
+        go_on &= number == np.argmax(counts)
+        if np.count_nonzero(go_on) < GOES_ON * len(some):
+            return False
+    return True

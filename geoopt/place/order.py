@@ -70,7 +70,7 @@ def member_order(
     buckets = -(-kernel.size // cuts.longest)
     is_cut, buckets = cuts.slices > buckets, max(cuts.slices, buckets)
     timed = _timed(kernel, times, locate) if by_time else None
-    if cuts.read and timed is not None and not is_cut:
+    if cuts.row and timed is not None:
         parts = _parts(*timed)
         if parts[-1] < buckets:
             return Order(None, *cuts.runs(parts))
@@ -87,7 +87,7 @@ def member_order(
     key = taken(key, members)
     key //= classes
     # in one order across buckets, or bucket by bucket
-    begin, end = cuts.runs(key % 4 if is_sorted and not is_cut else key, members)
+    begin, end = cuts.runs(key % 4 if is_sorted and not is_cut else key)
     if classes > 1:
         _sort_strips(members, begin, end, by)
     return Order(members if moved else None, begin, end)

@@ -30,7 +30,7 @@ def check_schedule(schedule: Schedule, lanes: int) -> None:
             _check_loop(plan, loop)
         own = plan.tasks[plan.tasks[:, KERNEL] == number]
         for begin in range(0, len(own), TOGETHER):
-            _OfTasks(plan, number, own[begin : begin + TOGETHER]).check()
+            _OfTasks(plan, number, own[begin : begin + TOGETHER], lanes).check()
 
 
 def _check_loop(plan: Plan, loop: Loop) -> None:
@@ -60,9 +60,9 @@ def _check_loop(plan: Plan, loop: Loop) -> None:
 class _OfTasks(Entries):
     """Of some tasks."""
 
-    def __init__(self, plan: Plan, number: int, tasks: np.ndarray):
+    def __init__(self, plan: Plan, number: int, tasks: np.ndarray, lanes: int):
         super().__init__(plan, number)
-        self.tasks = tasks
+        self.tasks, self.lanes = tasks, lanes
         begin, end = self.tasks[:, BEGIN], self.tasks[:, END]
         require((0 <= begin) & (begin <= end) & (end <= self.kernel.size), "a task has members that there are not")
         require(self.tasks[:, FIRST_STRIP] >= 0, "a task has no strips")
@@ -84,7 +84,7 @@ class _OfTasks(Entries):
         of_all = table(sequences.lengths)
         inside = (first >= 0) & (first <= alone) & (alone <= last) & (last <= len(of_all))
         require(inside, "a task has sequences that there are not")
-        require(of_all[ranges(first, alone)] >= STRIP, "a sequence is shorter than a vector")
+        require(of_all[ranges(first, alone)] >= self.lanes, "a sequence is shorter than a vector")
         require(of_all[ranges(alone, last)] == 1, "a member is not alone")
         listed = ranges(first, last)
         counts = of_all[listed].astype(np.int64)
