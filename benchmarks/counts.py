@@ -66,7 +66,7 @@ def _processor(name: str, features: str, dtypes: tuple[np.dtype, ...] = DTYPES) 
 
 
 TARGETS = {
-    "AVX-512": _processor("skylake-avx512", "+avx,+avx2,+fma,+avx512f,+avx512vl,+avx512bw,+avx512dq"),
+    "AVX-512": _processor("skylake-avx512", "+avx,+avx2,+fma,+avx512f,+avx512vl,+avx512bw,+avx512dq", DTYPES[:1]),
     "AVX2": _processor("haswell", "+avx,+avx2,+fma", DTYPES[:1]),
     "128 bits": _processor("generic", "", DTYPES[1:]),  # as on ARM
     "GPU": Target(DEVICES["cuda"], PRINTED["cuda"], DTYPES[:1]),  # of the other type only bytes and literals differ

@@ -13,7 +13,9 @@ if _TYPE_CHECKING:  # for editors and type checkers; a test holds it and the tab
     from .derivatives import hessian as hessian
     from .derivatives import hessian_product as hessian_product
     from .derivatives import jacobian as jacobian
+    from .derivatives import jvp as jvp
     from .derivatives import value_and_gradient as value_and_gradient
+    from .derivatives import vjp as vjp
     from .errors import ArgumentError as ArgumentError
     from .errors import BranchError as BranchError
     from .errors import DeviceError as DeviceError
@@ -43,7 +45,7 @@ if _TYPE_CHECKING:  # for editors and type checkers; a test holds it and the tab
 
 _NAMES = {
     "batches": ("batched",),
-    "derivatives": ("gradient", "hessian", "hessian_product", "jacobian", "value_and_gradient"),
+    "derivatives": ("gradient", "hessian", "hessian_product", "jacobian", "jvp", "value_and_gradient", "vjp"),
     "errors": (
         "ArgumentError", "BranchError", "DeviceError", "GeooptError", "MeshError", "MeshWarning", "ShapeError",
         "SolverError", "TracingError", "UnsupportedError",
