@@ -114,6 +114,7 @@ FEW = {
     "sparse_random": ("(A + B)(A B + C)",),
     "sparse_powers": ("A²", "L M Lᵀ + K"),
     "sparse_sums": ("(2A + B)ᵀ(B C + A)",),
+    "stencils": ("Poisson by Jacobi, 5 sweeps", "lattice Boltzmann, one step"),
     "loops": ("Laplacian, corner by corner", "1200 pairs of rows"),
     "symmetric_dirichlet": ("assembled",),
     "ways_of_writing": ("Laplacian, (4, t, 3)", "Laplacian, Gᵀ D G"),
