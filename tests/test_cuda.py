@@ -303,10 +303,10 @@ def test_the_text_of_an_operator_compiles_for_gpus(name, architecture):
 @needs_nvrtc
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
 def test_short_and_long_kernels_of_chunks_spill_nothing(architecture):
-    def columns(x, A):
-        return np.stack([np.sin(x), np.cos(x)], axis=1), np.stack([abs(x) ** 0.3, x], axis=1), np.linalg.inv(A)
+    def columns(x, y, A):
+        return np.stack([np.sin(x), np.cos(x)], axis=1), np.stack([abs(y) ** 0.3, y], axis=1), np.linalg.inv(A)
 
-    grid = grid_of(columns, np.linspace(1, 2, 200), np.eye(6) + np.zeros((200, 1, 1)))
+    grid = grid_of(columns, *np.linspace(1, 2, 400).reshape(2, 200), np.eye(6) + np.zeros((200, 1, 1)))
     assert len(grid.plan.chunks) == 3
     assert not nvrtc.compiled(TARGETS["cuda"](grid, np.dtype(float)), architecture).spilled_bytes
 

@@ -147,7 +147,7 @@ class Library:
 
 def outputs(program, values):
     """As the machine gives them."""
-    inputs = program._inputs(values, {})
+    inputs = [program._input(*pair) for pair in zip(program.signature.arguments, values, strict=True)]
     found = program._fresh(inputs)
     program.machine.run(inputs, found)
     return found

@@ -72,11 +72,7 @@ def jvp(function: Callable, wrt: Wrt = 0) -> Callable:
 
         zeros = [as_symbolic(leaf.graph, np.zeros(_values(leaf).shape)) for leaf in leaves]
         products = gradient(along, tuple(range(len(leaves))))(*zeros) if leaves else ()
-        matrices = (
-            product if not isinstance(leaf, SparseMatrix) else leaf.with_data(product)
-            for leaf, product in zip(leaves, products, strict=True)
-        )
-        return _rebuilt(result, matrices)
+        return _rebuilt(result, map(_like, leaves, products))
 
     return _product(function, "jvp", derived)
 
@@ -88,29 +84,21 @@ def hessian_product(function: Callable, wrt: Wrt = 0) -> Callable:
     Returns a function of the same arguments and, last, the direction: an array of the argument's shape (a tuple of
     arrays for a tuple). The result is like the direction. No matrix is formed.
     """
-    slopes = gradient(function, wrt)
-
-    def derived(*args: Any, **kwargs: Any) -> Any:
-        *values, direction = args
-        directions = direction if isinstance(wrt, tuple) else (direction,)
-
-        @functools.wraps(function)
-        def slope(*args: Any, **kwargs: Any) -> Any:
-            found = slopes(*args, **kwargs)
-            parts = zip(found if isinstance(wrt, tuple) else (found,), directions, strict=True)
-            return sum(np.sum(g * v) for g, v in parts)
-
-        return gradient(slope, wrt)(*values, **kwargs)
-
-    return _product(function, "hessian product", derived)
+    product = vjp(gradient(function, wrt), wrt)  # the matrix is symmetric
+    product.__name__ = _name(function, "hessian product")
+    return product
 
 
 def _product(function: Callable, what: str, derived: Callable) -> Callable:
     def product(*args: Any, **kwargs: Any) -> Any:
         return run(derived, args, kwargs)
 
-    product.__name__ = f"{what} of {getattr(function, '__name__', 'function')}"
+    product.__name__ = _name(function, what)
     return product
+
+
+def _name(function: Callable, what: str) -> str:
+    return f"{what} of {getattr(function, '__name__', 'function')}"
 
 
 # -- results of any form ------------------------------------------------------------------------------
@@ -139,7 +127,7 @@ def _rebuilt(result: Any, leaves: Iterator[Any]) -> Any:
     if parts is None:
         if _varies(result):
             return next(leaves)
-        is_float = np.issubdtype(getattr(result, "dtype", type(result)), np.floating)
+        is_float = isinstance(result, float) or getattr(getattr(result, "dtype", None), "kind", "") == "f"
         return 0 * result if is_float else result
     found = {name: _rebuilt(part, leaves) for name, part in parts.items()}
     if isinstance(result, dict):
@@ -177,6 +165,10 @@ def _now(result: Any) -> Any:
 
 def _values(leaf: Any) -> Any:
     return leaf.values if isinstance(leaf, SparseMatrix) else leaf
+
+
+def _like(leaf: Any, values: Any) -> Any:
+    return leaf.with_data(values) if isinstance(leaf, SparseMatrix) else values
 
 
 def _places(matrix: SparseMatrix, other: SparseMatrix) -> np.ndarray:
