@@ -216,6 +216,16 @@ def test_values_that_read_the_same_elements_are_one_kernel(count):
         np.testing.assert_allclose(got, want, rtol=1e-14)
 
 
+def test_of_many_values_that_read_the_same_few_are_one_kernel():
+    """To write all of them at once would take longer than to read what is in cache."""
+
+    def many(x):
+        return tuple((x + k) * (x - 2 * k) for k in range(40))
+
+    groups = stage("group", many, np.ones(100)).groups
+    assert sum(len(g.roots) for g in groups) == 40 and max(len(g.roots) for g in groups) <= 16 and len(groups) < 10
+
+
 def test_values_of_different_elements_stay_apart():
     def halves(x, y):
         return x[:50] + y, x[50:] * y

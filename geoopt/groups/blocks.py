@@ -21,7 +21,9 @@ from .structure import Structure
 
 Shared = Hashable  # what kernels of the same elements may have in common: nodes by index, gathers, terms, tags
 NUMBERS: Shared = "numbers"  # what kernels have in common whose values belong to no element
+READ = "read"
 EXAMPLES = 16  # members by which columns are compared
+FEW = 16  # values of groups that are joined only since they read the same
 
 
 def blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
@@ -35,19 +37,39 @@ def blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
     for own, g in zip(tags, groups, strict=True):
         may_join = structure.options.blocks and alike[g.level, g.size] > 1
         reach.append(own | _elementwise_reach(cut, structure, g, read) if may_join else own)
+    read_only = [{key for key in touched if _is_read(key)} for touched in reach]
+    found = _joined(
+        [[g] for g in groups], [touched - of_reads for touched, of_reads in zip(reach, read_only, strict=True)], None
+    )
+    # to write many values at once takes longer than to read what is in cache
+    of_groups = dict(zip(map(id, groups), read_only, strict=True))
+    found = _joined(found, [set().union(*(of_groups[id(g)] for g in members)) for members in found], FEW)
+    return [Group(tuple(r for g in members for r in g.roots), members[0].level, members[0].size) for members in found]
+
+
+def _joined(blocks: list[list[Group]], reach: list[set[Shared]], most: int | None) -> list[list[Group]]:
+    """Blocks of one level and extent that have something in common as one, of at most so many values."""
     joined: list[tuple[list[Group], set[Shared]]] = []
-    for g, touched in zip(groups, reach, strict=True):
-        matching = [
-            pair
-            for pair in joined
-            if touched and pair[0][0].level == g.level and pair[0][0].size == g.size and pair[1] & touched
-        ]
-        members = [member for pair in matching for member in pair[0]] + [g]
+    for block, touched in zip(blocks, reach, strict=True):
+        matching, count = [], _values(block)
+        for pair in joined:
+            alike = pair[0][0].level == block[0].level and pair[0][0].size == block[0].size
+            if alike and not touched.isdisjoint(pair[1]) and (most is None or count + _values(pair[0]) <= most):
+                matching.append(pair)
+                count += _values(pair[0])
+        members = [member for pair in matching for member in pair[0]] + block
         union = set(touched).union(*(pair[1] for pair in matching))
         joined = [pair for pair in joined if pair not in matching] + [(members, union)]
-    return [
-        Group(tuple(r for g in members for r in g.roots), members[0].level, members[0].size) for members, _ in joined
-    ]
+    return [members for members, _ in joined]
+
+
+def _values(block: list[Group]) -> int:
+    return sum(len(g.roots) for g in block)
+
+
+def _is_read(key: Shared) -> bool:
+    """Whether this is that elements of a node are read."""
+    return isinstance(key, tuple) and isinstance(key[0], tuple) and key[0][0] == READ
 
 
 def _tags(cut: Cut, g: Group, tagged: list[set[int]]) -> set[Shared]:
@@ -77,7 +99,7 @@ def _elementwise_reach(
     reached = _by_element(cut, owners, is_read)
     computed = [node for node in reached if not is_read(node)]
     seen: set[Shared] = {node.index for node in computed}.union(*(read(node, g.size) for node in computed))
-    seen.update(("read", node.index) for node in reached if structure.reads(node, g.level))
+    seen.update((READ, node.index) for node in reached if structure.reads(node, g.level))
     return {(key, *elements) for key in seen}
 
 
