@@ -19,7 +19,7 @@ from ..integers.hashing import content
 from ..integers.ids import Ids, id_dtype
 from ..integers.segments import STRIP, whole_strips
 from ..kernels import Kernel, Kernels, Leaf
-from ..layout import Located, Place
+from ..layout import Layout, Located, Place
 from ..plan import Plan
 from ..plan.address import Address, linear
 from ..plan.loops import ByMember, ByStrip, Loop
@@ -81,8 +81,8 @@ def _ordered(kernels: Kernels, chunks: list[Chunks], context: Context) -> list[t
     """
     by_time = context.options.has("memory")
     times = Times(kernels.layout)
-    is_long = any(kernel.size > TASK_MEMBERS for kernel in kernels.kernels)  # else each is one task, or few
-    by_time &= is_long
+    largest = max((kernel.size for kernel in kernels.kernels), default=0)
+    by_time &= largest > TASK_MEMBERS  # else each is one task, or few
     known: dict[tuple[int, int], Order] = {}  # by the constants that sums read
     found: list[tuple[Locate, Order, bool]] = []
     located = [(kernel, functools.cache(kernels.layout.locate)) for kernel in kernels.kernels]
@@ -99,7 +99,7 @@ def _ordered(kernels: Kernels, chunks: list[Chunks], context: Context) -> list[t
         in_order = context.vectors is not None and reads_in_order(kernel, locate, kernels.layout.workspace)
         cuts = Cuts(_longest(kernel, adding))
         if by_time:
-            cuts = replace(cuts, slices=_slices(kernel, locate, kernels), row=rows.get(kernel.size, 0))
+            cuts = replace(cuts, slices=_slices(kernel, locate, kernels.layout, largest), row=rows.get(kernel.size, 0))
         order = member_order(kernel, times, locate, cuts, by_time, in_order)
         constants = [] if in_order else _constants_of_sums(kernel)
         # two sums that read the same constants read one table where their members have one order
@@ -122,19 +122,17 @@ def _longest(kernel: Kernel, adding: list[Kernel]) -> int:
     return min(TASK_MEMBERS, max(LEAST_MEMBERS, kernel.size * TASK_MEMBERS // max(others, 1)))
 
 
-def _slices(kernel: Kernel, locate: Locate, kernels: Kernels) -> int:
+def _slices(kernel: Kernel, locate: Locate, layout: Layout, largest: int) -> int:
     """Into how many parts of the sweep the members of a kernel are cut at least. Where few members, as those at the
     border of a grid, read or write intermediates, one task of all of them would hold up the whole sweep, and what lies
-    between would not stay in cache."""
-    workspace = kernels.layout.workspace
-    if kernels.layout.workspace_size <= CACHED or kernel.size > FEW:
+    between would not stay in cache. largest : the most members of any kernel"""
+    if layout.workspace_size <= CACHED or kernel.size > FEW:
         return 1
     written = (w.buffer for places in kernel.writes for w in places)
     read = (locate(leaf.ids).buffer for leaf in kernel.leaves if leaf.ids is not None)
-    if workspace not in itertools.chain(written, read):
+    if layout.workspace not in itertools.chain(written, read):
         return 1
-    tasks = max(k.size for k in kernels.kernels) // TASK_MEMBERS
-    return max(min(max(SLICES, kernel.size // STRIP), tasks // 2), 1)
+    return max(min(max(SLICES, kernel.size // STRIP), largest // TASK_MEMBERS // 2), 1)
 
 
 class _PlacedKernel:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..integers.segments import ranges
 from ..template import Expression, bottom_up, listing
 from .address import Address, Positions, tables_of
 from .loops import Loop, Table
@@ -51,7 +52,7 @@ class PlannedSequences(NamedTuple):
         first, _, last = self.of_tasks(task)
         counts = table(self.lengths)[first:last].astype(np.int64)
         number = np.repeat(np.arange(first, last), counts)
-        along = np.arange(len(number)) - np.repeat(np.cumsum(counts) - counts, counts)
+        along = ranges(np.zeros_like(counts), counts)
         member = table(self.firsts)[number] + along
         order = np.argsort(member)
         return Positions(task, table, task[BEGIN] + member[order], number[order], along[order])

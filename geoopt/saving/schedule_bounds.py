@@ -91,9 +91,8 @@ class _OfTasks(Entries):
         require(len(table(sequences.firsts)) == len(of_all), "sequences have no members")
         has = np.bincount(np.repeat(np.arange(len(last)), last - first), counts, len(last))
         require(has == self.members, "the sequences of a task have other members than it")
-        ends = table(sequences.firsts)[listed] + counts
-        along = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        index = rows[BEGIN] + np.repeat(ends - counts, counts) + along
+        along, members = ranges(np.zeros_like(counts), counts), table(sequences.firsts)[listed]
+        index = rows[BEGIN] + np.repeat(members, counts) + along
         require((rows[BEGIN] <= index) & (index < rows[END]), "a sequence has members that are not the task's")
         return Positions(rows, table, index, np.repeat(listed, counts), along)
 
