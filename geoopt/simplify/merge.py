@@ -35,20 +35,29 @@ def merge_opposite_values(roots: list[Expression], facts: Facts) -> list[Express
     Values whose sign would meet anything else, or a root, are merged with equal ones only. So the cost cannot rise, and
     zeros keep the signs that roots and functions such as arctan2 see.
     """
+    merged, was_lost = _merged_with_opposites(roots, facts, turns=False)
+    if not was_lost:
+        return merged
+    return min(merged, _merged_with_opposites(roots, facts, turns=True)[0], key=facts.cost)
+
+
+def _merged_with_opposites(roots: list[Expression], facts: Facts, turns: bool) -> tuple[list[Expression], bool]:
+    """And whether signs stood in the way. turns : whether numbers that are factors take signs"""
     apart: set[Hashable] = set()
     while True:
-        merging = _Opposites(roots, apart, facts)
+        merging = _Opposites(roots, apart, facts, turns)
         merged = merging.merged(roots)
         if not merging.lost:
-            return merged
+            return merged, bool(apart)
         apart |= merging.lost
 
 
 class _Opposites:
-    """apart : the keys of values that are not merged with opposite ones;  lost : those that should not have been"""
+    """apart : the keys of values that are not merged with opposite ones;  lost : those that should not have been;
+    turns : see `_merged_with_opposites`"""
 
-    def __init__(self, roots: list[Expression], apart: set[Hashable], facts: Facts):
-        self.facts, self.apart = facts, apart
+    def __init__(self, roots: list[Expression], apart: set[Hashable], facts: Facts, turns: bool):
+        self.facts, self.apart, self.turns = facts, apart, turns and "constant" not in facts.opaque
         self.signed = {id(e): self._up_to_sign(e) for e in facts.order(roots)}
         self.cheapest = dict(_cheapest(roots, {e: key for e, (key, _) in self.signed.items()}, facts))
         self.done: dict[Hashable, Signed] = {}
@@ -81,7 +90,12 @@ class _Opposites:
                 return self.facts.make("add", *parts), first
             return self.facts.make("subtract", *(parts if first > 0 else parts[::-1])), 1
         if e.op in ("multiply", "divide"):
-            return self.facts.remade(e, parts), signs[0] * signs[1]
+            sign = signs[0] * signs[1]
+            place = next((i for i, p in enumerate(parts) if p.op == "constant"), None)
+            if sign < 0 and self.turns and place is not None:
+                number = self.facts.make("constant", value=-float(parts[place].value))  # type: ignore[arg-type]
+                return self.facts.remade(e, (*parts[:place], number, *parts[place + 1 :])), 1
+            return self.facts.remade(e, parts), sign
         if e.op == "negative" and e.op not in self.facts.opaque and self.facts.key(e)[0] not in self.apart:
             return parts[0], -signs[0]
         if e.op == "sum" or e.op in EVEN:
