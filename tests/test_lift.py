@@ -92,6 +92,43 @@ def test_elements_are_the_faces():
     assert {n.shape[0] for n in graph.nodes if n.op == "divide"} == {len(F)}
 
 
+def cotan_by_corners(V, F, corners=lambda f: range(3)):
+    """The Laplacian from each corner on its own."""
+    entries = {}
+    for f, face in enumerate(F.tolist()):
+        for c in corners(f):
+            i, j, k = face[c], face[c - 2], face[c - 1]
+            a, b = [V[j, q] - V[i, q] for q in range(3)], [V[k, q] - V[i, q] for q in range(3)]
+            n = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+            weight = 0.5 * (a[0] * b[0] + a[1] * b[1] + a[2] * b[2]) / np.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+            for row, column, w in ((j, k, weight), (k, j, weight), (j, j, -weight), (k, k, -weight)):
+                entries[row, column] = entries[row, column] + w if (row, column) in entries else w
+    rows, columns = zip(*entries, strict=True)
+    return from_triplets(rows, columns, [*entries.values()], (len(V), len(V)))
+
+
+def test_corners_that_a_loop_takes_one_by_one_are_values_of_their_face():
+    V, F = torus(400)
+    program = geoopt.compile(cotan_by_corners, V, F)
+    assert abs(program(V) - cotan_laplacian(V, F)[0]).max() < 1e-13
+    first = program.plan.kernels[0]
+    assert (first.size, len(first.roots)) == (len(F), 3)
+    divisions = [n for n in lifted(trace(cotan_by_corners, (V, F))[0]).graph.nodes if n.op == "divide"]
+    assert [n.shape for n in divisions] == [(len(F), 3)]
+    # in exact arithmetic the three double areas are one
+    exact = geoopt.compile(cotan_by_corners, V, F, options=geoopt.Options(assume={"exact", "finite"}))
+    assert exact.source("expression").count("sqrt") == 1 < 3 == program.source("expression").count("sqrt")
+
+
+def test_corners_of_which_some_are_left_out_are_elements_of_their_own():
+    V, F = torus(400)
+    corners = lambda f: range(2 + (f % 5 > 0))  # noqa: E731
+    program = geoopt.compile(lambda V, F: cotan_by_corners(V, F, corners), V, F)
+    want = cotan_by_corners(V, F, corners)
+    assert abs(program(V) - want).max() < 1e-13
+    assert len(program.plan.kernels[0].roots) == 1
+
+
 def small_vectors(V, F):
     """Loops over faces that compute with short arrays."""
     total, normals = 0.0, []

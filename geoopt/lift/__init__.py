@@ -10,7 +10,8 @@ What is lifted are numbers made one by one and the short vectors and matrices of
 tells from a few elements' values in array-style code. Scalars with equal structure hashes form a *run*.
 Sums that collect from many elements, one term here and one there
 (``L[i, j] += w``), become segment sums. When element e of one run reads element e of another, both get
-the shape (elements, scalars of each), so that later stages see which references stay in one element.
+the shape (elements, scalars of each), so that later stages see which references stay in one element. Elements in
+succession that read the same values, such as the corners of a face, are one (`elements`).
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ from ..integers.segments import Segments
 from ..ops import OPS
 from ..stages import Context
 from ..symbolic.unset import reject_reads
+from .elements import elements_of
 from .loops import work_of
-from .scalar_runs import Run, elements_of, runs_of
+from .scalar_runs import Run, runs_of
 from .tape import Joined
 
 MOST_TOGETHER = min(LANES)  # values of an element in one node
