@@ -55,6 +55,20 @@ def test_indexing_agrees_with_numpy(data):
         np.testing.assert_array_equal(ids.to_array(), array)
         if array.size:
             assert ids.lowest <= array.min() and array.max() <= ids.highest
+            check_short_ways(ids, array, data)
+
+
+def check_short_ways(ids, array, data):
+    """One id, the ids as Python's numbers, and some of the last axis."""
+    kind = data.draw(st.sampled_from([int, np.int64, np.uint8]))
+    place = tuple(kind(data.draw(st.integers(0, n - 1))) for n in array.shape)
+    before = tuple(int(k) - n for k, n in zip(place, array.shape, strict=True))
+    assert ids.entry(place) == ids.entry(before) == array[place]
+    if array.ndim:
+        assert ids.entry((*place[:-1], array.shape[-1])) == ids.entry((*place[:-1], 0.0)) == -1
+        places = np.array(data.draw(st.lists(st.integers(0, array.shape[-1] - 1), min_size=1, max_size=4)))
+        np.testing.assert_array_equal(ids.picked(places).to_array(), array[..., places])
+    assert ids.listed((2, *array.shape)) == [*array.ravel(), *array.ravel()]
 
 
 def test_masks_anywhere_must_fit():

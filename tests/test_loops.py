@@ -206,6 +206,14 @@ def test_where_tracing_changes_to_the_tape_nothing_else_changes(loop, mesh, coun
     assert len(nodes) == 1
 
 
+@pytest.mark.parametrize("loop, mesh", CASES, ids=lambda case: getattr(case, "__name__", None))
+def test_how_often_the_tape_is_packed_changes_nothing(loop, mesh, monkeypatch):
+    V, elements = mesh(40)
+    whole = str(lifted(trace(loop, (V, elements))[0]))
+    monkeypatch.setattr(geoopt.graph, "PACKED", 7)
+    assert str(lifted(trace(loop, (V, elements))[0])) == whole
+
+
 BINARY = [
     np.add,
     np.subtract,

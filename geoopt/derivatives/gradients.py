@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..symbolic import Symbolic
+from ..symbolic import symbolic
 from ..symbolic.arithmetic import as_symbolic
 from .calls import Call, Wrt, derivative, like
 from .reverse import adjoints
@@ -41,7 +41,7 @@ def value_and_gradient(function: Callable, wrt: Wrt = 0) -> Callable:
         result = traced.traced.outputs[0]
         found = adjoints(traced.graph, result, list(traced.arguments))
         slopes = [found.get(n.index, as_symbolic(traced.graph, np.zeros(n.shape))) for n in traced.arguments]
-        value, *slopes = traced.inlined([Symbolic.number_type(traced.graph, result), *slopes])
+        value, *slopes = traced.inlined([symbolic(traced.graph, result), *slopes])
         return value, call.arranged(slopes)
 
     return derivative(function, "value and gradient", wrt, derived)

@@ -10,11 +10,12 @@ the matrix and the right-hand side).
 from __future__ import annotations
 
 import bisect
-import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, repeat
+from math import prod
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -31,7 +32,9 @@ from ..ops import OPS
 from .node import Node
 from .runs import Runs
 from .system import System
-from .tape import Tape
+from .tape import CODES, NONE, Tape
+
+PACKED = (1 << 16) - 1  # so many scalars or so are recorded before the tape packs them
 
 
 @dataclass(eq=False)
@@ -78,38 +81,48 @@ class Graph:
         self.nodes.append(Node(len(self.nodes), "scalars", (), (len(tape),), first, tape=tape))
         self.firsts.append(first)
 
-    def record(self, code: int, left: int, right: int = -1, third: int = -1) -> int:
+    def record(self, code: int, left: int, right: int = NONE, third: int = NONE) -> int:
         """The id of one scalar made by an operation of `tape.CODES`. Unlike `apply`, this finds no equal ones, but of
         an earlier run of the same code."""
+        size = self.size
         if self.runs is not None:
-            known = self.runs.again((code, left, right, third), self.size)
-            if known != self.size:
+            known = self.runs.again((code, left, right, third), size)
+            if known != size:
                 return known
-        return self._append_scalar(code, left, right, third)
-
-    def _append_scalar(self, code: int, left: int, right: int = -1, third: int = -1) -> int:
-        self._tape.append(code, left, right)
+        self._tape.latest += (code, left, right)  # millions are made, so this takes no call
+        self.size = size + 1
         if third >= 0:
             self._tape.append_third(third)
-        self.size += 1
-        return self.size - 1
+        if not size & PACKED:
+            self._tape.pack()
+        return size
 
-    def record_vector(self, code: int, columns: Iterable[tuple[int, ...]]) -> int:
-        """The first of the scalars that an operation makes of columns of operands."""
-        first = self.size
-        for column in columns:
-            self._append_scalar(code, *column)
-        self._tape.mark_vector(self.size - first)
+    def record_vector(self, code: int, columns: Sequence[Sequence[int]]) -> int:
+        """The first of the scalars that an operation makes of columns of up to three operands."""
+        first, count = self.size, len(columns[0])
+        if len(columns) == 3:
+            for operands in zip(*columns, strict=True):
+                self._tape.latest += (code, *operands[:2])
+                self._tape.append_third(operands[2])
+        else:
+            rows = zip(repeat(code), columns[0], columns[1] if len(columns) == 2 else repeat(NONE))
+            self._tape.latest += chain.from_iterable(rows)
+        self.size += count
+        self._tape.mark_vector(count)
+        if len(self._tape.latest) > PACKED:
+            self._tape.pack()
         return first
 
     def number(self, value: float) -> int:
         """The id of a number."""
         key = value if value else repr(value)  # 0.0 and -0.0 are equal, but not the same
-        if key not in self._numbers:
-            self._tape.append_number(value)
-            self._numbers[key] = self.size
+        known = self._numbers.get(key)
+        if known is None:
+            known = self._numbers[key] = self.size
+            self._tape.latest += (CODES["constant"], len(self._tape.values), NONE)
+            self._tape.values.append(value)
             self.size += 1
-        return self._numbers[key]
+        return known
 
     def variable(self, name: str, shape: tuple[int, ...]) -> Node:
         return self._append(None, "variable", (), shape, name=name)
@@ -184,11 +197,11 @@ class Graph:
 
     def reads_of(self, view: Ids) -> list[tuple[Node, int]]:
         """The nodes that a view reads, in order, and how many entries of the view belong to each."""
-        size = math.prod(view.shape)
+        size = prod(view.shape)
         if not size:
             return []
         lowest, highest = view.bounds
-        if highest >= self.size - len(self._tape.codes):
+        if highest >= self.size - len(self._tape):
             self.finish()
         after = bisect.bisect_right(self.firsts, lowest)
         if after == len(self.firsts) or highest < self.firsts[after]:

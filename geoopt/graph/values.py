@@ -131,10 +131,8 @@ class Values:
         tape, place = self.graph.on_tape(scalar)
         if tape is None:
             return "", []
-        name = NAMES[tape.codes[place]]
-        if name == "constant":
-            return name, [tape.left[place]]
-        return name, [k for k in tape.operands(place) if k != NONE]
+        code, operands = tape.entry(place)
+        return NAMES[code], [k for k in operands if k != NONE]
 
     def _evaluated(self, scalar: int, name: str, operands: list[int]) -> float:
         if name == "constant":

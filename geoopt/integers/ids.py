@@ -12,29 +12,30 @@ three coordinates of a corner are visibly neighbours: the paper's address cohere
 
 from __future__ import annotations
 
+import functools
 import itertools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from math import prod  # not the substitute for it, while code is traced
 from typing import Any
 
 import numpy as np
 
-from .gathers import listed, taken
+from .gathers import listed
 from .hashing import content
-from .indexing import normalised, wrapped
+from .indexed import Indexed
 from .phantoms import address, compact, strided
-from .spacing import bounds_of_parts, even_step
+from .spacing import bounds_of_parts, even_step, id_dtype
 
 
-def id_dtype(largest: int) -> type:
-    """int32 wherever it suffices."""
-    return np.int32 if largest < 2**31 else np.int64
+@functools.lru_cache(1024)
+def _steps(shape: tuple[int, ...], strides: tuple[int, ...], into: tuple[int, ...]) -> list[int]:
+    """Of an affine view, broadcast into a shape, how far each id is from the first."""
+    return Ids(shape, 0, strides).broadcast_to(into).to_array().ravel().tolist()
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Ids:
+class Ids(Indexed):
     """A shaped view over ids. Immutable; all operations are views or index arithmetic."""
 
     shape: tuple[int, ...]
@@ -107,9 +108,9 @@ class Ids:
 
     @property
     def size(self) -> int:
-        return int(math.prod(self.shape))
+        return int(prod(self.shape))
 
-    @cached_property
+    @functools.cached_property
     def bounds(self) -> tuple[int, int]:
         """Not above the lowest of the ids, not below the highest; exact without an explicit part."""
         low = high = self.offset
@@ -144,7 +145,7 @@ class Ids:
             step *= length
         return True
 
-    @cached_property
+    @functools.cached_property
     def key(self) -> tuple:
         """Equal keys mean equal ids."""
         strides = tuple(s if n > 1 else 0 for s, n in zip(self.strides, self.shape, strict=True))
@@ -177,6 +178,13 @@ class Ids:
         if self.base is not None:
             out += self.base.astype(dtype, copy=False)
         return out
+
+    def listed(self, shape: tuple[int, ...]) -> list[int]:
+        """A few ids, broadcast to a shape, as Python's numbers in C order."""
+        if self.base is not None:
+            view = self if shape == self.shape else self.broadcast_to(shape)
+            return view.to_array(np.int64).ravel().tolist()
+        return [self.offset + step for step in _steps(self.shape, self.strides, shape)]
 
     # -- views ------------------------------------------------------------------------------------
 
@@ -236,13 +244,20 @@ class Ids:
     def transpose(self, axes: tuple[int, ...]) -> Ids:
         if axes == tuple(range(self.ndim)):
             return self
-        affine, base = self._phantoms()
-        return self._from_phantoms(affine.transpose(axes), None if base is None else base.transpose(axes))
+        base = None if self.base is None else self.base.transpose(axes)
+        shape, strides = (tuple(of[a] for a in axes) for of in (self.shape, self.strides))
+        return Ids(shape, self.offset, strides, base)
 
     def broadcast_to(self, shape: tuple[int, ...]) -> Ids:
-        affine, base = self._phantoms()
-        base = None if base is None else np.broadcast_to(base, shape)
-        return self._from_phantoms(np.broadcast_to(affine, shape), base)
+        if shape == self.shape:
+            return self
+        added = len(shape) - len(self.shape)
+        if added < 0 or any(n not in (1, m) for n, m in zip(self.shape, shape[added:], strict=True)):
+            np.broadcast_to(strided(self.shape, self.strides), shape)  # NumPy says why this cannot be
+        pairs = zip(self.shape, self.strides, shape[added:], strict=True)
+        strides = (0,) * added + tuple(stride if n == m else 0 for n, stride, m in pairs)
+        base = None if self.base is None else self.base.reshape((1,) * added + self.base.shape)
+        return Ids(shape, self.offset, strides, base)._folded()
 
     def reshape(self, shape: tuple[int, ...]) -> Ids:
         """Reshape without listing the ids where the layout allows, else by listing them."""
@@ -264,75 +279,6 @@ class Ids:
             return False
         return True
 
-    def element(self, key: object) -> Ids | None:
-        """``self[key]`` for an integer or a tuple of integers, the short way; None for every other key."""
-        keys = key if type(key) is tuple else (key,)
-        if self.base is not None or len(keys) > len(self.shape):
-            return None
-        offset = self.offset
-        for k, length, stride in zip(keys, self.shape, self.strides, strict=False):
-            if type(k) is not int and not isinstance(k, np.integer):
-                return None
-            if not -length <= k < length:
-                return None
-            offset += stride * int(k if k >= 0 else k + length)
-        return Ids(self.shape[len(keys) :], offset, self.strides[len(keys) :])
-
-    def __getitem__(self, key: object) -> Ids:
-        """NumPy indexing: slices, integers, new axes, integer and boolean arrays."""
-        if isinstance(key, (bool, np.bool_)) or (isinstance(key, np.ndarray) and key.dtype == bool and not key.ndim):
-            return self[None][: int(key)]
-        keys, advanced = normalised(key, self.shape)
-        affine, base = self._phantoms()
-        basic = [slice(None) if is_advanced else k for k, is_advanced in zip(keys, advanced, strict=True)]
-        basic = (*basic, Ellipsis)  # so that NumPy gives a view, never an element of the phantom
-        view = self._from_phantoms(affine[basic], None if base is None else base[basic])
-        if not any(advanced):
-            return view
-        indices: dict[int, np.ndarray] = {}
-        axis = 0
-        for k, is_advanced in zip(keys, advanced, strict=True):
-            if is_advanced:
-                indices[axis] = k
-            axis += not isinstance(k, int)
-        return view._take({a: wrapped(i, view.shape[a], a) for a, i in indices.items()})
-
-    def _take(self, indices: dict[int, np.ndarray]) -> Ids:
-        """Advanced indexing of some axes, by places none of which is negative or too high; the others keep their
-        affine part."""
-        arrays = list(indices.values())
-        block = np.broadcast_shapes(*(a.shape for a in arrays))
-        axes = list(indices)
-        adjacent = axes == list(range(axes[0], axes[0] + len(axes)))
-        rest = [a for a in range(self.ndim) if a not in indices]
-        at = axes[0] if adjacent else 0
-
-        def arranged(of_rest: list, of_block: list) -> tuple:
-            return (*of_rest[:at], *of_block, *of_rest[at:])
-
-        shape = arranged([self.shape[a] for a in rest], list(block))
-        strides = arranged([self.strides[a] for a in rest], [0] * len(block))
-        lift = arranged([1] * len(rest), list(block))
-        base = None
-        if self.base is not None:
-            if any(self.base.shape[a] > 1 for a in axes):
-                picks = {
-                    a: np.broadcast_to(i if self.base.shape[a] > 1 else np.zeros((), i.dtype), block)
-                    for a, i in zip(axes, arrays, strict=True)
-                }
-                if self.ndim == 1:
-                    base = taken(self.base, picks[0])
-                else:
-                    base = self.base[tuple(picks.get(a, slice(None)) for a in range(self.ndim))]
-            else:
-                base = self.base.reshape(arranged([self.base.shape[a] for a in rest], [1] * len(block)))
-        for axis, index in zip(axes, arrays, strict=True):
-            if self.strides[axis]:
-                step = np.multiply(index, self.strides[axis], dtype=id_dtype(max(self.highest, 1)))
-                step = np.broadcast_to(step, block).reshape(lift)
-                base = step if base is None else base + step
-        return Ids(shape, self.offset, strides, base)._evened()
-
     def lane(self, number: tuple[int, ...]) -> Ids:
         """The 1-D view ``self[:, *number]``."""
         offset = self.offset + sum(k * step for k, step in zip(number, self.strides[1:], strict=True))
@@ -341,7 +287,7 @@ class Ids:
             base = base[(slice(None), *(k if n > 1 else 0 for k, n in zip(number, base.shape[1:], strict=True)))]
         return Ids(self.shape[:1], offset, self.strides[:1], base)._folded()
 
-    @cached_property
+    @functools.cached_property
     def lanes(self) -> tuple[Ids, ...]:
         """All of them, in order, `canonical`; none is the view itself, which would keep itself in memory."""
         return tuple(self.lane(number).canonical() for number in np.ndindex(*self.shape[1:]))
@@ -364,7 +310,7 @@ class Ids:
             return self
         if self.ndim == 1 and column.base is not None:
             return self._take({0: column.to_array()})
-        row = int(math.prod(self.shape[1:]))
+        row = int(prod(self.shape[1:]))
         if column.base is None and self.ndim:
             step, start = column.strides[0], column.offset
             if step == 0:

@@ -1,4 +1,4 @@
-"""How listed ids are spaced: between which bounds they lie, and whether by the same step."""
+"""Listed ids: how many bytes they need, between which bounds they lie, and whether by the same step."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ import numpy as np
 from .cores import divided
 
 PROBE = 64  # ids that are looked at before all
+
+
+def id_dtype(largest: int) -> type:
+    """int32 wherever it suffices."""
+    return np.int32 if largest < 2**31 else np.int64
 
 
 def bounds_of_parts(ids: np.ndarray) -> list[tuple[np.integer, np.integer]]:

@@ -18,7 +18,9 @@ import numpy as np
 
 from ..graph import Graph, Node
 from ..graph.tape import CODES, NONE
+from ..integers.gathers import ranked
 from ..integers.owners import owners
+from ..native import compiled
 
 NOTHING = -(1 << 62)
 _CONSTANT = CODES["constant"]
@@ -70,23 +72,22 @@ class Columns:
 def joined(graph: Graph, on_tape: Sequence[bool] | np.ndarray) -> Columns:
     """The tape of some nodes of a graph. on_tape : per node"""
     pieces = list(_pieces(graph, on_tape))
-    codes, operands, values = [np.zeros(0, np.uint8)], [np.zeros((0, 3), np.int64)], [np.zeros(0)]
+    mine = [p for p in pieces if p.begin >= 0]
+    size = sum(p.count for p in mine)
+    codes, references, values = np.empty(size, np.uint8), np.empty((size, 3), np.int64), [np.zeros(0)]
     numbers = 0
-    for piece in pieces:
-        if piece.begin >= 0:
-            c, o, v = _columns(piece)
-            o[c == _CONSTANT, 0] += numbers
-            numbers += len(v)
-            codes.append(c)
-            operands.append(o)
-            values.append(v)
-    all_codes, ids = np.concatenate(codes), np.concatenate(operands)
-    is_constant = all_codes == _CONSTANT
-    places = np.where(is_constant, ids[:, 0], 0)
-    ids[is_constant] = NONE
-    references, outside = _references(pieces, ids)
-    ends = np.concatenate([np.zeros(0, np.int64), *(_ends(p) for p in pieces if p.begin >= 0)])
-    return Columns(graph, pieces, all_codes, references, places, np.concatenate(values), outside, ends)
+    for piece in mine:
+        c, ids = codes[piece.begin : piece.end], references[piece.begin : piece.end]
+        values.append(_fill(piece, c, ids))
+        if len(values[-1]):
+            ids[c == _CONSTANT, 0] += numbers
+            numbers += len(values[-1])
+    is_constant = codes == _CONSTANT
+    places = np.where(is_constant, references[:, 0], 0)
+    references[is_constant] = NONE
+    outside = _refer(pieces, references)
+    ends = np.concatenate([np.zeros(0, np.int64), *(_ends(p) for p in mine)])
+    return Columns(graph, pieces, codes, references, places, np.concatenate(values), outside, ends)
 
 
 def _pieces(graph: Graph, on_tape: Sequence[bool] | np.ndarray) -> Iterator[Piece]:
@@ -110,24 +111,23 @@ def _pieces(graph: Graph, on_tape: Sequence[bool] | np.ndarray) -> Iterator[Piec
             size += node.end - first if on_tape[node.index] else 0
 
 
-def _columns(piece: Piece) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A piece's codes, operands and numbers as on a tape."""
+def _fill(piece: Piece, codes: np.ndarray, operands: np.ndarray) -> np.ndarray:
+    """Write a piece's codes and operands as on a tape; gives its numbers."""
     node = piece.node
     if node.tape is not None:
         begin = piece.first - node.first
-        codes, operands = node.tape.columns(begin, begin + piece.count)
+        codes[:], operands[:] = node.tape.columns(begin, begin + piece.count)
         is_constant = codes == _CONSTANT
         values = np.array(node.tape.values)[operands[is_constant, 0]]
         operands[is_constant, 0] = np.arange(len(values))
-        return codes, operands, values
-    codes = np.full(node.size, CODES[node.op], np.uint8)
-    operands = np.full((node.size, 3), NONE, np.int64)
+        return values
+    codes[:], operands[:] = CODES[node.op], NONE
     if node.op == "constant":
         operands[:, 0] = np.arange(node.size)
-        return codes, operands, node.values.ravel()
+        return node.values.ravel()
     for slot, operand in enumerate(node.operands):
         operands[:, slot] = operand.to_array().ravel()
-    return codes, operands, np.zeros(0)
+    return np.zeros(0)
 
 
 def _ends(piece: Piece) -> np.ndarray:
@@ -137,19 +137,54 @@ def _ends(piece: Piece) -> np.ndarray:
     return node.tape.ends(begin, begin + piece.count) + (piece.begin - begin)
 
 
-def _references(pieces: list[Piece], ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What the operands (n, 3) of the tape refer to, and the ids outside."""
+def _refer(pieces: list[Piece], references: np.ndarray) -> np.ndarray:
+    """Replace the ids (n, 3) of operands by what they are on the tape; gives the ids outside, ascending."""
     firsts, begins = _own_bounds(pieces)
-    references, missing = np.full(ids.shape, NOTHING, np.int64), ids == NONE
-    entries = _entries(firsts, begins, ids)
-    inside = ~missing & (entries >= 0)
-    references[inside] = entries[inside]
+    elsewhere = np.empty(references.size, np.int64)
+    count = _replace_own(references.reshape(-1), firsts, begins, elsewhere)
+    ranks, outside = ranked(elsewhere[:count])
+    _replace_others(references.reshape(-1), ranks)
     if any(p.is_repeated for p in pieces):
         _refer_to_last(pieces, references)
-    elsewhere = ~missing & ~inside
-    outside, number = np.unique(ids[elsewhere], return_inverse=True)
-    references[elsewhere] = -1 - number
-    return references, outside
+    return outside
+
+
+@compiled
+def _replace_own(references, firsts, begins, elsewhere):
+    """Refer to entries of the tape, list the other ids, and give how many they are. firsts, begins : see
+    `_own_bounds`"""
+    found, piece = 0, 0
+    for k in range(len(references)):
+        i = references[k]
+        if i == NONE:
+            references[k] = NOTHING
+            continue
+        if i < firsts[piece] or (piece + 1 < len(firsts) and i >= firsts[piece + 1]):
+            low, high = 0, len(firsts)
+            while high - low > 1:
+                middle = (low + high) >> 1
+                if firsts[middle] <= i:
+                    low = middle
+                else:
+                    high = middle
+            piece = low
+        if begins[piece] >= 0:
+            references[k] = begins[piece] + i - firsts[piece]
+        else:
+            references[k] = -1
+            elsewhere[found] = i
+            found += 1
+    return found
+
+
+@compiled
+def _replace_others(references, ranks):
+    """ranks : of the ids outside, in the order in which they are read"""
+    found = 0
+    for k in range(len(references)):
+        if references[k] == -1:
+            references[k] = -1 - np.int64(ranks[found])
+            found += 1
 
 
 def _refer_to_last(pieces: list[Piece], references: np.ndarray) -> None:

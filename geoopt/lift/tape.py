@@ -8,7 +8,8 @@ import numpy as np
 
 from ..graph import Node, Traced
 from ..graph.tape import CODES
-from ..integers.hashing import digest, scrambled
+from ..integers.gathers import ranked
+from ..integers.hashing import digest, first_equal, mixed, scrambled
 from ..integers.ids import Ids
 from ..native import compiled
 from ..symbolic.sums import UNROLLED_SUM
@@ -100,16 +101,16 @@ class Joined:
 
     def _list_terms(self, absorbed: np.ndarray) -> None:
         """The terms of every chain of additions and subtractions, in the order in which they were written."""
-        root, terms, signs = *np.empty((2, 2 * self.size), np.int64), np.empty(2 * self.size, np.int8)
-        of_entries = np.zeros(self.size, np.int64), np.ones(self.size, np.int8)
-        first = self._run(_list_terms, self.codes, self.references, absorbed, *of_entries, root, signs, terms)
-        root, signs, terms = root[first:], signs[first:], terms[first:]
-        order = np.argsort(root, kind="stable")
-        self.signs, self.terms = signs[order], terms[order]
-        self.roots, first = np.unique(root[order], return_index=True)
-        self.offsets = np.append(first, len(order))
         self.row_of_root = np.full(self.size, -1, np.int64)
+        of_entries = np.full(self.size, -1, np.int32 if self.size < 2**31 else np.int64), np.ones(self.size, np.int8)
+        counts = np.zeros(self.size, np.int64)
+        self._run(_count_terms, self.codes, self.references, absorbed, *of_entries, counts)
+        self.roots = np.flatnonzero(counts)
         self.row_of_root[self.roots] = np.arange(len(self.roots))
+        self.offsets = np.append(0, np.cumsum(counts[self.roots]))
+        self.terms, self.signs = np.empty(self.offsets[-1], np.int64), np.empty(self.offsets[-1], np.int8)
+        rows = absorbed, *of_entries, self.row_of_root, self.offsets[1:].copy()
+        self._run(_fill_terms, self.codes, self.references, *rows, self.signs, self.terms)
 
     def _judged(self) -> np.ndarray:
         """Per root whether its sum collects from many elements: judged for all sums of the same kinds of terms.
@@ -122,7 +123,7 @@ class Joined:
         is_made = (self.terms >= 0) & (self.codes[np.maximum(self.terms, 0)] != _CONSTANT)
         earliest = np.minimum.reduceat(np.where(is_made, self.terms, self.size), self.offsets[:-1])
         is_far = self.roots - np.minimum(earliest, self.roots) > NEAR
-        _, kind = np.unique(self.hashes[self.roots], return_inverse=True)
+        kind, _ = ranked(first_equal(self.hashes[self.roots]))
         most, total, far = np.zeros(kind.max() + 1), np.bincount(kind), np.bincount(kind, is_far)
         np.maximum.at(most, kind, counts)
         pairs = np.unique(kind * (counts.max() + 1) + counts) // (counts.max() + 1)
@@ -138,8 +139,8 @@ class Joined:
         at = np.repeat(self.offsets[many] - np.append(0, np.cumsum(lengths)[:-1]), lengths) + np.arange(lengths.sum())
         is_inside = self.terms[at] >= 0
         terms, root = self.terms[at][is_inside], np.repeat(many, lengths)[is_inside]
-        pairs = np.unique(np.stack([root, self.work.elements[terms].view(np.int64)]), axis=1)
-        elements = np.bincount(pairs[0], minlength=len(counts))
+        first = first_equal(mixed(root) + self.work.elements[terms])
+        elements = np.bincount(root[first == np.arange(len(first))], minlength=len(counts))
         fewest, begin, end = np.full(kind.max() + 1, 1 << 62), np.zeros(kind.max() + 1), np.full(kind.max() + 1, np.inf)
         np.minimum.at(fewest, kind, elements)
         np.maximum.at(begin, kind, earliest)
@@ -230,30 +231,44 @@ def _keep_long_terms(codes, references, absorbed, count, begun):
 
 
 @compiled
-def _list_terms(codes, references, absorbed, root_of, sign_of, root, sign, term):
-    """Per term: the root of its sum, its sign, what it refers to; terms of one root in the order of writing. Gives the
-    place of the first: they are listed from the end.
+def _count_terms(codes, references, absorbed, root_of, sign_of, counts):
+    """Count the terms of each sum at its last addition, the root, and note of each addition its root and its sign.
 
-    root_of, sign_of : of entries, zeros and ones
+    root_of, sign_of, counts : of entries, -1, ones and zeros
     """
-    at = len(root)
     for i in range(len(codes) - 1, -1, -1):
         if not is_linear(codes[i]) or (codes[i] == NEGATIVE and not absorbed[i]):
             continue
         if not absorbed[i]:
             root_of[i] = i
+        for slot in range(2):
+            r = references[i, slot]
+            if r >= 0 and absorbed[r]:
+                root_of[r], sign_of[r] = root_of[i], sign_of_term(codes[i], slot, sign_of[i])
+            elif r != NOTHING:
+                counts[root_of[i]] += 1
+
+
+@compiled
+def _fill_terms(codes, references, absorbed, root_of, sign_of, row_of_root, place, signs, terms):
+    """Per term its sign and what it refers to, sum by sum, those of one in the order of writing.
+
+    place : after the last term of each sum
+    """
+    for i in range(len(codes) - 1, -1, -1):
+        if root_of[i] < 0:
+            continue
+        row = row_of_root[root_of[i]]
         for slot in range(1, -1, -1):
             r = references[i, slot]
-            if r == NOTHING:
-                continue
-            flips = codes[i] == NEGATIVE or (slot == 1 and codes[i] == SUBTRACT)
-            s = -sign_of[i] if flips else sign_of[i]
-            if r >= 0 and absorbed[r]:
-                root_of[r], sign_of[r] = root_of[i], s
-            else:
-                at -= 1
-                root[at], sign[at], term[at] = root_of[i], s, r
-    return at
+            if r != NOTHING and not (r >= 0 and absorbed[r]):
+                place[row] -= 1
+                signs[place[row]], terms[place[row]] = sign_of_term(codes[i], slot, sign_of[i]), r
+
+
+def sign_of_term(code, slot, sign):
+    """Of an operand of an addition, a subtraction or a negation that has a sign itself."""
+    return -sign if code == NEGATIVE or (slot == 1 and code == SUBTRACT) else sign
 
 
 def _hash_of_sum(begin, end, terms, signs, is_set, outer_hashes, hashes, own, kinds):

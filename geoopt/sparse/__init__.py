@@ -136,7 +136,7 @@ def _listed(value: Any) -> list:
     """Arrays, one by one; a list of numbers is one array."""
     if not isinstance(value, (list, tuple)):
         return [value]
-    if any(np.ndim(v) for v in value):
+    if any(v.ndim if isinstance(v, Symbolic) else np.ndim(v) for v in value):
         return list(value)
     symbolic = next((v for v in value if isinstance(v, Symbolic)), None)
     return [np.asarray(value) if symbolic is None else as_symbolic(symbolic.graph, value)]

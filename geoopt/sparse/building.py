@@ -152,7 +152,7 @@ def _graph_of(value: Any) -> Graph | None:
     given = resolved(value)
     if isinstance(given, SparseMatrix):
         return given.graph
-    return graph_of(*flattened([given])) if is_symbolic([given]) else None
+    return graph_of(flattened([given])) if is_symbolic([given]) else None
 
 
 FILLED = [getattr(sp, f"{name}_{kind}") for name in ("lil", "dok", "csr", "csc") for kind in ("array", "matrix")]

@@ -189,7 +189,7 @@ def _answer(name: str, function: Callable, kind: type | None = None) -> Callable
         given.pop("dtype", None)
         made, usual = function(**given)
         form = format or usual
-        parts = flattened([*given.values()])
+        parts = list(flattened([*given.values()]))
         return made.as_form(form, ORDERS.get(form) if are_sorted(*parts) else None, kind or kind_of(*parts))
 
     return answer

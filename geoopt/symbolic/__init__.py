@@ -10,7 +10,6 @@ transpose or a reshaped array sees what happens to the array that it was taken f
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +18,6 @@ import scipy.sparse
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..errors import (
-    BranchError,
     MissingAttributeError,
     ShapeError,
     TracingError,
@@ -30,11 +28,10 @@ from ..errors import (
 from ..graph import Graph
 from ..integers.ids import Ids
 from .changing import Changing
-from .conversion import asked_by_scipy
 from .look import ArrayLook
-from .operands import KNOWN, check_arguments, with_strangers, written
-from .paths import truth
+from .operands import KNOWN, bound, own_signature, with_strangers, written
 from .reshaping import Reshaping, fits
+from .unknown import Unknown
 
 # filled by the other files of this folder and by `sparse`, which import this one
 FUNCTIONS: dict[Callable, Callable] = {}
@@ -44,12 +41,12 @@ UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable] = {}
 CREATED: dict[Callable, Callable] = {}  # what ``like=`` routes here; given the array
 AS_SPARSE: list[Callable] = []  # turns a matrix of SciPy into one of the graph
 ASSIGNED: list[Callable] = []  # turns what is assigned into an element or a slice into a symbolic array
-FLOATS: list[Callable] = []  # is told of a frame that asks for ``float(x)``
 MASKS: list[Any] = []  # the module `masked`, which knows what an index by a condition means
 MATRICES: dict[type, Callable] = {}  # the kinds of ``np.matrix``; makes that for symbolic values of a graph's values
 SUBCLASSES: list[Callable] = []  # makes of a symbolic array one that is seen as of a subclass of NumPy's
 FILLABLE: list[type] = []  # of NumPy's arrays, those that become symbolic when symbolic values are put into them
 
+_new = object.__new__
 SMALL = 4  # times the size of a view that is small beside its owner
 
 _OPERATORS = {
@@ -63,12 +60,13 @@ def _method(function: Callable) -> Callable[..., Symbolic]:
     return lambda self, *args, **kwargs: function(self, *args, **kwargs)
 
 
-class Symbolic(Reshaping, NDArrayOperatorsMixin):
+class Symbolic(Unknown, Reshaping, NDArrayOperatorsMixin):
     """An array of unknown numbers with known structure. Read it with NumPy's own functions."""
 
     __slots__ = ("_added", "_changing", "_derive", "_graph", "_ids", "_is_bool", "_owner", "_version")
     __array_priority__ = 1000.0
-    number_type: type[Symbolic]  # the type of arrays without axes
+    number_type: type[Any]  # the type of arrays without axes ...
+    condition_type: type[Any]  # ... and that of comparisons among them
     __class__ = property(lambda self: ArrayLook)  # type: ignore[assignment]
 
     def __init__(self, graph: Graph, ids: Ids, is_bool: bool = False):
@@ -155,36 +153,45 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
     def __getitem__(self, key: object) -> Symbolic:
         keys = key if type(key) is tuple else (key,)
         if self._changing is not None:
-            element = self._changing.element(keys)
-            if element is not None:
+            scalar = self._changing.entry(keys)
+            if scalar >= 0:
                 self._added = None
-                return self.number_type(self._graph, element, self._is_bool)
+                return number(self._graph, scalar, self._is_bool)
             if all(isinstance(k, (int, np.integer, slice)) for k in keys) and len(keys) < self.ndim:
                 self._added = None
                 return self.sharing(lambda ids: ids[key], self._changing.at(Ids.contiguous(0, self.shape)[key]))
-        ids = self.ids
+        if self._owner is None and self._changing is None:  # the short way of what `ids` does
+            self._added, ids = None, self._ids
+        else:
+            ids = self.ids
         if len(keys) == len(ids.shape):
-            element = ids.element(keys)
-            if element is not None:
-                return self.number_type(self._graph, element, self._is_bool)
+            scalar = ids.entry(keys)
+            if scalar >= 0:
+                return number(self._graph, scalar, self._is_bool)
+        basic = ids.basic(keys)
+        if basic is not None:
+            return self.sharing(lambda ids: ids[key], basic)
         if is_condition(key):
             return MASKS[0].chosen(self, key)
         _reject_symbolic_index(keys)
-        is_basic = all(k is None or k is Ellipsis or isinstance(k, (int, np.integer, slice)) for k in keys)
         try:
-            return self.sharing(lambda ids: ids[key]) if is_basic else self.reading(ids[key])
+            return self.reading(ids[key])
         except IndexError as error:
             raise IndexError(f"{error}\n  at {user_line()}") from None
 
     def __setitem__(self, key: object, value: object) -> None:
-        if is_condition(key):
-            MASKS[0].store(self, key, value)
-            return
-        _reject_symbolic_index(key if type(key) is tuple else (key,))
-        try:
-            places = Ids.contiguous(0, self.shape)[key]
-        except IndexError as error:
-            raise IndexError(f"{error}\n  at {user_line()}") from None
+        keys = key if type(key) is tuple else (key,)
+        whole = Ids.contiguous(0, self.shape)
+        places = whole.basic(keys)
+        if places is None:
+            if is_condition(key):
+                MASKS[0].store(self, key, value)
+                return
+            _reject_symbolic_index(keys)
+            try:
+                places = whole[key]
+            except IndexError as error:
+                raise IndexError(f"{error}\n  at {user_line()}") from None
         self.assign(places, ASSIGNED[0](self._graph, value))
 
     def assign(self, places: Ids, value: Symbolic) -> None:
@@ -269,47 +276,6 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
     def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
         """Nothing: they can always be written to."""
 
-    def __format__(self, _: str) -> str:
-        """A placeholder, whatever number was asked for: what is printed while tracing has no values."""
-        return str(self)
-
-    def __bool__(self) -> bool:
-        return truth(self, sys._getframe(1))
-
-    def __contains__(self, value: object) -> bool:
-        return bool(np.any(self == value))
-
-    def __reduce_ex__(self, _: Any) -> Any:
-        raise UnsupportedError("a symbolic array cannot be pickled", "store what the program gives")
-
-    def __bytes__(self) -> bytes:
-        raise unsupported("x.tobytes()")
-
-    def __float__(self) -> float:
-        if self._is_bool:
-            return float(truth(self, sys._getframe(1)))
-        FLOATS[0](sys._getframe(1))
-        raise TracingError(
-            "cannot convert a symbolic value to float: its value is unknown while tracing",
-            "use NumPy's functions, np.sqrt for math.sqrt; to fill an array, start from np.zeros_like(x)",
-        )
-
-    def __int__(self) -> int:
-        if self._is_bool:
-            return int(truth(self, sys._getframe(1)))
-        raise BranchError("convert a symbolic value to int: it is unknown while tracing")
-
-    __index__ = None  # type: ignore[assignment]  # so that range(x) and x as an index fail with Python's own message
-
-    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
-        found = asked_by_scipy(self)
-        if found is not None:
-            return found
-        raise TracingError(
-            "cannot turn a symbolic array into a NumPy array: its values are unknown while tracing",
-            "use NumPy functions that accept it; to fill an array, start from np.zeros_like(x) or np.zeros(n, like=x)",
-        )
-
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
@@ -323,6 +289,8 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
     # -- NumPy's functions --------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if len(inputs) == 1 and method == "__call__" and not kwargs and ufunc in UFUNCS:
+            return UFUNCS[ufunc](self)
         if any(isinstance(x, FILLABLE[0]) for x in (*inputs, *kwargs.get("out", ()))):
             return NotImplemented  # it knows what it has become
         if any(type(x) in MATRICES for x in inputs):
@@ -341,7 +309,7 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
             known = ", ".join(sorted(u.__name__ for u in UFUNCS)) if method == "__call__" else "the plain function"
             raise UnsupportedError(f"{called} is not supported on symbolic arrays", f"use {known}")
         if kwargs or method != "__call__":  # else NumPy has counted them
-            check_arguments(called, function, inputs, kwargs)
+            bound(called, own_signature(function), inputs, kwargs)
         result = function(*inputs, **kwargs)
         if where is not True:
             if out is None:
@@ -360,7 +328,6 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
             return CREATED[function](self, *args, **kwargs)
         if function not in FUNCTIONS:
             raise unsupported(name)
-        check_arguments(name, FUNCTIONS[function], args, kwargs)
         return FUNCTIONS[function](*args, **kwargs)
 
     def __mul__(self, other: Any) -> Any:
@@ -381,8 +348,14 @@ class Symbolic(Reshaping, NDArrayOperatorsMixin):
 
 def symbolic(graph: Graph, ids: Ids, is_bool: bool = False) -> Symbolic:
     """A symbolic array, or a number where there are no axes."""
-    kind = Symbolic if ids.shape else Symbolic.number_type
-    return kind(graph, ids, is_bool)
+    return Symbolic(graph, ids, is_bool) if ids.shape else number(graph, ids.offset, is_bool)
+
+
+def number(graph: Graph, scalar: int, is_bool: bool = False) -> Symbolic:
+    """A symbolic number, or a comparison of some."""
+    made = _new(Symbolic.condition_type if is_bool else Symbolic.number_type)
+    made._graph, made._id = graph, scalar
+    return made
 
 
 def is_condition(key: object) -> bool:

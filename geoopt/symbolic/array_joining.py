@@ -18,6 +18,10 @@ from .dispatch import all_symbolic, implements, one_axis
 def stack(arrays: Any, axis: int = 0) -> Symbolic:
     if isinstance(arrays, Symbolic):
         return viewed(np.moveaxis, arrays, 0, axis).copy()
+    if all(type(a) is Symbolic.number_type for a in arrays):
+        [array] = all_symbolic(list(arrays))
+        one_axis(axis, 1)
+        return array
     parts = all_symbolic(*arrays)
     if any(p.shape != parts[0].shape for p in parts):
         shapes = ", ".join(str(p.shape) for p in parts)

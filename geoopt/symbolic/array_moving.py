@@ -127,7 +127,7 @@ def broadcast_arrays(*args: Any) -> tuple:
 
 def _kept(values: Any) -> list:
     """Values as arrays of one graph, except structure, which stays NumPy's: it may be integers to index with."""
-    graph = graph_of(*flattened(list(values)))
+    graph = graph_of(flattened(list(values)))
     return [as_symbolic(graph, v) if is_symbolic(v) else np.asarray(v) for v in values]
 
 
@@ -210,7 +210,7 @@ def _implement_listed(function: Callable, data: dict[str, int]) -> None:
             require_default(name_of(function), name, given.pop(name, None), signature)
         for name in given.keys() - data.keys():
             fixed(name, given[name])
-        graph = graph_of(*flattened([given[name] for name in data]))
+        graph = graph_of(flattened([given[name] for name in data]))
         values = [_as_arrays(graph, given[name], depth) for name, depth in data.items()]
         return on_ids(lambda ids: function(**given | dict(zip(data, ids, strict=True))), values)
 
@@ -230,7 +230,7 @@ def _as_arrays(graph: Graph, value: Any, depth: int) -> Any:
 
 def on_ids(function: Callable[[list], np.ndarray], arrays: list) -> Symbolic:
     """``function`` of arrays, in nested lists, by running it on their ids; it may fill with zeros."""
-    return joined(flattened(arrays), lambda parts: _on_ids_of(function, arrays, parts))
+    return joined(list(flattened(arrays)), lambda parts: _on_ids_of(function, arrays, parts))
 
 
 def _on_ids_of(function: Callable[[list], np.ndarray], arrays: list, parts: list[Symbolic]) -> Symbolic:

@@ -8,12 +8,16 @@ import numpy as np
 
 from ..errors import ShapeError
 from . import Symbolic
+from .arithmetic import FEW_SCALARS
 from .array_einsum import Term, contracted
 from .array_joining import stack
 from .array_moving import viewed
 from .array_sums import sum_
 from .dispatch import implements, implements_method, numbers, one_axis
+from .repetition import is_loop
 from .sums import in_memory
+
+_NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])  # the coordinates after each, and before it
 
 
 @implements(np.matmul)
@@ -21,6 +25,8 @@ def matmul(x: Any, y: Any) -> Symbolic:
     x, y = numbers(x, y)
     if not x.ndim or not y.ndim or x.shape[-1] != y.shape[-2 if y.ndim > 1 else 0]:
         raise ShapeError(f"cannot multiply matrices of shapes {x.shape} and {y.shape}", "inner sizes must agree")
+    if x.ndim == y.ndim == 2 and x.size * y.shape[1] <= FEW_SCALARS and is_loop(x.graph):  # of an element
+        return sum_(x[:, :, None] * y, 1)
     x = in_memory(x)
     y = y if y.ndim == 1 else in_memory(y.T).T if y.ndim == 2 else y
     if y.ndim == 1:
@@ -142,9 +148,12 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     if sizes == (2, 2):
         return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
     a, b = (x if x.shape[-1] == 3 else _in_space(x) for x in (a, b))
-    following, preceding = [1, 2, 0], [2, 0, 1]
-    result = a[..., following] * b[..., preceding] - a[..., preceding] * b[..., following]
+    result = _picked(a, _NEXT) * _picked(b, _LAST) - _picked(a, _LAST) * _picked(b, _NEXT)
     return result if axisc in (-1, result.ndim - 1) else viewed(np.moveaxis, result, -1, axisc)
+
+
+def _picked(x: Symbolic, places: np.ndarray) -> Symbolic:
+    return x.reading(x.ids.picked(places))
 
 
 def _in_space(x: Symbolic) -> Symbolic:

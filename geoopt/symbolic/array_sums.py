@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from . import Symbolic
-from .arithmetic import apply, as_number, as_symbolic
+from .arithmetic import apply, as_symbolic
 from .array_elementwise import where_fixed
 from .array_joining import concatenate, stack
 from .array_moving import viewed
@@ -35,7 +35,8 @@ PER_LANE = 16  # entries of a long axis whose extreme is one value
 
 @implements(np.sum)
 def sum_(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Symbolic:
-    a = _masked(as_number(a) if isinstance(a, Symbolic) else a, where, 0.0)
+    [a] = numbers(a)
+    a = a if where is True else _masked(a, where, 0.0)
     axes = all_axes(axis, a.ndim)
     kept = [i for i in range(a.ndim) if i not in axes]
     moved = a.transpose(*kept, *axes) if axes != (a.ndim - 1,) else a

@@ -22,10 +22,10 @@ class Changing:
         else:
             self._listed[places.to_array().ravel()] = ids.to_array().ravel()
 
-    def element(self, keys: tuple) -> Ids | None:
-        """What one entry is; None where the keys are no integers or out of bounds."""
-        place = self._places.element(keys) if len(keys) == len(self.shape) else None
-        return None if place is None else Ids((), int(self._listed[place.offset]), ())
+    def entry(self, keys: tuple) -> int:
+        """The id of one entry; -1 where the keys are no integers, one for each axis, or out of bounds."""
+        place = self._places.entry(keys) if len(keys) == len(self.shape) else -1
+        return place if place < 0 else int(self._listed[place])
 
     def at(self, places: Ids) -> Ids:
         """What the entries at some places are."""

@@ -7,7 +7,7 @@ functions, ``UFUNCS`` for ufuncs that are no row of `ops`, ``UFUNC_METHODS`` for
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ import numpy as np
 from ..errors import AxisError, GeooptError, ShapeError, TracingError, UnsupportedError, user_line
 from . import FUNCTIONS, UFUNC_METHODS, UFUNCS, Symbolic
 from .arithmetic import as_number, as_symbolic, graph_of, reject_comparison
-from .operands import own_signature, written
+from .operands import bound, own_signature, written
 
 LONGEST_CHAIN = 64  # products, extremes and running sums are unrolled over at most this many entries
+_OF_ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 GIVEN_NOT = getattr(np, "_NoValue", None)  # what NumPy's own functions pass on for arguments left out
 
 # collections of NumPy's functions hold anything to type checkers, which take minutes to unite so many overloads
@@ -76,7 +77,7 @@ def implements_call(function: Callable, ours: Callable[[dict], Any]) -> None:
     signature, name = signature_of(function, ours), name_of(function)
 
     def answer(*args: Any, **kwargs: Any) -> Any:
-        return _own(function, _refusing(name, lambda: ours(signature.bind(*args, **kwargs).arguments)))
+        return _own(function, _refusing(name, ours, bound(name, signature, args, kwargs)))
 
     answer.__signature__ = signature  # type: ignore[attr-defined]
     FUNCTIONS[function] = answer
@@ -93,9 +94,12 @@ def signature_of(function: Callable, otherwise: Callable) -> inspect.Signature:
 def _behind_signature(function: Callable, ours: Callable) -> Callable:
     signature, name = signature_of(function, ours), name_of(function)
     kinds = {p.kind: p.name for p in signature.parameters.values()}
+    fewest, most = _by_place(signature, own_signature(ours))
 
     def answer(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs).arguments
+        if not kwargs and fewest <= len(args) <= most and all(a is not GIVEN_NOT for a in args):
+            return _own(function, _refusing(name, ours, *args))
+        given = bound(name, signature, args, kwargs)
         listed = given.pop(kinds.get(inspect.Parameter.VAR_POSITIONAL, ""), ())
         given.update(given.pop(kinds.get(inspect.Parameter.VAR_KEYWORD, ""), {}))
         out = given.pop("out", None)
@@ -105,6 +109,15 @@ def _behind_signature(function: Callable, ours: Callable) -> Callable:
     answer.__signature__ = signature  # type: ignore[attr-defined]
     answer.__wrapped__ = ours  # type: ignore[attr-defined]
     return answer
+
+
+def _by_place(theirs: inspect.Signature, ours: inspect.Signature) -> tuple[int, int]:
+    """Between how many and how many arguments by place mean the same to NumPy's function and ours."""
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    of_theirs, of_ours = ([p for p in s.parameters.values() if p.kind in places] for s in (theirs, ours))
+    needed = sum(p.default is p.empty for p in theirs.parameters.values() if p.kind not in _OF_ANY_NUMBER)
+    same = [a.name == b.name for a, b in zip(of_theirs, of_ours, strict=False)]
+    return needed, (*same, False).index(False)
 
 
 def _ufunc_method(ufunc: np.ufunc, method: str, ours: Callable) -> Callable:
@@ -123,7 +136,7 @@ def _answered(name: str, ours: Callable, signature: inspect.Signature, listed: t
         if key not in taken:
             require_default(name, key, value, signature)
     passed = {k: v for k, v in given.items() if k in taken and v is not GIVEN_NOT}
-    return _refusing(name, lambda: ours(*listed, **passed))
+    return _refusing(name, ours, *listed, **passed)
 
 
 def _own(function: Callable, result: Any) -> Any:
@@ -132,10 +145,10 @@ def _own(function: Callable, result: Any) -> Any:
     return result.copy() if is_array and function not in SHARING else result
 
 
-def _refusing(name: str, call: Callable[[], Any]) -> Any:
-    """NumPy's own complaints, with the user's line."""
+def _refusing(name: str, ours: Callable, *args: Any, **kwargs: Any) -> Any:
+    """What ours gives; NumPy's own complaints with the user's line."""
     try:
-        return call()
+        return ours(*args, **kwargs)
     except ValueError as error:
         if isinstance(error, GeooptError):
             raise
@@ -169,7 +182,7 @@ def require_default(name: str, key: str, value: Any, signature: inspect.Signatur
 
 def all_symbolic(*values: Any) -> list[Symbolic]:
     """Values as symbolic arrays of one graph."""
-    graph = graph_of(*flattened(values))
+    graph = graph_of(flattened(values))
     return [as_symbolic(graph, v) for v in values]
 
 
@@ -181,9 +194,13 @@ def numbers(*values: Any) -> list[Symbolic]:
     return [as_number(p) for p in parts]
 
 
-def flattened(value: Any) -> list:
+def flattened(value: Any) -> Iterator[Any]:
     """The entries of nested lists and tuples."""
-    return [leaf for v in value for leaf in flattened(v)] if isinstance(value, (list, tuple)) else [value]
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            yield from flattened(part)
+    else:
+        yield value
 
 
 def is_symbolic(value: Any) -> bool:

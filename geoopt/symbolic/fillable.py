@@ -48,7 +48,7 @@ class Fillable(np.ndarray):
     def __getitem__(self, key: Any) -> Any:
         now = symbolic_of(self)
         if now is None and is_condition(key):
-            now = as_symbolic(graph_of(*flattened(key)), self.view(np.ndarray))
+            now = as_symbolic(graph_of(flattened(key)), self.view(np.ndarray))
         return super().__getitem__(key) if now is None else now[key]
 
     def dot(self, other: Any, out: Any = None) -> Any:
@@ -180,7 +180,7 @@ def _become(array: Any, values: Any) -> None:
         what = "symbolic values in an array in the order neither of C nor of Fortran are not supported"
         raise UnsupportedError(what, "make it with order='C'")
     in_memory = owner if owner.flags.c_contiguous else owner.T
-    owner._filled = _as_found(graph_of(*flattened(values)), np.array(in_memory, subok=False))
+    owner._filled = _as_found(graph_of(flattened(values)), np.array(in_memory, subok=False))
     np.ndarray.fill(owner, HIDDEN)
 
 

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from . import FLOATS, Symbolic
+from . import Symbolic
 from .checks import source_of
 from .fillable import resolved
+from .unknown import FLOATS
 
 WANTED: list[dict[str, Any]] = []  # the names of the modules that have the substitute in every trace
 

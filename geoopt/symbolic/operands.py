@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
 from numbers import Number
 from typing import Any
 
@@ -40,10 +39,10 @@ def with_strangers(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict) ->
 own_signature = functools.cache(inspect.signature)  # of what answers NumPy's functions
 
 
-def check_arguments(name: str, function: Callable, args: tuple, kwargs: dict) -> None:
-    """Reject arguments that what answers a function of NumPy does not take."""
+def bound(name: str, signature: inspect.Signature, args: tuple, kwargs: dict) -> dict[str, Any]:
+    """Arguments by their names; those that a function does not take are rejected."""
     try:
-        own_signature(function).bind(*args, **kwargs)
+        return signature.bind(*args, **kwargs).arguments
     except TypeError as error:
         raise UnsupportedError(f"{name}: {error} on symbolic arrays", "leave that argument out") from None
 

@@ -19,7 +19,7 @@ def is_loop(graph: Graph) -> bool:
     The newest half of the nodes tells, and is looked at when their number has doubled.
     """
     count = len(graph.nodes)
-    if count > max(MANY_NODES, graph.next_look):
+    if count > MANY_NODES and count > graph.next_look:
         newest = structures(graph)[graph.next_look // 2 :]
         graph.is_loop, graph.next_look = ALIKE * len(set(newest)) <= len(newest), 2 * count
     return graph.is_loop

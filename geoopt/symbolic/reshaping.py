@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any, Self
 
 import numpy as np
@@ -51,9 +51,9 @@ class Reshaping:
         shape = _integers(lengths[0] if len(lengths) == 1 and np.iterable(lengths[0]) else lengths)
         if is_by_columns(order):
             return self.transpose().reshape(tuple(shape)[::-1], copy=copy).transpose()
-        known = math.prod(s for s in shape if s != -1)
+        known = prod(s for s in shape if s != -1)
         whole = tuple(self.size // max(known, 1) if s == -1 else s for s in shape)
-        if math.prod(whole) != self.size or list(shape).count(-1) > 1:
+        if prod(whole) != self.size or list(shape).count(-1) > 1:
             what = f"cannot reshape {self.shape} into {tuple(shape)}"
             raise ShapeError(what, "give a shape with as many elements and at most one -1")
         result, memory = self.sharing(lambda ids: ids.reshape(whole)), self.memory

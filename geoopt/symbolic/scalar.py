@@ -11,33 +11,40 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import TracingError, UnsupportedError
-from ..graph import Graph
+from ..errors import UnsupportedError
 from ..graph.tape import CODES
 from ..integers.ids import Ids
-from . import Symbolic
+from . import Symbolic, number
+from .arithmetic import NUMBERS, reject_other_trace
 from .look import Look
 
 _NEGATIVE = CODES["negative"]
-_NUMBERS = frozenset({int, float, np.float64, np.float32, np.int64, np.int32})
-_ZERO = -1  # stands for the number 0, which sums begin with
+_new = object.__new__
 
 
 def _operator(method: str, op: str, of_zero: Callable[[Scalar], Any] | None = None) -> Any:
     """A method that puts one operation on the tape; NumPy's rules answer what is no plain number.
 
-    of_zero : what the operation makes of x and the number zero, where that is simpler
+    of_zero : what the operation makes of x and the number zero, with which sums begin, where that is simpler
     """
     general, code, is_reflected = getattr(Symbolic, method), CODES[op], method.startswith("__r")
 
     def answer(self: Scalar, other: Any) -> Any:
-        operand = _operand(self, other)
-        if operand == _ZERO and of_zero is not None:
-            return of_zero(self)
-        if operand is None or operand == _ZERO:
+        kind, graph = type(other), self._graph
+        if kind is Scalar:
+            operand = other._id
+            if other._graph is not graph:
+                reject_other_trace()
+        elif kind not in NUMBERS:
             return general(self, other)
-        left, right = (operand, self._id) if is_reflected else (self._id, operand)
-        return _made(self._graph, code, left, right)
+        elif other:
+            operand = graph.number(float(other))
+        else:
+            return general(self, other) if of_zero is None else of_zero(self)
+        made = _new(Scalar)
+        made._graph = graph
+        made._id = graph.record(code, operand, self._id) if is_reflected else graph.record(code, self._id, operand)
+        return made
 
     answer.__name__ = method
     return answer
@@ -53,14 +60,13 @@ class Scalar(Symbolic):
     __slots__ = ("_id",)
     __class__ = property(lambda self: NumberLook)  # type: ignore[assignment]
 
-    def __init__(self, graph: Graph, ids: Ids, is_bool: bool = False):
-        self._graph, self._is_bool, self._id = graph, is_bool, ids.offset
-
     @property
-    def ids(self) -> Ids:
+    def _ids(self) -> Ids:  # type: ignore[override]
         return Ids((), self._id, ())
 
-    _changing = None  # type: ignore[assignment]
+    ids = _ids
+    _is_bool = False  # type: ignore[assignment]
+    _owner = _changing = None  # type: ignore[assignment]
     shape = ()  # type: ignore[assignment]
     ndim = 0  # type: ignore[assignment]
     size = 1  # type: ignore[assignment]
@@ -82,6 +88,9 @@ class Scalar(Symbolic):
         # numbers do not change, so nothing is shared
         return self.reading(derive(self.ids) if derived is None else derived)
 
+    def __getitem__(self, key: object) -> Symbolic:
+        return Symbolic(self._graph, self._ids, self._is_bool)[key]
+
     def __setitem__(self, key: object, value: object) -> None:
         raise UnsupportedError("a number has no elements to assign to", "give the name another value")
 
@@ -95,30 +104,20 @@ class Scalar(Symbolic):
     __rtruediv__ = _operator("__rtruediv__", "divide")
 
     def __neg__(self) -> Any:
-        return np.negative(self) if self._is_bool else _made(self._graph, _NEGATIVE, self._id)
+        return number(self._graph, self._graph.record(_NEGATIVE, self._id))
 
     __iadd__, __isub__, __imul__, __itruediv__ = __add__, __sub__, __mul__, __truediv__
 
 
-def _operand(x: Scalar, other: Any) -> int | None:
-    """The id of the other operand; `_ZERO` for the number zero; None where NumPy's rules are needed."""
-    kind = type(other)
-    if kind is Scalar:
-        if other._graph is not x._graph:
-            raise TracingError(
-                "a symbolic number of another trace was used",
-                "do not keep symbolic numbers between calls; return what is needed",
-            )
-        return None if x._is_bool or other._is_bool else other._id
-    if kind in _NUMBERS and not x._is_bool:
-        return _ZERO if other == 0 else x._graph.number(float(other))
-    return None
+class Condition(Scalar):
+    """One comparison of symbolic numbers; NumPy's rules say what arithmetic makes of it."""
+
+    __slots__ = ()
+    _is_bool = True
+    __add__, __radd__, __sub__, __rsub__ = Symbolic.__add__, Symbolic.__radd__, Symbolic.__sub__, Symbolic.__rsub__
+    __mul__, __rmul__, __truediv__ = Symbolic.__mul__, Symbolic.__rmul__, Symbolic.__truediv__
+    __rtruediv__, __neg__ = Symbolic.__rtruediv__, Symbolic.__neg__
+    __iadd__, __isub__, __imul__, __itruediv__ = __add__, __sub__, __mul__, __truediv__
 
 
-def _made(graph: Graph, code: int, left: int, right: int = -1) -> Scalar:
-    made = Scalar.__new__(Scalar)
-    made._graph, made._is_bool, made._id = graph, False, graph.record(code, left, right)
-    return made
-
-
-Symbolic.number_type = Scalar
+Symbolic.number_type, Symbolic.condition_type = Scalar, Condition

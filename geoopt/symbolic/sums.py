@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+
 import numpy as np
 
 from ..graph import Node
@@ -9,7 +12,7 @@ from ..graph.references import mixes_by_row
 from ..integers.ids import Ids, id_dtype
 from ..integers.segments import Segments
 from . import Symbolic
-from .arithmetic import apply, as_symbolic, reject_comparison
+from .arithmetic import as_symbolic, reject_comparison
 
 UNROLLED_SUM = 16  # sums over at most this many entries of a fixed axis become chains of additions
 SEPARATE_SUMS = 256  # up to so many long sums have nodes of their own
@@ -104,10 +107,8 @@ def sum_last_axis(x: Symbolic) -> Symbolic:
     if length == 0:
         return as_symbolic(x.graph, np.zeros(x.shape[:-1]))
     if length <= UNROLLED_SUM:
-        total = x[..., 0]
-        for i in range(1, length):
-            total = apply("add", total, x[..., i])
-        return total
+        terms = [x[i] if x.ndim == 1 else x[..., i] for i in range(length)]
+        return functools.reduce(operator.add, terms)
     if not x.size:
         return x[..., 0]
     most = LONG

@@ -60,7 +60,7 @@ _has = hasattr
 
 def _has_attribute(value: Any, name: str, /) -> bool:
     """``hasattr``: a number has no elements, though what stands in for it has methods that say so."""
-    return _has(value, name) and not (name in ("__iter__", "__len__") and type(value) is Symbolic.number_type)
+    return _has(value, name) and not (name in ("__iter__", "__len__") and isinstance(value, Symbolic.number_type))
 
 
 def _is_symbolic(value: Any) -> bool:

@@ -47,7 +47,7 @@ _OF_ARRAYS = (
     *("select", "choose", "piecewise"),
 )
 _CONVERTING = ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray")
-_PLAIN = (Symbolic, Symbolic.number_type)  # not seen as of a subclass of NumPy's arrays
+_PLAIN = (Symbolic, Symbolic.number_type, Symbolic.condition_type)  # not seen as of a subclass of NumPy's arrays
 MAKING = (*_CREATING, *_EMPTY, *_CONVERTING, "full", "full_like")
 
 _PACKAGE = __name__.partition(".")[0]
