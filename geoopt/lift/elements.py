@@ -60,15 +60,19 @@ def _corners(tape: Joined, runs: list[Run], run_of: np.ndarray, are_numbers: np.
     is_own = are_numbers.copy()
     is_own[[run.number for run in runs]] = True
     is_known = np.append(tape.hashes_outside == OF_CONSTANT, False)
-    reads = []
-    for references in (o for run in runs for o in run.operands):
-        outer = references.reshape(elements, -1)
-        is_left_out = is_own[_runs_read(run_of, outer)] | is_known[np.where(outer < 0, -1 - outer, -1)]
-        reads.append(np.where(is_left_out, NOTHING, outer))
-    if not reads:
-        return 1
-    table = np.concatenate(reads, axis=1)
-    count = 1 if _alike(table[:SAMPLE], most) == 1 else _alike(table, most)
+
+    def read(count: int) -> np.ndarray:
+        """What the first elements read of others (count, k); `NOTHING` is among it."""
+        found = [np.zeros((count, 0), np.int64)]
+        for references in (o for run in runs for o in run.operands):
+            outer = references.reshape(elements, -1)[:count]
+            is_left_out = is_own[_runs_read(run_of, outer)] | is_known[np.where(outer < 0, -1 - outer, -1)]
+            kept = ~is_left_out.all(axis=0)
+            found.append(np.where(is_left_out[:, kept], NOTHING, outer[:, kept]))
+        return np.concatenate(found, axis=1)
+
+    few = min(SAMPLE, elements)
+    count = 1 if _alike(read(few), most) == 1 else _alike(read(elements), most)
     return count if elements % count == 0 else 1
 
 
