@@ -28,6 +28,7 @@ from .sparse.matrix import SparseMatrix
 from .symbolic import Symbolic, special
 from .symbolic import functions as _functions  # noqa: F401 - to import it makes NumPy's functions known
 from .symbolic.dispatch import signature_of
+from .symbolic.unknown import Refused
 from .trace import python_functions, scipy_functions, substitutes
 
 State = Literal["supported", "refused", "without values"]
@@ -178,7 +179,7 @@ def _of_ufunc_methods() -> Iterator[Row]:
 
 def _of_class(called: str, theirs: type, ours: type) -> Iterator[Row]:
     for name in sorted(n for n in dir(theirs) if not n.startswith("_")):
-        is_there = hasattr(ours, name)
+        is_there = hasattr(ours, name) and not isinstance(getattr(ours, name), Refused)
         kind: Any = "supported" if is_there else "refused"
         yield Row(called, name, kind, "" if is_there else remedy_of(f"x.{name}"))
 

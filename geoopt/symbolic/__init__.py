@@ -18,7 +18,6 @@ import scipy.sparse
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..errors import (
-    MissingAttributeError,
     ShapeError,
     TracingError,
     UnsupportedError,
@@ -31,7 +30,7 @@ from .changing import Changing
 from .look import ArrayLook
 from .operands import KNOWN, bound, own_signature, with_strangers, written
 from .reshaping import Reshaping, fits
-from .unknown import Unknown
+from .unknown import Refused, Unknown
 
 # filled by the other files of this folder and by `sparse`, which import this one
 FUNCTIONS: dict[Callable, Callable] = {}
@@ -276,14 +275,6 @@ class Symbolic(Unknown, Reshaping, NDArrayOperatorsMixin):
     def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
         """Nothing: they can always be written to."""
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        if not hasattr(np.ndarray, name):
-            raise MissingAttributeError(f"NumPy's arrays have no attribute {name!r}", "NumPy refuses this, too")
-        called = f"x.{name}()" if callable(getattr(np.ndarray, name)) else f"x.{name}"
-        raise unsupported(called, MissingAttributeError)
-
     __hash__ = None  # type: ignore[assignment]
 
     # -- NumPy's functions --------------------------------------------------------------------------------
@@ -344,6 +335,11 @@ class Symbolic(Unknown, Reshaping, NDArrayOperatorsMixin):
         if scipy.sparse.issparse(other):
             return AS_SPARSE[0](self._graph, other) @ self
         return np.matmul(other, self)
+
+
+for _name in dir(np.ndarray):  # not in `__getattr__`: Python looks up every attribute more slowly where there is one
+    if not _name.startswith("_") and not hasattr(Symbolic, _name):
+        setattr(Symbolic, _name, Refused(_name))
 
 
 def symbolic(graph: Graph, ids: Ids, is_bool: bool = False) -> Symbolic:

@@ -8,11 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BranchError, TracingError, UnsupportedError, unsupported
+from ..errors import BranchError, MissingAttributeError, TracingError, UnsupportedError, unsupported
 from .conversion import asked_by_scipy
 from .paths import truth
 
 FLOATS: list[Callable] = []  # is told of a frame that asks for ``float(x)``; filled by `floats`
+
+
+class Refused(property):
+    """An attribute of NumPy's arrays that symbolic ones have not; `hasattr` says so."""
+
+    def __init__(self, name: str):
+        def refuse(_: Any) -> Any:
+            raise unsupported(
+                f"x.{name}()" if callable(getattr(np.ndarray, name)) else f"x.{name}", MissingAttributeError
+            )
+
+        super().__init__(refuse)
 
 
 class Unknown:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import ArgumentError, GeooptError, TracingError, none_swallowed, scipy_remedy
+from ..errors import ArgumentError, GeooptError, MissingAttributeError, TracingError, none_swallowed, scipy_remedy
 from ..graph import Graph, Node, Traced
 from ..signature import Argument, Signature
 from ..sparse.matrix import stand_in
@@ -102,18 +102,9 @@ def _traced(function: Callable, arguments: tuple, keywords: dict | None) -> tupl
 
     try:
         result, paths = chosen_result(graph, run, [*arguments, *(keywords or {}).values()])
-    except (ValueError, TypeError, NotImplementedError) as error:
-        if isinstance(error.__cause__, TracingError) and "setting an array element" in str(error):
-            raise error.__cause__ from None  # NumPy's words do not say why
-        if remedy := scipy_remedy(error):
-            what = f"SciPy refuses this call: {error}"
-            raise TracingError(what, f"if a value is symbolic: {remedy}", error) from error
-        if _is_of_compiled_code(error):
-            what = f"compiled code does not take unknown values: {str(error).strip().splitlines()[0]}"
-            remedy = "call what is written in Python, with NumPy's functions"
-            if "must be numpy.ndarray, not" in str(error):  # as SuperLU says
-                remedy += "; factors: call splu or factorized inside, a known matrix is factored while preparing"
-            raise TracingError(what, remedy, error) from error
+    except (AttributeError, ValueError, TypeError, NotImplementedError) as error:
+        if ours := _in_our_words(error):
+            raise ours from (None if ours is error.__cause__ else error)
         raise
     if result is None:
         raise _returns_nothing(function, stand_ins)
@@ -124,6 +115,26 @@ def _traced(function: Callable, arguments: tuple, keywords: dict | None) -> tupl
     taken = tuple(argument for argument, _ in found)
     signature = Signature(_label(function), taken, parts, numbers, comparisons, paths)
     return Traced(graph, tuple(n for _, n in found), tuple(a.ids for a in arrays)), signature
+
+
+def _in_our_words(error: Exception) -> Exception | None:
+    """What says why symbolic values do not do, of an error whose own words do not; None for all others."""
+    if isinstance(error.__cause__, TracingError) and "setting an array element" in str(error):
+        return error.__cause__
+    if isinstance(error, AttributeError):
+        if isinstance(error, GeooptError) or not isinstance(error.obj, Symbolic) or str(error.name).startswith("_"):
+            return None
+        what = f"NumPy's arrays have no attribute {error.name!r}"
+        return MissingAttributeError(what, "NumPy refuses this, too", error)
+    if remedy := scipy_remedy(error):
+        return TracingError(f"SciPy refuses this call: {error}", f"if a value is symbolic: {remedy}", error)
+    if _is_of_compiled_code(error):
+        what = f"compiled code does not take unknown values: {str(error).strip().splitlines()[0]}"
+        remedy = "call what is written in Python, with NumPy's functions"
+        if "must be numpy.ndarray, not" in str(error):  # as SuperLU says
+            remedy += "; factors: call splu or factorized inside, a known matrix is factored while preparing"
+        return TracingError(what, remedy, error)
+    return None
 
 
 def _is_of_compiled_code(error: Exception) -> bool:
