@@ -65,15 +65,19 @@ class Tape:
         left, right = operands[place].tolist()
         return int(codes[place]), (left, right, self.third[found] if has_third else NONE)
 
-    def columns(self, begin: int = 0, end: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """codes (n,) and operands (n, 3) of a stretch; missing operands are `NONE`."""
-        end = len(self) if end is None else end
-        codes, pairs = self._all()
-        operands = np.full((end - begin, 3), NONE, np.int64)
-        operands[:, :2] = pairs[begin:end]
+    def columns(self) -> tuple[np.ndarray, np.ndarray]:
+        """codes (n,) and operands (n, 3); missing operands are `NONE`."""
+        codes, operands = np.empty(len(self), np.uint8), np.empty((len(self), 3), np.int64)
+        self.write(0, codes, operands)
+        return codes, operands
+
+    def write(self, begin: int, codes: np.ndarray, operands: np.ndarray) -> None:
+        """The same of as many entries from one on as there is room for."""
+        all_codes, pairs = self._all()
+        end = begin + len(codes)
+        codes[:], operands[:, :2], operands[:, 2] = all_codes[begin:end], pairs[begin:end], NONE
         with_third = slice(bisect.bisect_left(self.with_third, begin), bisect.bisect_left(self.with_third, end))
         operands[np.array(self.with_third[with_third], np.int64) - begin, 2] = self.third[with_third]
-        return codes[begin:end], operands
 
     def _all(self) -> tuple[np.ndarray, np.ndarray]:
         """codes (n,) and the first two operands (n, 2)"""

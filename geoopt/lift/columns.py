@@ -79,12 +79,12 @@ def joined(graph: Graph, on_tape: Sequence[bool] | np.ndarray) -> Columns:
     for piece in mine:
         c, ids = codes[piece.begin : piece.end], references[piece.begin : piece.end]
         values.append(_fill(piece, c, ids))
-        if len(values[-1]):
+        if numbers and len(values[-1]):
             ids[c == _CONSTANT, 0] += numbers
-            numbers += len(values[-1])
-    is_constant = codes == _CONSTANT
-    places = np.where(is_constant, references[:, 0], 0)
-    references[is_constant] = NONE
+        numbers += len(values[-1])
+    constants, places = np.flatnonzero(codes == _CONSTANT), np.zeros(size, np.int64)
+    places[constants] = references[constants, 0]
+    references[constants] = NONE
     outside = _refer(pieces, references)
     ends = np.concatenate([np.zeros(0, np.int64), *(_ends(p) for p in mine)])
     return Columns(graph, pieces, codes, references, places, np.concatenate(values), outside, ends)
@@ -115,11 +115,10 @@ def _fill(piece: Piece, codes: np.ndarray, operands: np.ndarray) -> np.ndarray:
     """Write a piece's codes and operands as on a tape; gives its numbers."""
     node = piece.node
     if node.tape is not None:
-        begin = piece.first - node.first
-        codes[:], operands[:] = node.tape.columns(begin, begin + piece.count)
-        is_constant = codes == _CONSTANT
-        values = np.array(node.tape.values)[operands[is_constant, 0]]
-        operands[is_constant, 0] = np.arange(len(values))
+        node.tape.write(piece.first - node.first, codes, operands)
+        constants = np.flatnonzero(codes == _CONSTANT)
+        values = np.array(node.tape.values)[operands[constants, 0]]
+        operands[constants, 0] = np.arange(len(values))
         return values
     codes[:], operands[:] = CODES[node.op], NONE
     if node.op == "constant":
