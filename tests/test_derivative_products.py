@@ -178,6 +178,45 @@ def test_through_a_solution():
     assert np.sum(slope * tangent) == pytest.approx(np.sum(cotangent * product), rel=1e-8)
 
 
+def test_second_derivatives_through_a_solution():
+    V, faces = icosphere(12)
+
+    def energy(x):
+        L, M = cotan_laplacian(x, faces)
+        return (solve(M - 0.1 * L, M @ x) ** 2).sum()
+
+    x = V + noise(V, 0.02)
+    direction, slope = noise(x), geoopt.gradient(energy)
+    want = difference(slope, x, direction)[0]
+    for product in (geoopt.jvp(slope), geoopt.vjp(slope)):  # of the systems of both the matrix and its transpose
+        np.testing.assert_allclose(product(x, direction), want, rtol=1e-5, atol=1e-6)
+
+
+def test_code_may_write_to_its_arguments():
+    def function(x):
+        x[0] = 2 * x[0]
+        return x * x
+
+    x, one = np.array([1.0, 2.0]), np.ones(2)
+    for product in (geoopt.jvp(function), geoopt.vjp(function)):
+        np.testing.assert_allclose(product(x.copy(), one), [8, 4])
+        np.testing.assert_allclose(geoopt.compile(product, x, one)(x, one), [8, 4])
+
+
+def test_what_is_not_chosen_changes_nothing():
+    x = np.array([0.0, 4.0])
+    slope = geoopt.jvp(lambda x: np.where(x > 0, np.sqrt(x), 0.0) + np.maximum(x, 3.0))(x, np.array([1.0, 2.0]))
+    np.testing.assert_allclose(slope, [0, 2.5])
+
+
+def test_tangents_may_be_left_out():
+    found = geoopt.jvp(lambda x, y: x * y, (0, 1))(V, 2 * V, (None, V))
+    np.testing.assert_allclose(found, V * V)
+    rows, cols = L.nonzero()
+    part = sp.csr_array((np.ones(3), (rows[:3], cols[:3])), shape=L.shape)  # of fewer entries
+    np.testing.assert_allclose(geoopt.jvp(lambda A: A @ V[:, 0])(L, part), part @ V[:, 0], atol=1e-15)
+
+
 def test_compiled_batched_and_on_first_sight():
     x, faces = bumpy(60)
     tangent, product = noise(x), geoopt.jvp(vertex_normals)

@@ -231,6 +231,7 @@ def test_random_programs_have_the_slope_of_differences(seed, length, n):
     slopes = geoopt.gradient(f, (0, 1, 2))(*at, F)
     slope = sum(np.sum(g * d) for g, d in zip(slopes, direction, strict=True))
     assert abs(slope - (left + right) / 2) <= 1e-4 * max(1, abs(left))
+    assert_near(geoopt.jvp(f, (0, 1, 2))(*at, F, tuple(direction)), slope, 1e-8)
     compiled = geoopt.compile(geoopt.gradient(f, (0, 1, 2)), *at, F)(*at)
     for got, want in zip(compiled, slopes, strict=True):
         assert_near(got, want, 1e-8)

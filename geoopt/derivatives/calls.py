@@ -53,8 +53,13 @@ class Call:
             raise ArgumentError(f"{what}; derivatives are by floating-point numbers, arrays and sparse matrices")
         return value
 
-    def inner(self, function: Callable, wanted: str) -> Inner:
-        """The function on stand-ins for the arguments that it is differentiated by."""
+    def inner(
+        self, function: Callable, wanted: str, beside: Callable[[list], list[Symbolic]] = lambda given: []
+    ) -> Inner:
+        """The function on stand-ins for the arguments that it is differentiated by.
+
+        beside : gives of these other arrays that have stand-ins, which are the last arguments of what is traced
+        """
         values = [self._value(p) for p in self.places]
         graph = graph_of(values) or graph_of([*self.args, *self.kwargs.values()])
         assert graph is not None
@@ -64,7 +69,8 @@ class Call:
                 self.matrices[place] = as_matrix(graph, value)
                 value = self.matrices[place].values
             arrays.append(as_symbolic(graph, value))
-        return traced_inside(graph, arrays, lambda new: self._checked(function, new, wanted))
+        count, given = len(arrays), [*arrays, *beside(self._formed(arrays))]
+        return traced_inside(graph, given, lambda new: self._checked(function, new[:count], wanted))
 
     def _checked(self, function: Callable, stand_ins: list, wanted: str) -> Any:
         for place, new in zip(self.places, self._formed(stand_ins), strict=True):

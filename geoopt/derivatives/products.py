@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,9 +13,9 @@ from ..errors import ArgumentError, ShapeError
 from ..sparse.matrix import SparseMatrix
 from ..symbolic import Symbolic
 from ..symbolic.arithmetic import as_symbolic
-from ..symbolic.fillable import Fillable
-from ..symbolic.np_matrix import MatrixLike
-from .calls import Wrt, as_matrix, run
+from ..trace.results import mapped, parts_of, plain
+from .calls import Call, Wrt, as_matrix, run
+from .forward import tangent
 from .gradients import gradient
 
 
@@ -61,18 +60,24 @@ def jvp(function: Callable, wrt: Wrt = 0) -> Callable:
 
     def derived(*args: Any, **kwargs: Any) -> Any:
         *values, tangents = args
-        result = function(*values, **kwargs)
-        leaves = list(_leaves(result))
-        slopes = vjp(function, wrt)
+        results: list[Any] = []
 
-        def along(*cotangents: Any) -> Any:
-            """Linear in the cotangents, by which it is differentiated: so their values do not matter."""
-            found = slopes(*values, _rebuilt(result, iter(cotangents)), **kwargs)
-            return sum((_inner(*pair) for pair in _pairs(found, tangents, "the argument")), 0.0)
+        def all_values(*args: Any, **kwargs: Any) -> Any:
+            results[:] = [function(*args, **kwargs)]
+            arrays = [_values(leaf).reshape(-1) for leaf in _leaves(results[0])]
+            return np.concatenate(arrays) if arrays else 0.0
 
-        zeros = [as_symbolic(leaf.graph, np.zeros(_values(leaf).shape)) for leaf in leaves]
-        products = gradient(along, tuple(range(len(leaves))))(*zeros) if leaves else ()
-        return _rebuilt(result, map(_like, leaves, products))
+        def along(given: list) -> list[Symbolic]:
+            given_tangents = tangents if isinstance(wrt, tuple) else (tangents,)
+            return _tangents(given, (None,) * len(given) if given_tangents is None else given_tangents)
+
+        call = Call(function, wrt, tuple(values), kwargs)
+        inner = call.inner(all_values, "one array", along)
+        count = len(call.places)
+        pairs = zip(inner.arguments[:count], inner.arguments[count:], strict=True)
+        directions = {x.index: Symbolic(inner.graph, t.ids) for x, t in pairs}
+        (product,) = inner.inlined([tangent(inner.graph, inner.traced.outputs[0], directions)])
+        return _rebuilt(results[0], _cut(product, list(_leaves(results[0]))))
 
     return _product(function, "jvp", derived)
 
@@ -104,17 +109,6 @@ def _name(function: Callable, what: str) -> str:
 # -- results of any form ------------------------------------------------------------------------------
 
 
-def _parts(result: Any) -> dict[Any, Any] | None:
-    """The parts of a result by their names; None where it has none."""
-    if isinstance(result, dict):
-        return dict(result)
-    if isinstance(result, tuple | list):
-        return dict(enumerate(result))
-    if dataclasses.is_dataclass(result) and not isinstance(result, type):
-        return {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
-    return None
-
-
 def _leaves(result: Any) -> Iterator[Any]:
     """The arrays, numbers and matrices of a result that depend on arguments."""
     for leaf, _ in _pairs(result, result, ""):
@@ -123,34 +117,34 @@ def _leaves(result: Any) -> Iterator[Any]:
 
 def _rebuilt(result: Any, leaves: Iterator[Any]) -> Any:
     """A result with others in the place of what `_leaves` gives, and zeros for what else is numbers."""
-    result, parts = _now(result), _parts(result)
-    if parts is None:
-        if _varies(result):
+
+    def found(part: Any) -> Any:
+        if _varies(part):
             return next(leaves)
-        is_float = isinstance(result, float) or getattr(getattr(result, "dtype", None), "kind", "") == "f"
-        return 0 * result if is_float else result
-    found = {name: _rebuilt(part, leaves) for name, part in parts.items()}
-    if isinstance(result, dict):
-        return found
-    if isinstance(result, tuple | list):
-        return type(result)(*found.values()) if hasattr(result, "_fields") else type(result)(found.values())
-    return dataclasses.replace(result, **found)
+        is_float = isinstance(part, float) or getattr(getattr(part, "dtype", None), "kind", "") == "f"
+        return 0 * part if is_float else part
+
+    return mapped(result, found)
 
 
 def _pairs(result: Any, others: Any, where: str) -> Iterator[tuple[Any, Any]]:
     """Each array, number or matrix of a result, with what others have in its place. where : for errors"""
     if others is None:
         return
-    result, parts, of_others = _now(result), _parts(result), _parts(others)
+    if (parts := _parts_beside(result, others, where)) is not None:
+        for name, (part, other) in parts.items():
+            yield from _pairs(part, other, f"{where}, part {name!r}")
+    elif _varies(result := plain(result)):
+        yield result, others
+
+
+def _parts_beside(result: Any, others: Any, where: str) -> dict[Any, tuple[Any, Any]] | None:
+    """By name, each part of a result and what others have in its place; None where both have none."""
+    parts, of_others = parts_of(result := plain(result)), parts_of(others)
     if (parts is None) != (of_others is None) or (parts is not None and parts.keys() != (of_others or {}).keys()):
         what = " for ".join("array" if isinstance(x, Symbolic) else type(x).__name__ for x in (others, result))
         raise ArgumentError(f"what is multiplied with is not like {where}: {what}; give the same form, or None")
-    if parts is None:
-        if _varies(result):
-            yield result, others
-    else:
-        for name, part in parts.items():
-            yield from _pairs(part, (of_others or {})[name], f"{where}, part {name!r}")
+    return None if parts is None else {name: (part, (of_others or {})[name]) for name, part in parts.items()}
 
 
 def _varies(result: Any) -> bool:
@@ -158,17 +152,47 @@ def _varies(result: Any) -> bool:
     return isinstance(result, Symbolic | SparseMatrix) and result.dtype != bool
 
 
-def _now(result: Any) -> Any:
-    """What an array that the function has filled is at its end."""
-    return result.now() if isinstance(result, Fillable) else result.A if type(result) is MatrixLike else result
-
-
 def _values(leaf: Any) -> Any:
     return leaf.values if isinstance(leaf, SparseMatrix) else leaf
 
 
-def _like(leaf: Any, values: Any) -> Any:
-    return leaf.with_data(values) if isinstance(leaf, SparseMatrix) else values
+def _cut(values: Symbolic, leaves: list) -> Iterator[Any]:
+    """The values of all leaves, one after another, in their forms."""
+    begin = 0
+    for leaf in leaves:
+        own = _values(leaf)
+        part = values[begin : begin + own.size].reshape(own.shape)
+        yield leaf.with_data(part) if isinstance(leaf, SparseMatrix) else part
+        begin += own.size
+
+
+def _tangents(arguments: list, tangents: Any) -> list[Symbolic]:
+    """Of each argument, an array of the shape of its values. tangents : a tuple, None in it stands for zeros"""
+    beside = _parts_beside(arguments, tangents, "the argument") or {}
+    pairs = [(argument, list(_pairs(argument, other, "the argument"))) for argument, other in beside.values()]
+    found = [(_values(argument), _like(*own[0]) if own else 0.0) for argument, own in pairs]
+    return [as_symbolic(values.graph, np.broadcast_to(along, values.shape)) for values, along in found]
+
+
+def _inner(leaf: Any, other: Any) -> Any:
+    """The sum of the products of their numbers."""
+    return np.sum(_values(leaf) * _like(leaf, other))
+
+
+def _like(leaf: Any, other: Any) -> Any:
+    """What is multiplied with the values of an array, a number or a matrix, in their shape and order."""
+    values = _values(leaf)
+    if isinstance(leaf, SparseMatrix) and (isinstance(other, SparseMatrix) or sp.issparse(other)):
+        matrix = as_matrix(leaf.graph, other)
+        places = _places(leaf, matrix)
+        if len(places) == values.size:
+            return matrix.values
+        other = np.zeros(values.shape, like=values)  # type: ignore[call-overload]
+        other[places] = matrix.values
+    if np.shape(other) != np.shape(values):
+        shapes = f"{np.shape(other)} for {np.shape(values)}"
+        raise ShapeError(f"what is multiplied with has another shape: {shapes}", "give a number for each")
+    return other
 
 
 def _places(matrix: SparseMatrix, other: SparseMatrix) -> np.ndarray:
@@ -180,15 +204,3 @@ def _places(matrix: SparseMatrix, other: SparseMatrix) -> np.ndarray:
         what = f"{other!r} has entries where {matrix!r}, that it is multiplied with, has none"
         raise ArgumentError(f"{what}; give a matrix of the same pattern, or of fewer entries")
     return found
-
-
-def _inner(leaf: Any, other: Any) -> Any:
-    """The sum of the products of their numbers."""
-    values, given = _values(leaf), other
-    if isinstance(leaf, SparseMatrix) and (isinstance(other, SparseMatrix) or sp.issparse(other)):
-        matrix = as_matrix(leaf.graph, other)
-        values, given = values[_places(leaf, matrix)], matrix.values
-    if np.shape(given) != np.shape(values):
-        shapes = f"{np.shape(given)} for {np.shape(values)}"
-        raise ShapeError(f"what is multiplied with has another shape: {shapes}", "give a number for each")
-    return np.sum(values * given)

@@ -179,25 +179,39 @@ def numbers_of(value: Any) -> np.ndarray | None:
     return np.asarray(value) if is_float else None
 
 
-def _stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, Node]]) -> Callable[[], Any]:
-    """What makes the stand-in of an argument for one run: fresh, since the code may write to it."""
+def variable(name: str, value: Any) -> tuple[Argument, np.ndarray] | None:
+    """An argument as a variable of the program, and its numbers; None where it is structure."""
     if isinstance(value, np.ma.MaskedArray):
         raise ArgumentError(
             f"argument {name!r}: masked arrays are not supported; give values.filled(number) and a mask"
         )
     if isinstance(value, Fixed):
-        return lambda: value.value
+        return None
+    _reject_complex(name, value)
     if sp.issparse(value):
-        return _sparse_stand_in(graph, name, value, found)
-    if numbers_of(value) is None:
-        _reject_complex(name, value)
-        return lambda: value
-    node = graph.variable(name, np.shape(value))
-    graph.given[node.index] = np.asarray(value)
-    found.append((Argument(name, np.shape(value)), node))
-    if type(value) is np.matrix:
-        return lambda: symbolic(graph, node.ids).view(np.matrix)
-    return lambda: symbolic(graph, node.ids)
+        pattern = _canonical(value) if np.issubdtype(value.dtype, np.floating) else None
+        return None if pattern is None else (Argument(name, (pattern.nnz,), pattern), pattern.data)
+    numbers = numbers_of(value)
+    return None if numbers is None else (Argument(name, numbers.shape), numbers)
+
+
+def in_form(argument: Argument, value: Any, numbers: Symbolic) -> Any:
+    """What code is given for a variable: its numbers, in the form of the value that `compile` was given."""
+    if argument.pattern is not None:
+        return stand_in(value, argument.pattern, numbers)
+    return numbers.view(np.matrix) if type(value) is np.matrix else numbers
+
+
+def _stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, Node]]) -> Callable[[], Any]:
+    """What makes the stand-in of an argument for one run: fresh, since the code may write to it."""
+    as_variable = variable(name, value)
+    if as_variable is None:
+        return lambda: value.value if isinstance(value, Fixed) else value
+    argument, numbers = as_variable
+    node = graph.variable(name, argument.shape)
+    graph.given[node.index] = numbers
+    found.append((argument, node))
+    return lambda: in_form(argument, value, symbolic(graph, node.ids))
 
 
 def _reject_complex(name: str, value: Any) -> None:
@@ -205,17 +219,6 @@ def _reject_complex(name: str, value: Any) -> None:
     if isinstance(dtype, np.dtype | type) and np.issubdtype(dtype, np.complexfloating):
         what = "complex numbers are not supported; give real and imaginary parts as two arguments"
         raise ArgumentError(f"argument {name!r}: {what}")
-
-
-def _sparse_stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, Node]]) -> Callable[[], Any]:
-    _reject_complex(name, value)
-    if not np.issubdtype(value.dtype, np.floating):
-        return lambda: value
-    pattern = _canonical(value)
-    node = graph.variable(name, (pattern.nnz,))
-    graph.given[node.index] = pattern.data
-    found.append((Argument(name, (pattern.nnz,), pattern), node))
-    return lambda: stand_in(value, pattern, Symbolic(graph, node.ids))
 
 
 def _canonical(matrix: Any) -> sp.csr_array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,35 @@ def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Part, bool, bool]:
     return found, bool(parts.numbers), parts.has_comparisons
 
 
+def plain(result: Any) -> Any:
+    """The array that a function has filled, or that is a matrix of NumPy's; all others as they are."""
+    return result.now() if isinstance(result, Fillable) else result.A if type(result) is MatrixLike else result
+
+
+def parts_of(result: Any) -> dict[Any, Any] | None:
+    """The parts of a tuple, list, dict or dataclass by their names; None of what else a function may return."""
+    if isinstance(result, dict):
+        return dict(result)
+    if isinstance(result, tuple | list):
+        return dict(enumerate(result))
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        return {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
+    return None
+
+
+def mapped(result: Any, of: Callable[[Any], Any]) -> Any:
+    """The same form with something else in the place of all that has no parts. of : gives it"""
+    parts = parts_of(result := plain(result))
+    if parts is None:
+        return of(result)
+    found = {name: mapped(part, of) for name, part in parts.items()}
+    if isinstance(result, dict):
+        return found
+    if isinstance(result, tuple | list):
+        return type(result)(*found.values()) if hasattr(result, "_fields") else type(result)(found.values())
+    return dataclasses.replace(result, **found)
+
+
 _PLACEHOLDER = "Symbolic(shape="  # what stands for values in text
 
 
@@ -58,10 +87,9 @@ class _Parts:
         self.has_comparisons = False
 
     def flatten(self, result: Any) -> Part:
-        if isinstance(result, Fillable):
-            result = result.now()
         if type(result) is MatrixLike:
             return OfNumPyMatrix(self._symbolic(result.A))
+        result = plain(result)
         if isinstance(result, Symbolic):
             return self._symbolic(result)
         if isinstance(result, SparseMatrix):
