@@ -50,25 +50,7 @@ class Signature:
         return replace(self, arguments=arguments, result=self.result.of_batch(size))
 
     def ordered(self, values: tuple, named: dict[str, Any]) -> Sequence[Any]:
-        """The values of a call in the order of the variables; ArgumentError where they are not one for each."""
-        if not named and len(values) == len(self.arguments):
-            return values
-        names = [a.name for a in self.arguments]
-        if len(values) > len(names):
-            raise ArgumentError(
-                f"{self.function} takes {len(names)} variables ({', '.join(names)}), {len(values)} were given; of what "
-                "compile was given, arrays of floats are variables, integers and lists are structure"
-            )
-        given = dict(zip(names, values, strict=False))
-        for name, value in named.items():
-            if name not in names or name in given:
-                what = "was given twice" if name in given else f"is unknown; the variables are {', '.join(names)}"
-                raise ArgumentError(f"variable {name!r} {what}")
-            given[name] = value
-        missing = [n for n in names if n not in given]
-        if missing:
-            raise ArgumentError(f"variable {missing[0]!r} is missing; call with {', '.join(names)}")
-        return [given[name] for name in names]
+        return ordered(self.function, self.arguments, values, named)
 
     def rebuild(self, arrays: list, matrix: Matrix = with_values) -> Any:
         """The result of a call. arrays : the outputs in their shapes;  matrix : of a pattern and values"""
@@ -79,3 +61,25 @@ class Signature:
 
         TypeError, ValueError, KeyError or AttributeError where it has another structure or pattern."""
         return self.result.collected(old)
+
+
+def ordered(function: str, arguments: Sequence[Argument], values: tuple, named: dict[str, Any]) -> Sequence[Any]:
+    """The values of a call in the order of the variables; ArgumentError where they are not one for each."""
+    if not named and len(values) == len(arguments):
+        return values
+    names = [a.name for a in arguments]
+    if len(values) > len(names):
+        raise ArgumentError(
+            f"{function} takes {len(names)} variables ({', '.join(names)}), {len(values)} were given; of what "
+            "compile was given, arrays of floats are variables, integers and lists are structure"
+        )
+    given = dict(zip(names, values, strict=False))
+    for name, value in named.items():
+        if name not in names or name in given:
+            what = "was given twice" if name in given else f"is unknown; the variables are {', '.join(names)}"
+            raise ArgumentError(f"variable {name!r} {what}")
+        given[name] = value
+    missing = [n for n in names if n not in given]
+    if missing:
+        raise ArgumentError(f"variable {missing[0]!r} is missing; call with {', '.join(names)}")
+    return [given[name] for name in names]

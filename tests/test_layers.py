@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     ("__main__",),
     ("__init__", "cli"),
-    ("coverage", "inputs"),
-    ("jitted", "loading", "minimization", "views"),
+    ("coverage", "inputs", "jax"),
+    ("differentiable", "jitted", "loading", "minimization", "views"),
     ("pipeline", "structure"),
     ("solvers",),
     ("batches", "derivatives", "program", "timing"),

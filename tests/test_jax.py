@@ -1,0 +1,230 @@
+"""`geoopt.jax`: functions under all of JAX's transformations, beside JAX's own derivatives and beside differences."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import settings
+from jax.experimental.sparse import BCSR
+from jax.test_util import check_grads
+
+import geoopt
+import geoopt.jax
+from geoopt import differentiable, operators
+from geoopt.differentiable import flattened
+from geoopt.differentiable.runner import Runner
+from geoopt.evaluate import evaluate
+from geoopt.meshes import icosphere
+from geoopt.operators import cotan_laplacian, face_normals, surface_area
+from geoopt.trace import trace
+
+from .cases_operators import CASES, SOLVING, case, variables
+from .test_operators_energies import ENERGIES
+
+jax.config.update("jax_enable_x64", True)
+
+RNG = np.random.default_rng(3)
+V, F = icosphere(12)
+V = V + 0.05 * RNG.normal(size=V.shape)
+L = sp.csr_array(cotan_laplacian(V, F)[0])
+B = RNG.normal(size=len(V))
+
+
+def poisson(V, b):
+    L, M = cotan_laplacian(V, F)
+    return geoopt.solve(M - 0.1 * L, M @ b)
+
+
+def twice(A, x):
+    return A @ (A @ x)
+
+
+area = geoopt.jax.function(surface_area, V, F)
+laplacian = geoopt.jax.function(cotan_laplacian, V, F)
+normals = geoopt.jax.function(face_normals, V, F)
+solution = geoopt.jax.function(poisson, V, B)
+product = geoopt.jax.function(twice, L, B)
+spring = geoopt.jax.function(lambda x, k: k * (np.sqrt((x * x).sum()) - 1) ** 2, np.ones(3), 2.0)
+
+
+def area_of_jax(x):
+    a, b, c = x[F.T]
+    return jnp.linalg.norm(jnp.cross(b - a, c - a), axis=1).sum() / 2
+
+
+def near(got, want, tolerance=1e-9):
+    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * np.abs(want).max(initial=1e-30))
+
+
+def floats(result) -> list:
+    """The arrays of floats of a result; of matrices, their values."""
+    leaves = jax.tree.leaves(result, is_leaf=lambda part: isinstance(part, BCSR))
+    arrays = [leaf.data if isinstance(leaf, BCSR) else jnp.asarray(leaf) for leaf in leaves]
+    return [a for a in arrays if jnp.issubdtype(a.dtype, jnp.floating)]
+
+
+# -- derivatives --------------------------------------------------------------------------------------
+
+
+class Interpreted:
+    """A program that is not compiled, but evaluated: to compile all second derivatives takes minutes."""
+
+    of_item = None
+
+    def __init__(self, function, *examples, dtype, options):
+        self.traced, self.signature = trace(function, examples)
+        self.machine, self.dtype = self, np.dtype(dtype)
+        self.output_shapes = tuple(o.shape for o in self.traced.outputs)
+
+    def flat(self, array):
+        return array
+
+    def output(self, number, inputs):
+        return np.empty(math.prod(self.output_shapes[number]))
+
+    def run(self, inputs, outputs):
+        for output, values in zip(outputs, evaluate(self.traced, inputs), strict=True):
+            output[:] = np.ravel(values)
+
+
+ALL = sorted({*CASES, *SOLVING, *ENERGIES} - {"L²", "stretch and shear", "arap_rhs with rims", "arap_energy with rims"})
+NO_FLOATS = {"ArapMesh", "Cloth", "arap_mesh", "cloth", "edges", "interior_edges"}  # what makes structure
+# to trace the second derivatives of these takes 3 to 60 s each; so they are of the thorough profile, see conftest.py
+LONG = {
+    *("arap_rhs", "arap_energy", "arap_step", "svd3", "polar_rotation"),
+    *("cloth_forces", "cloth_system", "cloth_step", "dual_laplacian", "heat_distances", "integrate_gradient"),
+    *("harmonic", "biharmonic", "lscm", "mean_curvature_flow", "St. Venant-Kirchhoff", "neo-Hookean", "bending"),
+    *("symmetric Dirichlet", "squared mean curvature"),
+}
+IS_THOROUGH = settings.default.max_examples > 100
+
+
+def operator(name):
+    """A function and its arguments."""
+    if name in ENERGIES:
+        function, x, others = ENERGIES[name]
+        return function, (x, *others)
+    return case(name)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_derivatives_of_operators_are_those_of_differences(name, monkeypatch):
+    monkeypatch.setattr(differentiable, "compile", Interpreted)
+    monkeypatch.setattr(flattened, "compile", Interpreted)
+    function, arguments = operator(name)
+    prepared = geoopt.jax.function(function, *arguments)
+    values = [a.data if sp.issparse(a) else a for a in variables(arguments)]
+    order = 1 if name in LONG and not IS_THOROUGH else 2
+    check_grads(lambda *values: floats(prepared(*values)), values, order, ["fwd", "rev"], 1e-4, 1e-4, 1e-5)
+
+
+def test_every_operator_is_among_them():
+    covered = {getattr(operator(name)[0], "__name__", "") for name in ALL}
+    of_lambda = {"dirichlet_energy"}  # "Dirichlet", of another argument
+    assert covered | of_lambda | NO_FLOATS >= {*operators.__all__} and {*ALL} >= LONG
+
+
+@pytest.mark.parametrize("function", [normals, lambda x: laplacian(x)[0].data], ids=["normals", "Laplacian"])
+def test_so_are_those_of_compiled_programs(function):
+    check_grads(jax.jit(function), (V,), 2, ["fwd", "rev"], 1e-4, 1e-4, 1e-5)
+
+
+def test_as_jax_differentiates_the_same():
+    tangent = RNG.normal(size=V.shape)
+    for how in (jax.value_and_grad, jax.hessian):
+        for got, want in zip(*(jax.tree.leaves(jax.jit(how(f))(V)) for f in (area, area_of_jax)), strict=True):
+            near(got, want)
+    for got, want in zip(*(jax.jvp(jax.grad(f), (V,), (tangent,)) for f in (area, area_of_jax)), strict=True):
+        near(got, want)
+    near(jax.hessian(area)(V).reshape(V.size, V.size), geoopt.hessian(surface_area)(V, F).toarray())
+
+
+def test_by_a_number():
+    x, k = jnp.array([3.0, 0.0, 4.0]), jnp.float64(2.0)
+    slopes = jax.jit(jax.grad(spring, (0, 1)))(x, k)
+    near(slopes[0], 2 * k * 4 * x / 5)
+    assert slopes[1].shape == () and np.isclose(slopes[1], 16) and spring(x, 2.0) == 32
+
+
+def test_through_the_solution_of_a_system():
+    check_grads(jax.jit(solution), (V, B), 1, ["rev"], 1e-5, 1e-5, 1e-5)
+    near(jax.vmap(solution, (None, 0))(V, np.stack([B, 2 * B]))[1], 2 * poisson(V, B))
+
+
+def test_by_a_matrix():
+    near(jax.jit(product)(L.data, B), twice(L, B))
+    check_grads(product, (L.data, B), 2, ["fwd", "rev"], 1e-5, 1e-5)
+
+
+def test_linear_functions_have_transposes():
+    c = RNG.normal(size=len(B))
+    (transposed,) = jax.linear_transpose(lambda x: product(L.data, x), B)(c)
+    near(transposed, L.T @ (L.T @ c))
+    pulled = jax.vjp(area, V)[1]
+    (back,) = jax.linear_transpose(lambda c: pulled(c)[0], 1.0)(V)  # of the transpose of the derivative
+    near(back, jax.jvp(area, (V,), (V,))[1])
+
+
+def test_within_loops_and_with_less_memory():
+    def flow(step):
+        return lambda x: jax.lax.scan(lambda x, _: (x - 0.1 * jax.grad(area)(x), None), step(x), None, length=3)[0]
+
+    near(jax.jacfwd(flow(lambda x: x))(V), jax.jacrev(flow(jax.checkpoint(lambda x: 1.0 * x)))(V))
+
+
+def test_grad_runs_one_program_forward_and_one_backward(monkeypatch):
+    ran = []
+    for name in ("__call__", "run_at"):
+        run = getattr(Runner, name)
+        monkeypatch.setattr(Runner, name, lambda self, *how, run=run: ran.append(self) or run(self, *how))
+    made = geoopt.jax.function(lambda x, y: (x * x).sum() * y, np.ones(3), 2.0)
+    for how in (jax.value_and_grad(made), jax.jit(jax.value_and_grad(made))):
+        jax.block_until_ready(how(np.ones(3), 2.0))
+        ran.clear()
+        value, slope = jax.block_until_ready(how(np.ones(3), 2.0))
+        assert value == 6 and np.array_equal(slope, [4, 4, 4])
+        assert [r.shapes for r in ran] == [((1,),), ((3,),)]  # nothing is computed for y
+
+
+def test_derivatives_that_nobody_asks_for_are_not_prepared(monkeypatch):
+    prepared = []
+    for module in (differentiable, flattened):
+
+        def watched(function, *arguments, compile=module.compile, **how):
+            prepared.append(function.__name__)
+            return compile(function, *arguments, **how)
+
+        monkeypatch.setattr(module, "compile", watched)
+    made = geoopt.jax.function(surface_area, V, F)
+    assert not prepared
+    made(V), jax.jit(made)(V)
+    assert prepared == ["surface_area"]
+    jax.grad(made)(V), jax.jit(jax.grad(made))(V)
+    assert prepared == ["surface_area", "vjp of surface_area"]
+
+
+# -- batches ------------------------------------------------------------------------------------------
+
+
+def test_batches_are_as_one_by_one():
+    many = V + 0.1 * RNG.normal(size=(4, *V.shape))
+    near(jax.jit(jax.vmap(normals))(many), np.stack([normals(x) for x in many]), 1e-14)
+    near(jax.vmap(normals, 1, 2)(many.swapaxes(0, 1)), np.stack([normals(x) for x in many], axis=2), 1e-14)
+    near(jax.vmap(jax.grad(area))(many), np.stack([jax.grad(area)(x) for x in many]), 1e-13)
+    twice_many = np.stack([many, 2 * many])
+    near(jax.vmap(jax.vmap(area))(twice_many), [[surface_area(x, F) for x in xs] for xs in twice_many])
+
+
+def test_what_all_items_share_has_the_sum_of_their_slopes():
+    x, ks, xs = np.array([1.0, 2.0, 2.0]), np.array([1.0, 2.0, 3.0]), RNG.normal(size=(3, 3))
+    all_springs = lambda x, k: jax.vmap(spring, (None, 0))(x, k).sum()  # noqa: E731
+    for got, want in zip(jax.grad(all_springs, (0, 1))(x, ks), (6 * jax.grad(spring)(x, 1.0), [4, 4, 4]), strict=True):
+        near(got, want)
+    pairs = jax.vmap(jax.vmap(spring, (None, 0)), (0, None))  # batches of batches, each over another argument
+    near(pairs(xs, ks), [[spring(x, k) for k in ks] for x in xs])
+    check_grads(pairs, (xs, ks), 2, ["fwd", "rev"])
