@@ -44,6 +44,8 @@ def test_matrices_of_every_kind_are_taken():
     want, rows, places = twice(L, B), BCSR.from_scipy_sparse(L), BCOO.from_scipy_sparse(L)
     for matrix in (rows, places, L, sp.csc_array(L), L.data, jnp.asarray(L.data)):
         near(product(matrix, B), want)
+    many = BCSR(tuple(jnp.stack([a, a]) for a in (rows.data, rows.indices, rows.indptr)), shape=(2, *rows.shape))
+    near(jax.vmap(product, (0, None))(many, B)[1], want)
     for matrix in (rows, places):
         near(jax.jit(product)(matrix, B), want)
         near(geoopt.jax.function(twice, matrix, B)(matrix, B), want)
@@ -121,12 +123,20 @@ def test_programs_go_with_their_functions():
     def used():
         made = geoopt.jax.function(lambda x: x * x, np.ones(3))
         jax.jit(jax.grad(lambda x: made(x).sum()))(np.ones(3))
-        return weakref.ref(made._flat)
+        return jax.jit(made).lower(np.ones(3)).compile(), weakref.ref(made._flat)
 
-    freed = used()
+    compiled, freed = used()
     jax.clear_caches()
     gc.collect()
     assert freed() is None
+    near(compiled(np.full(3, 2.0)), np.full(3, 4.0))  # what XLA has compiled keeps the one that it runs
+
+
+def test_results_stay_when_others_come():
+    made = geoopt.jax.function(lambda x: (2 * x, x + 1), np.ones(100_000))
+    kept = [made(np.full(100_000, float(i))) for i in range(8)]
+    for i, (double, next_) in enumerate(kept):
+        assert double[0] == double[-1] == 2 * i and next_[0] == next_[-1] == i + 1
 
 
 # -- what does not fit --------------------------------------------------------------------------------
@@ -168,6 +178,11 @@ def test_errors_of_a_running_program_come_through():
     with pytest.raises(jax.errors.JaxRuntimeError, match="SolverError: the matrix is singular"):
         jax.block_until_ready(jax.jit(made)(np.zeros(9), np.ones(3)))
     near(jax.jit(made)(np.ones(9) + np.eye(3).ravel(), np.ones(3)), np.full(3, 0.25))
+
+
+def test_other_devices_are_refused():
+    with pytest.raises(geoopt.DeviceError, match="computes on the CPU"):
+        jax.jit(area).trace(V).lower(lowering_platforms=("cuda",))
 
 
 def test_without_jax_a_line_says_what_to_install():

@@ -39,7 +39,8 @@ _as_jax = jax.jit(lambda *arrays: list(arrays))  # in a third of the time that j
 def _run(*arrays: Any, of: Differentiable, size: int | None, over: tuple[bool, ...]) -> list[Any]:
     """At once, outside of `jax.jit`: errors are geoopt's own."""
     found = of.runner(arrays[0].dtype, size, over)([np.asarray(a) for a in arrays])
-    return _as_jax(*found)
+    with jax.default_device(next((d for a in arrays if isinstance(a, jax.Array) for d in a.devices()), None)):
+        return _as_jax(*found)
 
 
 @program_p.def_abstract_eval
