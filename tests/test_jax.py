@@ -172,6 +172,17 @@ def test_linear_functions_have_transposes():
     (back,) = jax.linear_transpose(lambda c: pulled(c)[0], 1.0)(V)  # of the transpose of the derivative
     near(back, jax.jvp(area, (V,), (V,))[1])
 
+    both = jax.vjp(lambda x: tuple(m.data for m in laplacian(x)), V)[1]
+    (back,) = jax.linear_transpose(lambda c: both((c, np.zeros(len(V))))[0], L.data)(V)  # of one result of two
+    near(back, jax.jvp(lambda x: laplacian(x)[0].data, (V,), (V,))[1])
+
+
+def test_products_with_tangents_are_linear_in_them():
+    x, k, dx = np.array([1.0, 2.0, 2.0]), 2.0, np.array([0.3, -0.2, 0.5])
+    along = lambda dx, dk: jax.jvp(spring, (x, k), (dx, dk))[1]  # noqa: E731
+    near(jax.jvp(lambda dx: along(dx, 0.7), (x,), (dx,))[1], along(dx, 0.0))
+    near(jax.grad(along, 1)(dx, 0.7), 4)
+
 
 def test_within_loops_and_with_less_memory():
     def flow(step):
@@ -209,6 +220,8 @@ def test_derivatives_that_nobody_asks_for_are_not_prepared(monkeypatch):
     assert prepared == ["surface_area"]
     jax.grad(made)(V), jax.jit(jax.grad(made))(V)
     assert prepared == ["surface_area", "vjp of surface_area"]
+    jax.jvp(lambda tangent: jax.jvp(made, (V,), (tangent,))[1], (V,), (V,))
+    assert prepared == ["surface_area", "vjp of surface_area", "jvp of surface_area"]
 
 
 # -- batches ------------------------------------------------------------------------------------------

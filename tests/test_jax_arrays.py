@@ -92,8 +92,11 @@ def test_types_are_those_of_the_arrays():
     near(found, jax.grad(area)(V), 1e-5)
     assert spring(np.ones(3, np.float32), 2.0).dtype == np.float32  # a number of Python's has no type of its own
     assert spring(np.ones(3, np.float32), np.float64(2)).dtype == np.float64
-    with jax.enable_x64(False):
-        assert area(V).dtype == np.float32
+    jax.config.update("jax_enable_x64", False)
+    try:
+        assert area(V).dtype == jax.jit(area)(V).dtype == np.float32
+    finally:
+        jax.config.update("jax_enable_x64", True)
 
 
 def test_branches_are_kept():

@@ -55,7 +55,7 @@ def jvp(function: Callable, wrt: Wrt = 0) -> Callable:
     function, wrt : as for `vjp`
     Returns a function of the same arguments and, last, the tangent, which is like the argument (a tuple for a tuple; of
     a sparse matrix, a matrix of the same pattern). The product is like the result; what does not depend on the argument
-    has zeros. It takes a small multiple of the operations of the function; no Jacobian is formed.
+    has zeros. Forward mode: it takes a small multiple of the operations of the function, and no Jacobian is formed.
     """
 
     def derived(*args: Any, **kwargs: Any) -> Any:

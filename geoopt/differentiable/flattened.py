@@ -15,7 +15,7 @@ from ..pipeline import compile
 from ..program import Program
 from ..results import Part
 from ..sparse.matrix import SparseMatrix, constant
-from ..symbolic import Symbolic, symbolic
+from ..symbolic import Symbolic
 from ..symbolic.arithmetic import as_symbolic
 from ..trace import Fixed, argument_names, in_form, variable
 from ..trace.results import flatten, mapped
@@ -60,8 +60,7 @@ class Flattened(Differentiable):
     def _result(self, *arrays: Any) -> Any:
         graph, given = arrays[0].graph, dict(self._given)
         for argument, array in zip(self.variables, arrays, strict=True):
-            # fresh ones, since the code may write to them
-            given[argument.name] = in_form(argument, given[argument.name], symbolic(graph, array.ids))
+            given[argument.name] = in_form(argument, given[argument.name], array)
         values = [value.value if isinstance(value, Fixed) else value for value in given.values()]
         named = dict(zip(list(given)[self._by_place :], values[self._by_place :], strict=True))
         result = self._original(*values[: self._by_place], **named)

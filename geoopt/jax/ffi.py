@@ -10,15 +10,18 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
+import re
 import secrets
 import weakref
 from ctypes import POINTER, Structure, c_int, c_int64, c_size_t, c_void_p
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
 from ..differentiable.runner import Runner
+from ..errors import InternalError
 
 TARGET = "geoopt_program"
 MAJOR = 0  # version of the interface
@@ -131,11 +134,19 @@ def _HANDLER(pointer: Any) -> int | None:
         if frame.extension and frame.extension.contents.type == METADATA:
             _tell_version(frame)
         else:
-            runner = _runners[frame.attributes.items[0].contents.value[0]]
-            runner.run_at(_addresses(frame.arguments), _addresses(frame.results))
+            _running(frame.attributes.items[0].contents.value[0]).run_at(
+                _addresses(frame.arguments), _addresses(frame.results)
+            )
     except BaseException as error:  # nobody above could raise it
         return _error(frame, f"{type(error).__name__}: {error}")
     return None
+
+
+def _running(number: int) -> Runner:
+    runner = _runners.get(number)
+    if runner is None:
+        raise InternalError("jax", "the program that XLA calls is gone")
+    return runner
 
 
 def _addresses(buffers: _Buffers) -> list[int]:
@@ -144,9 +155,16 @@ def _addresses(buffers: _Buffers) -> list[int]:
 
 
 def _tell_version(frame: _Frame) -> None:
-    """XLA asks for the version that the handler was written for, and refuses others. Minor ones only add fields."""
+    """XLA asks for the version that the handler was written for, and refuses others; minor ones only add fields."""
     version = ctypes.cast(frame.extension, POINTER(_MetadataExtension)).contents.metadata.contents.version
-    version.major, version.minor = MAJOR, frame.api.contents.version.minor
+    version.major, version.minor = MAJOR, _minor_version()
+
+
+def _minor_version() -> int:
+    """That of the header that is installed, which code in C would be compiled with."""
+    header = Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h"
+    found = re.search(r"#define XLA_FFI_API_MINOR (\d+)", header.read_text())
+    return int(found[1]) if found else 0
 
 
 def _error(frame: _Frame, message: str) -> int | None:
