@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -53,7 +53,11 @@ class HostMachine:
         return np.asarray(value) if argument.pattern is None else self._patterns.values(argument, value)
 
     def flat(self, array: np.ndarray) -> np.ndarray:
-        if array.dtype == self.dtype and array.flags.c_contiguous and _is_readable_past(array):
+        if (
+            array.dtype == self.dtype
+            and array.flags.c_contiguous
+            and is_readable_past(address(array), array.size, self.dtype)
+        ):
             return array if array.ndim == 1 else array.reshape(-1)
         copy = self.memory(array.size, [])
         np.copyto(copy.reshape(array.shape), array, casting="unsafe")
@@ -74,8 +78,12 @@ class HostMachine:
             for given, array in zip(outputs, arrays, strict=True):
                 given[:] = array
             return
+        self.run_at([*map(address, inputs)], places)
+
+    def run_at(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """The same by addresses: of inputs that are `is_readable_past`, of outputs that begin with a line."""
         workspace, buffers = self._workspace.borrow(), self._places.copy()
-        buffers[: self.plan.workspace + 1] = [*map(address, inputs), *places, address(workspace)]
+        buffers[: self.plan.workspace + 1] = [*inputs, *outputs, address(workspace)]
         self._launch(buffers)
         self._workspace.give_back(workspace)
 
@@ -132,10 +140,9 @@ def _aligned(make: Callable[..., np.ndarray], size: int, dtype: np.dtype) -> np.
     return block[first : first + size]
 
 
-def _is_readable_past(array: np.ndarray) -> bool:
-    """Whether a row that begins with an array's last number lies in memory that is there: in the same page."""
-    end = address(array) + array.nbytes
-    return -end % mmap.PAGESIZE >= (ROW - 1) * array.itemsize
+def is_readable_past(address: int, size: int, dtype: np.dtype) -> bool:
+    """Whether a row that begins with the last of so many numbers lies in memory that is there: in the same page."""
+    return -(address + size * dtype.itemsize) % mmap.PAGESIZE >= (ROW - 1) * dtype.itemsize
 
 
 class Pool:
