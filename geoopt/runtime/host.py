@@ -140,9 +140,12 @@ def _aligned(make: Callable[..., np.ndarray], size: int, dtype: np.dtype) -> np.
     return block[first : first + size]
 
 
-def is_readable_past(address: int, size: int, dtype: np.dtype) -> bool:
-    """Whether a row that begins with the last of so many numbers lies in memory that is there: in the same page."""
-    return -(address + size * dtype.itemsize) % mmap.PAGESIZE >= (ROW - 1) * dtype.itemsize
+def is_readable_past(first: int, size: int, dtype: np.dtype) -> bool:
+    """Whether a row that begins with the last of so many numbers lies in memory that is there: in the same page.
+
+    first : the address of the first number
+    """
+    return -(first + size * dtype.itemsize) % mmap.PAGESIZE >= (ROW - 1) * dtype.itemsize
 
 
 class Pool:
