@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.simd.prefetch import LINE
 from ..program import Program
-from ..runtime.host import HostMachine, is_readable_past
+from ..runtime.host import HostMachine
 
 
 class Runner:
@@ -19,7 +18,8 @@ class Runner:
 
     def __init__(self, program: Program, shapes: Sequence[tuple[int, ...]]):
         self.machine, self.dtype, self.shapes = program.machine, program.dtype, tuple(shapes)
-        self._inputs = [self._memory((math.prod(a.shape),)) for a in program.signature.arguments]
+        self._sizes = [math.prod(a.shape) for a in program.signature.arguments]
+        self._inputs = [self._memory((size,)) for size in self._sizes]
         self._by_address = self.machine if isinstance(self.machine, HostMachine) else None
         self._outputs = [self._memory(shape) for shape in self._flat_shapes(program)]
 
@@ -40,20 +40,14 @@ class Runner:
 
     def run_at(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """The same in the memory of others: addresses of contiguous arrays of the program's type."""
-        if self._by_address and self._fit(inputs, outputs):  # in less time, which is seen where arrays are small
-            self._by_address.run_at(inputs, outputs)
+        machine = self._by_address  # takes less time, which is seen where arrays are small
+        if machine and machine.fit(zip(inputs, self._sizes, strict=True), outputs):
+            machine.run_at(inputs, outputs)
             return
         self.machine.run(
             [self.machine.flat(a) for a in map(self._array, self._inputs, inputs)],
             list(map(self._array, self._outputs, outputs)),
         )
-
-    def _fit(self, inputs: Sequence[int], outputs: Sequence[int]) -> bool:
-        """Whether memory is as kernels want it."""
-        if any(address % LINE for address in outputs):
-            return False
-        given = zip(inputs, self._inputs, strict=True)
-        return all(is_readable_past(address, shape[0], self.dtype) for address, (shape, _) in given)
 
     def _array(self, memory: tuple[tuple[int, ...], Any], address: int) -> np.ndarray:
         shape, kind = memory

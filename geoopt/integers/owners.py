@@ -72,7 +72,12 @@ def _counts(runs: tuple[np.ndarray, np.ndarray, int], ids: np.ndarray) -> np.nda
 def _owner(firsts, runs, bits, i):
     """The run of an id, among those of its part. runs, bits : see `_in_cells`"""
     part = min((i - firsts[0]) >> bits, len(runs) - 2)
-    low, high = runs[part], runs[part + 1] + 1
+    return run_among(firsts, runs[part], runs[part + 1] + 1, i)
+
+
+def run_among(firsts, low, high, i):
+    """The last of the runs from ``low`` to before ``high`` that begins at or before an id, which the first does; in
+    compiled loops."""
     while high - low > 1:
         middle = (low + high) >> 1
         if firsts[middle] <= i:

@@ -19,7 +19,7 @@ import numpy as np
 from ..graph import Graph, Node
 from ..graph.tape import CODES, NONE
 from ..integers.gathers import ranked
-from ..integers.owners import owners
+from ..integers.owners import owners, run_among
 from ..native import compiled
 
 NOTHING = -(1 << 62)
@@ -159,14 +159,7 @@ def _replace_own(references, firsts, begins, elsewhere):
             references[k] = NOTHING
             continue
         if i < firsts[piece] or (piece + 1 < len(firsts) and i >= firsts[piece + 1]):
-            low, high = 0, len(firsts)
-            while high - low > 1:
-                middle = (low + high) >> 1
-                if firsts[middle] <= i:
-                    low = middle
-                else:
-                    high = middle
-            piece = low
+            piece = run_among(firsts, 0, len(firsts), i)
         if begins[piece] >= 0:
             references[k] = begins[piece] + i - firsts[piece]
         else:

@@ -10,7 +10,7 @@ from ..graph import Node, Traced
 from ..graph.tape import CODES
 from ..integers.gathers import ranked
 from ..integers.hashing import digest, first_equal, mixed, scrambled
-from ..integers.ids import Ids
+from ..integers.ids import Ids, id_dtype
 from ..native import compiled
 from ..symbolic.sums import UNROLLED_SUM
 from .columns import NOTHING
@@ -102,7 +102,7 @@ class Joined:
     def _list_terms(self, absorbed: np.ndarray) -> None:
         """The terms of every chain of additions and subtractions, in the order in which they were written."""
         self.row_of_root = np.full(self.size, -1, np.int64)
-        of_entries = np.full(self.size, -1, np.int32 if self.size < 2**31 else np.int64), np.ones(self.size, np.int8)
+        of_entries = np.full(self.size, -1, id_dtype(self.size)), np.ones(self.size, np.int8)
         counts = np.zeros(self.size, np.int64)
         self._run(_count_terms, self.codes, self.references, absorbed, *of_entries, counts)
         self.roots = np.flatnonzero(counts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -53,11 +53,8 @@ class HostMachine:
         return np.asarray(value) if argument.pattern is None else self._patterns.values(argument, value)
 
     def flat(self, array: np.ndarray) -> np.ndarray:
-        if (
-            array.dtype == self.dtype
-            and array.flags.c_contiguous
-            and is_readable_past(address(array), array.size, self.dtype)
-        ):
+        is_plain = array.dtype == self.dtype and array.flags.c_contiguous
+        if is_plain and _is_readable_past(address(array), array.nbytes, array.itemsize):
             return array if array.ndim == 1 else array.reshape(-1)
         copy = self.memory(array.size, [])
         np.copyto(copy.reshape(array.shape), array, casting="unsafe")
@@ -80,8 +77,15 @@ class HostMachine:
             return
         self.run_at([*map(address, inputs)], places)
 
+    def fit(self, inputs: Iterable[tuple[int, int]], outputs: Iterable[int]) -> bool:
+        """Whether memory is as kernels want it. inputs : the address of each, and how many numbers it has"""
+        if any(place % LINE for place in outputs):
+            return False
+        itemsize = self.dtype.itemsize
+        return all(_is_readable_past(place, size * itemsize, itemsize) for place, size in inputs)
+
     def run_at(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """The same by addresses: of inputs that are `is_readable_past`, of outputs that begin with a line."""
+        """The same by addresses, which `fit`."""
         workspace, buffers = self._workspace.borrow(), self._places.copy()
         buffers[: self.plan.workspace + 1] = [*inputs, *outputs, address(workspace)]
         self._launch(buffers)
@@ -140,12 +144,12 @@ def _aligned(make: Callable[..., np.ndarray], size: int, dtype: np.dtype) -> np.
     return block[first : first + size]
 
 
-def is_readable_past(first: int, size: int, dtype: np.dtype) -> bool:
-    """Whether a row that begins with the last of so many numbers lies in memory that is there: in the same page.
+def _is_readable_past(first: int, nbytes: int, itemsize: int) -> bool:
+    """Whether a row that begins with the last number of an array lies in memory that is there: in the same page.
 
-    first : the address of the first number
+    first : the address of the array
     """
-    return -(first + size * dtype.itemsize) % mmap.PAGESIZE >= (ROW - 1) * dtype.itemsize
+    return -(first + nbytes) % mmap.PAGESIZE >= (ROW - 1) * itemsize
 
 
 class Pool:

@@ -91,8 +91,9 @@ class _Opposites:
             return self.facts.make("subtract", *(parts if first > 0 else parts[::-1])), 1
         if e.op in ("multiply", "divide"):
             sign = signs[0] * signs[1]
-            place = next((i for i, p in enumerate(parts) if p.op == "constant"), None)
-            if sign < 0 and self.turns and place is not None:
+            numbers = [i for i, p in enumerate(parts) if p.op == "constant"] if sign < 0 and self.turns else []
+            if numbers:
+                place = numbers[0]
                 number = self.facts.make("constant", value=-float(parts[place].value))  # type: ignore[arg-type]
                 return self.facts.remade(e, (*parts[:place], number, *parts[place + 1 :])), 1
             return self.facts.remade(e, parts), sign

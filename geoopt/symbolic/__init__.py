@@ -159,10 +159,7 @@ class Symbolic(Unknown, Reshaping, NDArrayOperatorsMixin):
             if all(isinstance(k, (int, np.integer, slice)) for k in keys) and len(keys) < self.ndim:
                 self._added = None
                 return self.sharing(lambda ids: ids[key], self._changing.at(Ids.contiguous(0, self.shape)[key]))
-        if self._owner is None and self._changing is None:  # the short way of what `ids` does
-            self._added, ids = None, self._ids
-        else:
-            ids = self.ids
+        ids = self.ids
         if len(keys) == len(ids.shape):
             scalar = ids.entry(keys)
             if scalar >= 0:

@@ -61,12 +61,11 @@ class Scalar(Symbolic):
     __class__ = property(lambda self: NumberLook)  # type: ignore[assignment]
 
     @property
-    def _ids(self) -> Ids:  # type: ignore[override]
+    def ids(self) -> Ids:
         return Ids((), self._id, ())
 
-    ids = _ids
     _is_bool = False  # type: ignore[assignment]
-    _owner = _changing = None  # type: ignore[assignment]
+    _changing = None  # type: ignore[assignment]
     shape = ()  # type: ignore[assignment]
     ndim = 0  # type: ignore[assignment]
     size = 1  # type: ignore[assignment]
@@ -87,9 +86,6 @@ class Scalar(Symbolic):
     def sharing(self, derive: Callable[[Ids], Ids], derived: Ids | None = None) -> Symbolic:
         # numbers do not change, so nothing is shared
         return self.reading(derive(self.ids) if derived is None else derived)
-
-    def __getitem__(self, key: object) -> Symbolic:
-        return Symbolic(self._graph, self._ids, self._is_bool)[key]
 
     def __setitem__(self, key: object, value: object) -> None:
         raise UnsupportedError("a number has no elements to assign to", "give the name another value")
