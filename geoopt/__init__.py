@@ -28,6 +28,7 @@ if _TYPE_CHECKING:  # for editors and type checkers; a test holds it and the tab
     from .errors import UnsupportedError as UnsupportedError
     from .jitted import jit as jit
     from .loading import load as load
+    from .minimization import Minimizer as Minimizer
     from .minimization import Minimum as Minimum
     from .minimization import newton as newton
     from .numeric import Numeric as Numeric
@@ -52,7 +53,7 @@ _NAMES = {
     ),
     "jitted": ("jit",),
     "loading": ("load",),
-    "minimization": ("Minimum", "newton"),
+    "minimization": ("Minimizer", "Minimum", "newton"),
     "numeric": ("Numeric", "select"),
     "options": ("Options",),
     "pipeline": ("compile", "devices"),

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from ..derivatives import gradient
+from ..derivatives.calls import Wrt
 from ..errors import ArgumentError
-
-if TYPE_CHECKING:
-    pass
-
-from .descent import Descent, Problem
+from .descent import Descent
+from .problem import Problem
+from .sensitivity import Sensitivity
 
 ARMIJO = 1e-4  # the share of the decrease that the slope promises, that a step must give
 SMALLEST = 2.0**-40  # step
@@ -33,6 +31,8 @@ class Minimum:
     stopped, also that it is at a saddle or a maximum;  energies, gradient_norms : before each step, and at the end (of
     what is free, root of the sum of squares);  steps : the length of each, 1 for Newton's;  seconds : by part of the
     work, with "prepare" for compiling
+
+    `vjp` and `jvp` are its derivatives by what is held and by parameters of the function.
     """
 
     x: np.ndarray
@@ -43,18 +43,52 @@ class Minimum:
     gradient_norms: np.ndarray
     steps: np.ndarray
     seconds: dict[str, float] = field(default_factory=dict)
+    sensitivity: Sensitivity | None = field(default=None, repr=False)
 
     @property
     def iterations(self) -> int:
         return len(self.steps)
 
+    def vjp(self, cotangent: Any, wrt: Wrt = 1) -> Any:
+        """The product of a cotangent of the minimum with its derivatives by parameters: from the slope of a loss by x,
+        that of the loss by parameters, as far as it goes through x.
+
+        cotangent : like x
+        wrt : position or name of an argument of the function, or a tuple of them; of argument 0, x, the derivative is
+            by the values that are held, and 0 for others
+        Gives what is like the argument (a tuple for a tuple). By the implicit function theorem: Newton's system is
+        factored at the minimum, once, and solved. Programs are prepared when they are first needed.
+
+        Raises ArgumentError where the search has not converged, SolverError where the Hessian is singular and the
+        cotangent not at right angles to what moves freely.
+        """
+        return self._sensitivity().vjp(cotangent, wrt)
+
+    def jvp(self, tangent: Any, wrt: Wrt = 1) -> np.ndarray:
+        """How the minimum moves, in first order, where a parameter moves along a tangent (a tuple for a tuple); see
+        `vjp`. Gives an array like x."""
+        return self._sensitivity().jvp(tangent, wrt)
+
+    def _sensitivity(self) -> Sensitivity:
+        if not self.converged:
+            raise ArgumentError(f"derivatives are those of a minimum, and this is none: {self.reason}")
+        if self.sensitivity is None:
+            raise ArgumentError("derivatives are known where the minimum was found; a pickled one has none")
+        return self.sensitivity
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "sensitivity": None}
+
 
 class Search:
-    """One minimisation: where it is, and how it has gone."""
+    """One minimisation: where it is, and how it has gone.
 
-    def __init__(self, problem: Problem):
-        self.x, self.free, self.clock, self.say = problem.x, problem.free, problem.clock, problem.say
-        self.program, self.slopes = problem.compiled(problem.function), problem.compiled(gradient(problem.function))
+    x : where it starts;  values : of the parameters that vary;  status : where it is shown what is being done
+    """
+
+    def __init__(self, problem: Problem, x: np.ndarray, values: Sequence[Any], status: Any = None):
+        problem.begin(values, status)
+        self.problem, self.x, self.free, self.clock, self.say = problem, x, problem.free, problem.clock, problem.say
         self.energies: list[float] = []
         self.norms: list[float] = []
         self.steps: list[float] = []
@@ -98,11 +132,11 @@ class Search:
 
     def _energy(self, x: np.ndarray) -> float:
         with self.clock.part("energy"):
-            return float(self.program(x))
+            return float(self.problem.at(self.problem.energy, x))
 
     def _slope(self) -> np.ndarray:
         with self.clock.part("derivatives"):
-            slope = self.slopes(self.x).ravel()[self.free]
+            slope = self.problem.at(self.problem.slope, self.x).ravel()[self.free]
         if not self.steps and not np.isfinite(slope).all():
             raise ArgumentError("newton: derivatives are not finite at x0, where the function is; see geoopt.gradient")
         return slope
@@ -125,4 +159,5 @@ class Search:
 
     def _minimum(self, converged: bool, reason: str) -> Minimum:
         energies, norms, steps = (np.array(values) for values in (self.energies, self.norms, self.steps))
-        return Minimum(self.x, self.energies[-1], converged, reason, energies, norms, steps, self.clock.seconds)
+        sensitivity, seconds = Sensitivity(self.problem, self.x, self.problem.values), dict(self.clock.seconds)
+        return Minimum(self.x, self.energies[-1], converged, reason, energies, norms, steps, seconds, sensitivity)
