@@ -25,28 +25,11 @@ def newton(
     options: Options | None = None,
     progress: bool = False,
 ) -> Minimum:
-    """A local minimum of a function of an array of floats.
+    """A local minimum of a function of an array of floats, from x0: what a `Minimizer` gives, which says what the
+    arguments are.
 
-    function : of an array like x0 and of the parameters, returns one number; what it reads besides is constant
-    x0 : where to start; of any shape
-    parameters : the other arguments of the function. Floats, arrays of floats and sparse matrices are variables, by
-        which the minimum can be differentiated: `Minimum.vjp`, `Minimum.jvp`
-    fixed : what holds its value, as an index of x0: a boolean mask, integers, slices or a tuple of them
-    max_step : called as max_step(x, d), gives the longest step that may be taken from x along d, for instance before a
-        triangle flips
-    project : how Hessians are made positive semidefinite, see `hessian`
-    tolerance : stop when a step by the plain Hessian promises a decrease that is smaller than this share of the energy
-        that is left; that last step is taken
-    iterations : at most so many;  solver : of `solvers.SOLVERS`, or "auto";  options : of the compiled programs
-    progress : show energy and step while it runs
-
-    To minimise again from elsewhere, or with other parameters, make a `Minimizer`: it compiles once.
-
-    Steps are halved until they give a fair part of the decrease that they promise (Armijo). Projected Hessians lead
-    downhill from everywhere, but into a minimum only linearly; near it the plain one is taken, if it is positive
-    definite but for a little on its diagonal. Where the projected one cannot be factored, more is put there.
-    Raises ArgumentError where x0, or the function there, is not finite, and ShapeError where it returns no number;
-    where no step decreases the energy, it stops and says so.
+    >>> found = geoopt.newton(energy, V, stiffness, fixed=[0, 1])
+    >>> found.x, found.converged, found.reason
     """
     minimizer = Minimizer(
         function,

@@ -23,10 +23,28 @@ if TYPE_CHECKING:
 class Minimizer:
     """Minimises a function of an array and of parameters by Newton's method, from any start, for any parameters.
 
-    The arguments are those of `newton`. What depends on the structure is done once, when it is first needed: the
-    function and its derivatives are compiled, and the pattern of the Hessian of what is free is analysed. Called with
-    x0 and the parameters that vary (floats, arrays of floats, sparse matrices; by place or by name), it gives a
-    `Minimum`. Threads take turns.
+    function : of an array like x0 and of the parameters, returns one number; what it reads besides is constant
+    x0 : an array of floats, of any shape
+    parameters : the other arguments of the function. Floats, arrays of floats and sparse matrices are variables, by
+        which minima can be differentiated: `Minimum.vjp`, `Minimum.jvp`; all others are structure
+    fixed : what holds its value, as an index of x0: a boolean mask, integers, slices or a tuple of them
+    max_step : called as max_step(x, d), gives the longest step that may be taken from x along d, for instance before a
+        triangle flips
+    project : how Hessians are made positive semidefinite, see `hessian`
+    tolerance : stop when a step by the plain Hessian promises a decrease that is smaller than this share of the energy
+        that is left; that last step is taken
+    iterations : at most so many;  solver : of `solvers.SOLVERS`, or "auto";  options : of the compiled programs
+    progress : show energy and step while it runs
+
+    Called with x0, where to start, and the parameters that vary, by place or by name, it gives a `Minimum`. What
+    depends on the structure is done once, when it is first needed: the function and its derivatives are compiled, and
+    the pattern of the Hessian of what is free is analysed. Threads take turns.
+
+    Steps are halved until they give a fair part of the decrease that they promise (Armijo). Projected Hessians lead
+    downhill from everywhere, but into a minimum only linearly; near it the plain one is taken, if it is positive
+    definite but for a little on its diagonal. Where the projected one cannot be factored, more is put there.
+    Raises ArgumentError where x0, or the function there, is not finite, and ShapeError where it returns no number;
+    where no step decreases the energy, it stops and says so.
 
     >>> settle = geoopt.Minimizer(energy, V, stiffness, fixed=[0, 1])
     >>> soft, hard = settle(V, 1.0), settle(V, 100.0)
