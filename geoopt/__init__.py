@@ -9,6 +9,7 @@ from typing import Any as _Any
 if _TYPE_CHECKING:  # for editors and type checkers; a test holds it and the table below together
     from . import sparse as sparse
     from .batches import batched as batched
+    from .chains import Chain as Chain
     from .derivatives import gradient as gradient
     from .derivatives import hessian as hessian
     from .derivatives import hessian_product as hessian_product
@@ -46,6 +47,7 @@ if _TYPE_CHECKING:  # for editors and type checkers; a test holds it and the tab
 
 _NAMES = {
     "batches": ("batched",),
+    "chains": ("Chain",),
     "derivatives": ("gradient", "hessian", "hessian_product", "jacobian", "jvp", "value_and_gradient", "vjp"),
     "errors": (
         "ArgumentError", "BranchError", "DeviceError", "GeooptError", "MeshError", "MeshWarning", "ShapeError",

@@ -21,7 +21,7 @@ LAYERS = (
     ("__main__",),
     ("__init__", "cli"),
     ("coverage", "inputs", "jax"),
-    ("differentiable", "jitted", "loading", "minimization", "views"),
+    ("chains", "differentiable", "jitted", "loading", "minimization", "views"),
     ("pipeline", "structure"),
     ("solvers",),
     ("batches", "derivatives", "program", "timing"),

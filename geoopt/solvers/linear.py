@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,18 @@ MOST_PINNED = 8  # unknowns of a singular matrix, one for each component of a me
 LARGEST_RESIDUAL = 1e-9  # of a solution of a singular matrix, relative to what its equations add up
 LIMIT = np.array([ROUNDINGS * EPSILON])
 
+SAME = 64  # roundings of the largest value by which values may differ that are computed in two ways
+
 Solve = Callable[[np.ndarray, bool], np.ndarray]  # of a right-hand side, and whether the matrix is transposed
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A matrix that has been factored. values : its own;  memory : of Cholesky's factor, where it has one"""
+
+    values: np.ndarray
+    solve: Solve
+    memory: np.ndarray | None
 
 
 class LinearSolver:
@@ -55,6 +67,8 @@ class LinearSolver:
         self._columns: np.ndarray | None = None  # the order that SuperLU has found
         self._solve: Solve | None = None
         self._values = np.zeros(0)  # that were factored last
+        self._lu_bytes = 0  # of their factor
+        self._given: float | None = None  # see `use`
 
     def analyse(self) -> None:
         """Prepare what depends on the pattern alone, of a matrix that may be symmetric and definite."""
@@ -67,6 +81,9 @@ class LinearSolver:
 
         Raises SolverError, with the row, where these are not finite or the matrix is singular; it has no factor then.
         """
+        is_given, self._given = self._is_given(values), None
+        if is_given:
+            return
         self._solve = None
         A = self._matrix(np.ascontiguousarray(values, np.float64))
         self._values = A.data
@@ -93,6 +110,33 @@ class LinearSolver:
     def factor_bytes(self) -> int:
         """Of the factor, where Cholesky's decomposition is used; else 0."""
         return 0 if self._cholesky is None else self._cholesky.factor_bytes
+
+    # -- factors that are kept ------------------------------------------------------------------------
+
+    @property
+    def held_bytes(self) -> int:
+        """Of the present factor, whatever it is, and of its values."""
+        return self._values.nbytes + (self._lu_bytes or self.factor_bytes)
+
+    def release(self) -> Factor:
+        """The factor of the last values, which this has no longer: the next one is made in other memory."""
+        assert self._solve is not None
+        solve, self._solve = self._solve, None
+        memory = None if self._lu_bytes or self._cholesky is None else self._cholesky.release()
+        return Factor(self._values.copy(), solve, memory)
+
+    def use(self, factor: Factor, epsilon: float) -> None:
+        """Solve by a factor that was released. If the next values are those of it but for rounding, they are not
+        factored. epsilon : of the type that they are computed in"""
+        self._solve, self._values, self._given = factor.solve, factor.values, epsilon
+        if factor.memory is not None and self._cholesky is not None:
+            self._cholesky.use(factor.memory)
+
+    def _is_given(self, values: np.ndarray) -> bool:
+        if self._given is None:
+            return False
+        apart = np.abs(values - self._values).max(initial=0.0)
+        return bool(apart <= SAME * self._given * np.abs(self._values).max(initial=0.0))
 
     def _matrix(self, values: np.ndarray) -> Any:
         n = len(self.indptr) - 1
@@ -127,8 +171,9 @@ class LinearSolver:
                 positive = self._matrix(positive.data.copy())
                 positive.data[self._diagonal[solver.lost]] *= 2
                 pinned += 1
+        self._lu_bytes = 0
         solve: Solve = lambda b, _: solver.solve(b) if sign > 0 else -solver.solve(b)  # noqa: E731
-        return (lambda b, _: _checked(A, solve(b, False), b)) if pinned else solve
+        return (lambda b, _: _checked(self._matrix(self._values), solve(b, False), b)) if pinned else solve
 
     def _by_lu(self, A: Any, why: SolverError | None = None) -> Solve:
         """why : what Cholesky's decomposition has said, of a matrix that may be singular"""
@@ -142,6 +187,7 @@ class LinearSolver:
         except RuntimeError as error:
             unknown = self.name(_undetermined(columns))
             raise why or SolverError(f"the matrix is singular: nothing determines unknown {unknown}") from error
+        self._lu_bytes = 12 * lu.nnz  # numbers, and their places
         used = order[np.argsort(lu.perm_c)]  # the column of A in each column of the factor
         if is_first:
             self._columns = used

@@ -47,17 +47,31 @@ class Multifrontal(Solver):
             raise SolverError(f"{self.name}: row {lacking.min()} of the matrix has no entry on the diagonal")
         division = divided(f.table, f.children)
         size, self._plane, self._local = f.sizes
-        self._factor = np.empty(size + BEYOND, self.dtype)
-        self._factor[-BEYOND:] = 0
+        self._factor = self._memory(size)
         self._updates = np.empty(place_updates(f.table, f.children, division) + BEYOND, self.dtype)
         self._status = np.zeros(len(f.table), np.int64)
         self._room: tuple[np.ndarray, np.ndarray] | None = None
         self._factoring = _Job(FACTORING, of_factor(f.table, division), self.threads)
         self._solving = _Job(SOLVING, of_solution(f.table, division), self.threads)
 
+    def _memory(self, size: int) -> np.ndarray:
+        """For a factor."""
+        memory = np.empty(size + BEYOND, self.dtype)
+        memory[-BEYOND:] = 0
+        return memory
+
     @property
     def factor_bytes(self) -> int:
         return self._factor.nbytes
+
+    def release(self) -> np.ndarray:
+        """The memory of the factor; the next one is made elsewhere."""
+        memory, self._factor = self._factor, self._memory(self._factor.size - BEYOND)
+        return memory
+
+    def use(self, memory: np.ndarray) -> None:
+        """Solve by a factor that was released."""
+        self._factor = memory
 
     def factor(self, A: Any) -> None:
         f = self._fronts

@@ -78,6 +78,31 @@ class PhasedMachine:
             "factor_bytes": self.solvers[_key(solve)].factor_bytes,
         }
 
+    @property
+    def varying_solvers(self) -> list[LinearSolver]:
+        """Those of matrices that depend on the variables."""
+        return [self.solvers[key] for keys in self._varying().values() for key in keys]
+
+    def share_solvers(self, other: PhasedMachine) -> None:
+        """From now on, solve with the solvers of another machine, which computes the same and more or less besides.
+        The two must not run at once."""
+        mine, theirs = self._varying(), other._varying()
+        for matrix in mine.keys() & theirs.keys():
+            if len(mine[matrix]) == len(theirs[matrix]):
+                pairs = zip(mine[matrix], theirs[matrix], strict=True)
+                self.solvers |= {own: other.solvers[their] for own, their in pairs}
+
+    def _varying(self) -> dict[tuple, list[tuple]]:
+        """The keys of matrices that vary, in the order of their systems, by what those have in common that can share a
+        factor of equal values."""
+        found: dict[tuple, list[tuple]] = {}
+        for solve in self.phases.solves:
+            if solve.values not in self.phases.known:
+                keys = found.setdefault(solve.system.matrix_key, [])
+                if _key(solve) not in keys:
+                    keys.append(_key(solve))
+        return found
+
     # -- memory ---------------------------------------------------------------------------------------
 
     def array(self, argument: Argument, value: Any) -> Array:
