@@ -77,12 +77,12 @@ def test_states_come_backward_and_few_are_kept(steps, room):
     checkpoints = Checkpoints(advance, 0, steps, room)
     assert checkpoints.last == steps - 1 and made.sum() == steps - 1
     most = 0
-    for number, state in checkpoints.backward():
+    for number, state in checkpoints.backward(advance):
         assert state == number
         most = max(most, made.max())
     assert len(checkpoints._kept) <= room + 1
     assert comb(room + max(most, 1) - 1, room) < steps or most <= 1  # as few times as can be
-    assert list(checkpoints.forward()) == list(range(steps))
+    assert list(checkpoints.forward(advance)) == list(range(steps))
 
 
 def test_states_are_those_of_a_loop(motion):

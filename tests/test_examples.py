@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 
 
@@ -16,3 +18,13 @@ def test_a_changing_mesh():
     flips = [int(re.fullmatch(r"step \d: (\d+) flips, prepare .*NumPy [\d.]+ ms.*", step)[1]) for step in steps]
     assert len(flips) == 3 and sum(flips) > 0
     assert re.fullmatch(r"preparing pays after (\d+|no number of) calls of one mesh, beside the plain function", last)
+
+
+def test_a_cloth_tells_what_it_is_made_of():
+    command = [sys.executable, EXAMPLES / "inverse_cloth.py", "--vertices", "60", "--steps", "12"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    losses = [float(re.match(r"loss (\S+) cm²", line)[1]) for line in lines if line.startswith("loss")]
+    assert losses == sorted(losses, reverse=True) and losses[-1] < 1e-6 * losses[0]
+    made_by, start, found = np.array([line.split()[-3:] for line in lines[-6:]], float).T
+    np.testing.assert_allclose(found, made_by, rtol=0.01)
+    assert (abs(start - made_by) > 0.3 * abs(made_by)).all()

@@ -83,7 +83,7 @@ class Run:
         return self._plan.steps.in_form(tuple(map(np.stack, zip(*self._states(), strict=True))))
 
     def _states(self) -> Iterator[State]:
-        states = self._checkpoints.forward()
+        states = self._checkpoints.forward(self._advanced)
         for _ in range(self._plan.count):
             with self._plan.turn:
                 state = next(states)
@@ -128,7 +128,7 @@ class Run:
         plan, sums = self._plan, [_Slope(is_over) for is_over in self._plan.over]
         with plan.turn, plan.shown("derivatives") as tell:
             cotangent = self._cotangent(cotangents, plan.count, plan.steps.zeros())
-            for number, state in self._checkpoints.backward():
+            for number, state in self._checkpoints.backward(self._advanced):
                 if number in self._factors:
                     plan.steps.use_factors(self._factors[number])
                 cotangent, slopes = plan.steps.slopes(state, self._values(number), cotangent)

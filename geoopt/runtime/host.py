@@ -155,11 +155,11 @@ def _is_readable_past(first: int, nbytes: int, itemsize: int) -> bool:
 class Pool:
     """Memory for arrays of one size that begin with a cache line, handed out again when nobody refers to them any more.
 
-    So many calls after each other need no new memory; of what is free, no more than `MOST_FREE` arrays are kept.
+    So many calls after each other need no new memory. most : of what is free, as many arrays are kept
     """
 
-    def __init__(self, size: int, dtype: np.dtype):
-        self.size, self.dtype = size, dtype
+    def __init__(self, size: int, dtype: np.dtype, most: int = MOST_FREE):
+        self.size, self.dtype, self._most = size, dtype, most
         self._free: list[np.ndarray] = []
         self._given: dict[int, _Given] = {}  # by their identity: they must live to tell
 
@@ -179,8 +179,8 @@ class Pool:
         except IndexError:
             return _aligned(_unset, self.size, self.dtype)
 
-    def give_back(self, memory: np.ndarray, most: int = MOST_FREE) -> None:  # which is there when modules are gone
-        if len(self._free) < most:
+    def give_back(self, memory: np.ndarray) -> None:
+        if len(self._free) < self._most:
             self._free.append(memory)
 
     def _take_back(self, given: _Given) -> None:

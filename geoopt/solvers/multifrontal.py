@@ -12,6 +12,7 @@ from ..integers.cores import number_of_cores
 from ..native import Compiled, listed
 from ..runtime.cpu import shared_crew
 from ..runtime.crew import Work
+from ..runtime.host import Pool
 from .division import divided
 from .factoring import KERNELS as FACTORING
 from .fronts import FIRST, fronts
@@ -23,6 +24,7 @@ from .tasks import Tasks, of_factor, of_solution
 from .workspace import place_updates
 
 BEYOND = 64  # numbers after the factor that are read, and mean nothing: of a tile that has fewer columns
+MOST_FREE = 1_000_000  # factors whose memory is kept when they are dropped: those that were there at once
 LOST = 64  # roundings of an entry on the diagonal: a pivot that is smaller tells nothing
 
 
@@ -47,16 +49,17 @@ class Multifrontal(Solver):
             raise SolverError(f"{self.name}: row {lacking.min()} of the matrix has no entry on the diagonal")
         division = divided(f.table, f.children)
         size, self._plane, self._local = f.sizes
-        self._factor = self._memory(size)
+        self._memory = Pool(size + BEYOND, self.dtype, MOST_FREE)
+        self._factor = self._fresh()
         self._updates = np.empty(place_updates(f.table, f.children, division) + BEYOND, self.dtype)
         self._status = np.zeros(len(f.table), np.int64)
         self._room: tuple[np.ndarray, np.ndarray] | None = None
         self._factoring = _Job(FACTORING, of_factor(f.table, division), self.threads)
         self._solving = _Job(SOLVING, of_solution(f.table, division), self.threads)
 
-    def _memory(self, size: int) -> np.ndarray:
-        """For a factor."""
-        memory = np.empty(size + BEYOND, self.dtype)
+    def _fresh(self) -> np.ndarray:
+        """Memory for a factor."""
+        memory = self._memory.take()
         memory[-BEYOND:] = 0
         return memory
 
@@ -66,7 +69,7 @@ class Multifrontal(Solver):
 
     def release(self) -> np.ndarray:
         """The memory of the factor; the next one is made elsewhere."""
-        memory, self._factor = self._factor, self._memory(self._factor.size - BEYOND)
+        memory, self._factor = self._factor, self._fresh()
         return memory
 
     def use(self, memory: np.ndarray) -> None:
