@@ -288,13 +288,13 @@ NAMES = st.sampled_from(sorted(n for n in {*dir(np.ndarray), *dir(np.float64)} i
 )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(st.sampled_from(OPERATORS), VALUE, st.sampled_from(OPERANDS) | VALUE, st.booleans())
 def test_operators_at_random(function, value, other, is_left):
     is_told(function, *((value, other) if is_left else (other, value)))
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(NAMES, VALUE, st.lists(st.sampled_from(OPERANDS) | VALUE, max_size=2))
 def test_attributes_and_methods_at_random(name, value, args):
     def asked(x, *given):

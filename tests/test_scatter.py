@@ -149,7 +149,7 @@ def order_of_additions(plan):
 def test_the_order_of_additions_does_not_depend_on_the_threads(is_shuffled):
     x, v, h, c = moved_cloth(12_000, is_shuffled)
     results, orders = [], []
-    for threads in (1, 2, 7):
+    for threads in (1, 3):
         program, seen = compiled(cloth_system, x, v, h, c, threads=threads)
         results.append([r.copy() for r in (program(x, v, h)[0].data, program(x, v, h)[1])])
         orders.append(order_of_additions(seen["schedule"].plan))
