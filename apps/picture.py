@@ -13,20 +13,34 @@ from geoopt.apps.origin import Scene
 from geoopt.errors import PictureError
 from geoopt.output import beside
 
+BESIDE_COLOURS = 0.8  # of a picture's width is left by what tells their meaning, on both sides
 MARGIN = 0.9  # of a picture's half height that is drawn in
+FROM = np.array([0.45, 0.35, 0.8])  # direction of the camera
+ONE_SIDE, BOTH_SIDES = (1024, 768), (1600, 800)  # pixels of pictures
+GAP = 0.15  # between these, relative to the width of one
+GROUND = 0.02  # what is as low, relative to the height, is on the ground
+FLAT = 0.05  # of the surface of what stands on a flat face
 CHECKERS = 40  # squares along a map
 PNG_END = b"IEND\xaeB`\x82"  # with which every whole PNG file ends
 
 
 def render(
-    V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: Path, least: float = 0, timeout: float = 120
+    V: np.ndarray,
+    F: np.ndarray,
+    values: np.ndarray,
+    name: str,
+    path: Path,
+    least: float = 0,
+    both_sides: bool = True,
+    timeout: float = 120,
 ) -> None:
-    """Write a picture of a mesh coloured by a value per vertex. least : what all colours tell apart at least
+    """Write a picture of a mesh, upright, coloured by a value per vertex, with the colours' meaning.
 
+    least : what all colours tell apart at least;  both_sides : show it from behind, too, so that its front is seen
     Raises PictureError where OpenGL/EGL is missing or the picture cannot be written.
     """
     with beside(path) as new:
-        _in_own_process(_render, (V, F, values, name, new, least), timeout)
+        _in_own_process(_render, (V, F, values, name, new, least, both_sides), timeout)
 
 
 def render_layout(
@@ -46,7 +60,7 @@ def require_opengl(timeout: float = 120) -> None:
     _in_own_process(start, (), timeout)
 
 
-def start(size: tuple[int, int] = (1024, 768)) -> Any:
+def start(size: tuple[int, int] = ONE_SIDE) -> Any:
     """Polyscope for pictures of a size [pixels] without a window, settings of an earlier run left alone."""
     import polyscope as ps
 
@@ -56,6 +70,7 @@ def start(size: tuple[int, int] = (1024, 768)) -> Any:
     ps.set_window_size(*size)
     ps.init("openGL3_egl")
     ps.set_ground_plane_mode("none")
+    ps.set_build_default_gui_panels(False)
     ps.set_SSAA_factor(2)
     return ps
 
@@ -103,13 +118,39 @@ def _report(work: Callable[..., Any], arguments: tuple, send: Any) -> None:
         send.send((False, what))
 
 
-def _render(V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: Path, least: float) -> None:
-    ps, V = start(), Scene.of(V).drawn(V)
+def _render(
+    V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: Path, least: float, both_sides: bool
+) -> None:
+    ps, V = start(BOTH_SIDES if both_sides else ONE_SIDE), _upright(Scene.of(V).drawn(V), F)
+    if both_sides:
+        V, F, values = _both_sides(V, F, values)
     surface = ps.register_surface_mesh("mesh", V, F, smooth_shade=True)
     low, high = np.quantile(values, [0.02, 0.98])
     colours = {"cmap": "viridis", "vminmax": (float(low), float(max(high, low + least)))}
-    surface.add_scalar_quantity(name, values, enabled=True, **colours)
-    _shoot(ps, V, np.array([0.45, 0.35, 0.8]), path)
+    surface.add_scalar_quantity(name, values, enabled=True, onscreen_colorbar_enabled=True, **colours)
+    _shoot(ps, V, FROM, path, BESIDE_COLOURS, include_UI=True)
+
+
+def _both_sides(V: np.ndarray, F: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A mesh and, to its right, the same from behind, for a camera in the direction `FROM`."""
+    V = V - (V.max(axis=0) + V.min(axis=0)) / 2
+    right = np.cross([0, 1, 0], FROM)
+    right /= np.linalg.norm(right)
+    turned = V * [-1, 1, -1]
+    turned = turned + ((V @ right).max() - (turned @ right).min() + GAP * np.ptp(V @ right)) * right
+    return np.concatenate([V, turned]), np.concatenate([F, F + len(V)]), np.tile(values, 2)
+
+
+def _upright(V: np.ndarray, F: np.ndarray) -> np.ndarray:
+    """The second axis points upward in pictures; where a mesh stands on a flat face along its third, it is turned."""
+    a, b, c = (V[F[:, i]] for i in range(3))
+    normals = np.cross(b - a, c - a)  # of the length of two areas
+    ground = []
+    for axis in (1, 2):
+        is_low = V[F, axis].max(axis=1) <= V[F, axis].min() + GROUND * np.ptp(V[F, axis])
+        ground.append(np.maximum(-normals[is_low, axis], 0).sum())
+    stands = ground[1] > max(2 * ground[0], FLAT * np.linalg.norm(normals, axis=1).sum())
+    return V[:, [0, 2, 1]] * [1, 1, -1] if stands else V
 
 
 def _render_layout(
@@ -120,7 +161,7 @@ def _render_layout(
     size = float(np.ptp(x, axis=0).max() / CHECKERS)
     kind = {"defined_on": "vertices", "viz_style": "checker", "checker_size": size}
     surface.add_parameterization_quantity("map", x, enabled=True, **kind)
-    _shoot(ps, V, np.array([0.45, 0.35, 0.8]), checkered)
+    _shoot(ps, V, FROM, checkered)
     surface.remove()
     plane = np.column_stack([x, np.zeros(len(x))])
     plane = Scene.of(plane).drawn(plane)
@@ -129,14 +170,14 @@ def _render_layout(
     _shoot(ps, plane, np.array([0.0, 0.0, 0.95]), flat)
 
 
-def _shoot(ps: Any, V: np.ndarray, direction: np.ndarray, path: Path) -> None:
-    """A picture of all that there is, from a direction."""
+def _shoot(ps: Any, V: np.ndarray, direction: np.ndarray, path: Path, width: float = 1, **settings: Any) -> None:
+    """A picture of all that there is, from a direction. width : the share of the picture's that is drawn in"""
     centre, direction = (V.max(axis=0) + V.min(axis=0)) / 2, direction / np.linalg.norm(direction)
     ps.look_at(centre + np.linalg.norm(np.ptp(V, axis=0)) * direction, centre)
     camera = ps.get_view_camera_parameters()
     slope = MARGIN * np.tan(np.radians(camera.get_fov_vertical_deg()) / 2)
     up, right = (abs((V - centre) @ axis) for axis in (camera.get_up_dir(), camera.get_right_dir()))
     # a position is seen where it is no farther from the axis than its distance from the camera allows
-    distance = ((V - centre) @ direction + np.maximum(up, right / camera.get_aspect()) / slope).max()
+    distance = ((V - centre) @ direction + np.maximum(up, right / (width * camera.get_aspect())) / slope).max()
     ps.look_at(centre + distance * direction, centre)
-    shoot(ps, path)
+    shoot(ps, path, **settings)

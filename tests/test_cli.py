@@ -60,8 +60,9 @@ def test_demo_checks_times_and_draws(folder):
     from PIL import Image
 
     pixels = np.asarray(Image.open(picture).convert("RGB"), float)
-    assert pixels.shape == (768, 1024, 3)
-    assert len(np.unique(pixels[200:550, 350:650].reshape(-1, 3), axis=0)) > 500  # a surface, not a blank page
+    assert pixels.shape == (800, 1600, 3)
+    for side in (pixels[300:500, 400:700], pixels[300:500, 900:1200]):
+        assert len(np.unique(side.reshape(-1, 3), axis=0)) > 500  # a surface, not a blank page
 
 
 def test_demo_of_a_mesh_file(folder):

@@ -98,7 +98,7 @@ def draw(inverse: Inverse, found: np.ndarray, path: Path) -> None:
     V = np.concatenate([x + np.array([width * i, 0, 0]) for i, x in enumerate(ends)])
     V = V[:, [0, 2, 1]] * [1, 1, -1]  # upward is the second axis of the picture
     F = np.concatenate([inverse.F + i * len(inverse.V) for i in range(3)])
-    render(V, F, np.concatenate(apart), "distance [m]", path)
+    render(V, F, np.concatenate(apart), "distance [m]", path, both_sides=False)
 
 
 def main() -> None:
