@@ -142,15 +142,19 @@ def _both_sides(V: np.ndarray, F: np.ndarray, values: np.ndarray) -> tuple[np.nd
 
 
 def _upright(V: np.ndarray, F: np.ndarray) -> np.ndarray:
-    """The second axis points upward in pictures; where a mesh stands on a flat face along its third, it is turned."""
+    """As pictures show it, whose second axis points upward."""
+    return V[:, [0, 2, 1]] * [1, 1, -1] if stands_on_z(V, F) else V
+
+
+def stands_on_z(V: np.ndarray, F: np.ndarray) -> bool:
+    """Whether the third axis of a mesh points upward, for it stands on a flat face; else the second is said to."""
     a, b, c = (V[F[:, i]] for i in range(3))
     normals = np.cross(b - a, c - a)  # of the length of two areas
     ground = []
     for axis in (1, 2):
         is_low = V[F, axis].max(axis=1) <= V[F, axis].min() + GROUND * np.ptp(V[F, axis])
         ground.append(np.maximum(-normals[is_low, axis], 0).sum())
-    stands = ground[1] > max(2 * ground[0], FLAT * np.linalg.norm(normals, axis=1).sum())
-    return V[:, [0, 2, 1]] * [1, 1, -1] if stands else V
+    return ground[1] > max(2 * ground[0], FLAT * np.linalg.norm(normals, axis=1).sum())
 
 
 def _render_layout(

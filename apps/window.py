@@ -48,7 +48,7 @@ class Window(Panel):
     """
 
     title = "geoopt"
-    view_from = np.array([0.4, -1.1, 0.4])  # relative to the size of what is seen, z up
+    view_from = np.array([0.4, -1.1, 0.4])  # relative to the size of what is seen, with z upward
 
     def __init__(self, simulation: Simulation, is_headless: bool, recording: Recording | None = None):
         super().__init__()
@@ -92,7 +92,8 @@ class Window(Panel):
         ps.set_program_name(self.title)
         ps.set_build_default_gui_panels(False)
         ps.set_right_gui_pane_width(380)
-        ps.set_up_dir("z_up")
+        is_z_up = self.is_z_up()
+        ps.set_up_dir("z_up" if is_z_up else "y_up")
         ps.set_automatically_compute_scene_extents(False)  # or the view would follow what falls
         low, high = map(self.scene.drawn, self.bounds())
         size = float(np.linalg.norm(high - low))
@@ -102,13 +103,19 @@ class Window(Panel):
         self._surface.set_back_face_policy("identical")
         self._gizmo = ps.add_transformation_gizmo("handle")
         self._gizmo.set_enabled(False)
-        middle = (low + high) / 2
+        middle, view_from, right = (low + high) / 2, self.view_from, np.array([1.1, 0.4, 0.0])
+        if not is_z_up:
+            view_from, right = (axis[[0, 2, 1]] * [1, 1, -1] for axis in (view_from, right))
         if self.recording is None:  # the panel hides the right
-            middle = middle + 0.2 * size * np.array([1.1, 0.4, 0.0])
-        ps.look_at(middle + size * self.view_from, middle)
+            middle = middle + 0.2 * size * right
+        ps.look_at(middle + size * view_from, middle)
 
     def _registered(self, name: str, V: np.ndarray, F: np.ndarray, color: Any) -> Any:
         return self._ps.register_surface_mesh(name, self.scene.drawn(V), F, smooth_shade=True, color=color)
+
+    def is_z_up(self) -> bool:
+        """Whether the third axis points upward; else the second does."""
+        return True
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """The lowest and highest corner of what is to be seen at the start."""
