@@ -29,7 +29,7 @@ def listed(lines: list[str]) -> list[str]:
                 name, text = ITEM.match(part).groups()  # type: ignore[union-attr]
                 given.append(f"- **{escaped(name)}** : {escaped(text)}")
             in_item = True
-        elif in_item and line.startswith("    "):
+        elif in_item and (line.startswith("    ") or _goes_on(given[-1], line)):
             given.append("  " + escaped(line.strip()))
         elif line.startswith(">>>"):
             given += ["", line] if given and given[-1] and not given[-1].startswith(">>>") else [line]
@@ -40,6 +40,10 @@ def listed(lines: list[str]) -> list[str]:
             in_item = False
             given.append(escaped(line))
     return given
+
+
+def _goes_on(item: str, line: str) -> bool:
+    return line[:1].islower() and not item.endswith((".", "]", ")"))
 
 
 def process(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:

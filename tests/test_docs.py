@@ -1,4 +1,4 @@
-"""What the documentation shows runs, and its pages hang together. `make docs` builds them; nothing here needs Sphinx."""
+"""What the documentation shows runs, and its pages hang together. Nothing here needs Sphinx."""
 
 from __future__ import annotations
 
@@ -133,8 +133,8 @@ def test_sphinx_reads_docstrings_as_lists():
         from docstrings import listed
     finally:
         sys.path.pop(0)
-    given = ["A sum.", "", "V : (n, 3) positions [m];  F : (m, 3) faces", "a, b : |x|_ and x*y", "    and more", "Ends."]
+    given = ["A sum.", "", "V : (n, 3) positions [m];  F : (m, 3) faces", "a, b : |x|_ and x*y", "    more", "Ends."]
     assert listed(given) == [
         "A sum.", "", "- **V** : (n, 3) positions [m]", "- **F** : (m, 3) faces", r"- **a, b** : \|x\|\_ and x\*y",
-        "  and more", "", "Ends.",
+        "  more", "", "Ends.",
     ]  # fmt: skip

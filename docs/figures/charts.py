@@ -63,7 +63,8 @@ def cotan(path: Path) -> None:
     bars(axes, milliseconds(record), ratios=ratios_of(record))
     title = f"Cotangent Laplacian and mass matrix of a mesh of {record['vertices']:,} vertices"
     axes.set_title(title, fontsize=12, loc="left", x=-0.2, weight="bold", color="#1a202c")
-    note = "milliseconds for new positions, one thread, double precision; \n× how many times as long as geoopt; shorter is faster, the axis is logarithmic"
+    note = "milliseconds for new positions, one thread, double precision\n"
+    note += "× how many times as long as geoopt; shorter is faster, the axis is logarithmic"
     axes.text(0, -0.05, note, transform=axes.transAxes, fontsize=9, color=GREY, va="top")
     figure.savefig(path, bbox_inches="tight", facecolor="white", metadata={"Date": None})
     plt.close(figure)
