@@ -43,7 +43,7 @@ html_static_path = ["_static"]
 html_css_files = ["geoopt.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = dict.fromkeys(("index", "install", "how_it_works", "benchmarks", "not_for"), [])
+html_sidebars = {page: [] for page in ("index", "install", "how_it_works", "benchmarks", "not_for")}
 html_theme_options = {
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],
