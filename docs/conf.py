@@ -17,6 +17,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "myst_parser",
+    "sphinx_codeautolink",
     "sphinx_design",
     "sphinx-mathjax-offline",
 ]  # "sphinx_gallery.gen_gallery" comes here when docs/examples has more scripts; its pages belong below "Examples"
@@ -55,3 +56,7 @@ html_theme_options = {
     "pygments_dark_style": "github-dark",
     "back_to_top_button": False,
 }
+
+codeautolink_concat_default = True  # the blocks of a page are one program
+codeautolink_warn_on_missing_inventory = False
+codeautolink_warn_on_failed_resolve = False

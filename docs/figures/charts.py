@@ -68,3 +68,36 @@ def cotan(path: Path) -> None:
     axes.text(0, -0.05, note, transform=axes.transAxes, fontsize=9, color=GREY, va="top")
     figure.savefig(path, bbox_inches="tight", facecolor="white", metadata={"Date": None})
     plt.close(figure)
+
+
+def existing(path: Path) -> None:
+    """Functions of others, plain and compiled, on one thread."""
+    records = [json.loads(line) for line in (RESULTS / "existing_code.jsonl").read_text().splitlines()]
+    figure, axes = plt.subplots(figsize=(8, 5.4))
+    for row, record in enumerate(records):
+        times, factor = milliseconds(record), ratios_of(record)["NumPy + SciPy"]
+        for name, shift, colour in (("NumPy + SciPy", -0.2, OTHERS), ("geoopt", 0.2, OURS)):
+            axes.barh(row + shift, times[name], 0.38, color=colour, label=name if row == 0 else None)
+            text = f"{times[name]:,.3g} ms" if times[name] < 1000 else f"{times[name]:,.0f} ms"
+            label = text + (f"   {factor:.0f} ×" if name != "geoopt" else "")
+            style = {"va": "center", "fontsize": 9, "color": "#1a202c"}
+            axes.annotate(label, (times[name], row + shift), (5, 0), textcoords="offset points", **style)
+    axes.set_yticks(range(len(records)), [_titled(record["work"]) for record in records], fontsize=10)
+    axes.set_xscale("log")
+    axes.set_xlim(0.5, 1e5)
+    axes.invert_yaxis()
+    axes.spines[["top", "right", "bottom", "left"]].set_visible(False)
+    axes.tick_params(axis="both", length=0)
+    axes.set_xticks([])
+    axes.minorticks_off()
+    axes.legend(loc="upper right", frameon=False, fontsize=10)
+    note = f"milliseconds for {records[0]['vertices']:,} vertices, one thread, double precision\n"
+    note += "× how many times as long as geoopt; the axis is logarithmic"
+    axes.text(0, -0.02, note, transform=axes.transAxes, fontsize=9, color=GREY, va="top")
+    figure.savefig(path, bbox_inches="tight", facecolor="white", metadata={"Date": None})
+    plt.close(figure)
+
+
+def _titled(work: str) -> str:
+    """With the library that the function is of."""
+    return work if "," in work else f"{work}, gpytoolbox"

@@ -16,6 +16,7 @@ FIGURES = {
     "six_triangles.svg": diagrams.six_triangles,
     "two_kernels.svg": diagrams.two_kernels,
     "cotan.svg": charts.cotan,
+    "existing.svg": charts.existing,
     "bumpy.webp": surfaces.first,
     "meshes.webp": surfaces.generated,
     "flow.webp": surfaces.flow,
