@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fast array-api lint golden counts compare bench gpu clean
+.PHONY: help demo test fast docs figures array-api lint golden counts compare bench gpu clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -21,6 +21,10 @@ $(VENV)/.dev: pyproject.toml | $(PY)
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(VENV)/.run $@
 
+$(VENV)/.docs: pyproject.toml | $(PY)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $(VENV)/.run $@
+
 demo: $(VENV)/.run  ## set everything up and run the main job on a generated mesh
 	@mkdir -p out
 	$(PY) -m geoopt demo --force --out out/curvature.png
@@ -30,6 +34,14 @@ test: $(VENV)/.dev  ## set everything up and run all tests
 
 fast: $(VENV)/.dev  ## the tests without real meshes, the command line and random programs
 	$(PY) -m pytest -n auto --dist worksteal --ignore tests/test_cli.py --ignore tests/test_random_programs.py -k "not real"
+
+docs: $(VENV)/.docs  ## build the documentation into out/docs
+	rm -rf docs/reference/generated out/docs
+	PYTHONPATH="$(CURDIR)" $(PY) -m sphinx -W --keep-going -q -d out/doctrees docs out/docs
+	@echo "open out/docs/index.html"
+
+figures: $(VENV)/.docs  ## draw the pictures of the documentation; GEOOPT_MESHES must be a folder with armadillo.obj
+	PYTHONPATH="$(CURDIR)" $(PY) docs/figures/draw.py
 
 array-api: $(VENV)/.dev  ## run the array API standard's own tests: make array-api SUITE=path/to/array-api-tests
 	@test -d "$(SUITE)/array_api_tests" || { echo "SUITE must be a clone of data-apis/array-api-tests, with its submodule"; exit 1; }
@@ -64,4 +76,4 @@ gpu: $(VENV)/.dev  ## on a machine with a GPU: run its tests, then measure into 
 	$(PY) -m benchmarks.gpu
 
 clean:  ## remove what make has made
-	rm -rf $(VENV) out *.egg-info
+	rm -rf $(VENV) out docs/reference/generated *.egg-info

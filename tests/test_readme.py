@@ -15,13 +15,18 @@ def test_python_blocks_run(capsys, tmp_path):
     file.write_text("\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL)))
     names = runpy.run_path(str(file))
     shown = capsys.readouterr().out
-    assert f"{len(names['laplacian'].plan.kernels)} kernels" in shown and "np.where" in shown
+    assert f"{len(names['laplacian'].plan.kernels)} kernels" in shown
 
 
-def test_every_stage_is_described():
-    from geoopt.pipeline import STAGES
+def test_it_is_short():
+    assert len(README.splitlines()) <= 120
 
-    assert re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE) == list(STAGES)
+
+def test_links_lead_somewhere():
+    links = [link for link in re.findall(r"\]\(([^)\s#]+)", README) if "://" not in link]
+    assert links
+    for link in links:
+        assert (ROOT / link).exists(), link
 
 
 def test_every_make_target_is_listed():
@@ -33,5 +38,11 @@ def test_every_make_target_is_listed():
 
 
 def test_nothing_names_a_path_of_some_machine():
-    for path in [*ROOT.glob("*.md"), *ROOT.glob("geoopt/**/*.py"), *ROOT.glob("tests/golden/**/*.*")]:
-        assert "/home/" not in path.read_text() and "/root/" not in path.read_text(), path
+    for pattern in ("*.md", "docs/**/*.*", "geoopt/**/*.py", "tests/golden/**/*.*"):
+        _names_no_path(ROOT.glob(pattern))
+
+
+def _names_no_path(paths):
+    for path in paths:
+        text = path.read_bytes()
+        assert b"/home/" not in text and b"/root/" not in text, path

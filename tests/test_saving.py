@@ -77,6 +77,12 @@ def test_what_is_loaded_gives_the_same_bits(name, tmp_path):
     assert again.report()["kernels"] == program.report()["kernels"]
 
 
+def test_what_a_stage_took_apart_is_loaded_on_any_processor(tmp_path):
+    program, values = compiled("cotan_laplacian", options=geoopt.Options(lanes=8))  # rows of eight have their kernel
+    assert len(program.plan.kernels) > 3
+    assert_same(saved(program, tmp_path)(*values), program(*values))
+
+
 @pytest.mark.parametrize("name", ["cotan_laplacian", "cloth_system", "L²", "harmonic"])
 @pytest.mark.parametrize(
     "how",

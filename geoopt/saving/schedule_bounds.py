@@ -64,7 +64,9 @@ class _OfTasks(Entries):
         super().__init__(plan, number)
         self.tasks, self.lanes = tasks, lanes
         begin, end = self.tasks[:, BEGIN], self.tasks[:, END]
-        require((0 <= begin) & (begin <= end) & (end <= self.kernel.size), "a task has members that there are not")
+        # where a stage took a kernel apart, its tasks still count members from the first one of the whole kernel
+        fits = (0 <= begin) & (begin <= end) & (end - begin <= self.kernel.size)
+        require(fits, "a task has members that there are not")
         require(self.tasks[:, FIRST_STRIP] >= 0, "a task has no strips")
         self.members, self.strips = end - begin, whole_strips(end - begin)
         self.index, self.rows = ranges(begin, end), Rows(self.tasks, self.members)

@@ -1,0 +1,62 @@
+"""How Sphinx builds these pages: `make docs`."""
+
+import sys
+from importlib.metadata import version as installed
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+
+project = "geoopt"
+author = "the geoopt authors"
+copyright = author
+release = version = installed("geoopt-compiler")
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "docstrings",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_codeautolink",
+    "sphinx_design",
+    "sphinx-mathjax-offline",
+]  # "sphinx_gallery.gen_gallery" comes here when docs/examples has more scripts; its pages belong below "Examples"
+
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["figures"]
+templates_path = ["_templates"]
+myst_enable_extensions = ["colon_fence", "dollarmath", "deflist", "attrs_inline"]
+myst_heading_anchors = 3
+
+default_role = "py:obj"
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autosummary_generate = True
+numpydoc_show_class_members = False
+add_module_names = False
+nitpicky = False  # docstrings name stages and files in backticks; links between pages are checked always
+python_use_unqualified_type_names = True
+toc_object_entries_show_parents = "hide"
+
+html_theme = "pydata_sphinx_theme"
+html_title = "geoopt"
+html_static_path = ["_static"]
+html_css_files = ["geoopt.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_sidebars = {page: [] for page in ("index", "install", "how_it_works", "benchmarks", "not_for")}
+html_theme_options = {
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "friendly",
+    "pygments_dark_style": "github-dark",
+    "back_to_top_button": False,
+}
+
+codeautolink_concat_default = True  # the blocks of a page are one program
+codeautolink_warn_on_missing_inventory = False
+codeautolink_warn_on_failed_resolve = False
