@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -27,10 +28,7 @@ def program_text(report: dict[str, Any]) -> str:
     """What ``print(program)`` shows: the totals, then one line per kernel."""
     console = Console(file=io.StringIO(), width=110, color_system=None)
     seconds = report["seconds"]
-    traits = ((name.replace("_", " "), report[name]) for name in TRAITS if name in report)
-    how = ", ".join(f"{count} {name if count > 1 else name.rstrip('s')}" for name, count in traits)
-    kernels = f"{len(report['kernels'])} kernels on {report['levels']} levels"
-    console.print(f"{report['function']}: {kernels}, {report['dtype']}, {how}")
+    console.print(f"{report['function']}: {how_it_runs(report)}")
     if report["paths"] > 1:
         console.print(f"chooses between the results of {report['paths']} paths through branches of the function")
     if report["without"]:
@@ -48,6 +46,14 @@ def program_text(report: dict[str, Any]) -> str:
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
 
 
+def how_it_runs(report: Mapping[str, Any]) -> str:
+    """In kernels, numbers of a type, vectors and threads."""
+    traits = ((name.replace("_", " "), report[name]) for name in TRAITS if name in report)
+    counts = (f"{count} {name if count > 1 else name.rstrip('s')}" for name, count in traits)
+    kernels = f"{len(report['kernels'])} kernels on {report['levels']} levels"
+    return ", ".join([kernels, report["dtype"], *counts])
+
+
 def _solve_text(solve: dict[str, Any]) -> str:
     columns = solve["right_hand_sides"]
     once = ", factored while preparing" if solve["is_constant"] else ""
@@ -56,12 +62,19 @@ def _solve_text(solve: dict[str, Any]) -> str:
 
 
 def kernel_table(report: dict[str, Any]) -> Table:
-    """One row per kernel."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("kernel", "level", "members", "values", "terms", "operations", "reads", "writes", "columns"):
+    headings, *rows = kernel_rows(report)
+    for heading in headings:
         table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def kernel_rows(report: Mapping[str, Any]) -> Iterator[list[str]]:
+    """Headings, then one row per kernel."""
+    yield ["kernel", "level", "members", "values", "terms", "operations", "reads", "writes", "columns"]
     for number, k in enumerate(report["kernels"]):
         counts = (k["level"], k["members"], k["values"], k["terms"], k["operations"])
         volumes = (k["read_bytes"], k["written_bytes"], k["column_bytes"])
-        table.add_row(str(number), *(f"{c:,}" for c in counts), *(size(v) for v in volumes))
-    return table
+        yield [str(number), *(f"{c:,}" for c in counts), *(size(v) for v in volumes)]

@@ -278,3 +278,8 @@ class Program:
         from .display import program_text
 
         return program_text(self.report())
+
+    def _repr_html_(self) -> str:
+        from .notebooks import program_html
+
+        return program_html(self.report())

@@ -15,6 +15,7 @@ from .errors import ArgumentError
 from .grid import Grid
 from .kernels import Kernel, Kernels, Leaf
 from .layout import Layout
+from .notebooks import Listing
 from .options import Options
 from .pipeline import chosen, compile, planned
 from .plan.relist import relist
@@ -31,7 +32,7 @@ def view(
     device: str = "cpu",
     options: Options | None = None,
     **keywords: Any,
-) -> str:
+) -> Listing:
     """The result of one stage of `compile` for a function and its arguments.
 
     stage : of `pipeline.STAGES` that the device has: up to "group" graphs and their parts, from "harvest" to "share"
@@ -47,7 +48,7 @@ def view(
     if stage not in stages:
         raise ArgumentError(f"view(stage={stage!r}, device={device!r}): choose from {', '.join(stages)}")
     if stage == "assemble":
-        return compile(function, *arguments, device=device, options=options, **keywords).source()
+        return Listing(compile(function, *arguments, device=device, options=options, **keywords).source())
     found: list[str] = []
 
     def watch(done: str, record: Any) -> None:
@@ -61,8 +62,8 @@ def view(
 
     planned(function, *arguments, device=device, options=options, watch=watch, **keywords)
     if len(found) == 1:
-        return found[0]
-    return "\n\n".join(f"program {number}\n{text}" for number, text in enumerate(found))
+        return Listing(found[0])
+    return Listing("\n\n".join(f"program {number}\n{text}" for number, text in enumerate(found)))
 
 
 def leaf_tables(kernels: Kernels) -> str:

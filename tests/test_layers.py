@@ -26,6 +26,7 @@ LAYERS = (
     ("solvers",),
     ("batches", "derivatives", "program", "timing"),
     ("exporting", "preparation"),
+    ("notebooks",),
     (*STAGES[:-1], "runtime", "evaluate", "display"),
     ("stages",),  # what they have in common
     # what devices run, and what traced code computes with

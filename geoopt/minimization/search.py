@@ -10,6 +10,7 @@ import numpy as np
 
 from ..derivatives.calls import Wrt
 from ..errors import ArgumentError
+from ..notebooks import minimum_html
 from .descent import Descent
 from .problem import Problem
 from .sensitivity import Sensitivity
@@ -75,6 +76,9 @@ class Minimum:
         if self.sensitivity is None:
             raise ArgumentError("derivatives are known where the minimum was found; a pickled one has none")
         return self.sensitivity
+
+    def _repr_html_(self) -> str:
+        return minimum_html(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "sensitivity": None}
