@@ -67,7 +67,7 @@ compare: $(VENV)/.dev  ## this tree beside a commit, about 10 minutes: make comp
 
 bench: $(VENV)/.dev  ## every benchmark at small sizes beside its peers, about 15 minutes; then the report
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
-	$(PY) -m benchmarks all --small --out out/benchmarks
+	$(PY) -m benchmarks all --small
 	$(PY) -m benchmarks report --results out/benchmarks --out out/benchmarks/REPORT.md
 
 gpu: $(VENV)/.dev  ## on a machine with a GPU: run its tests, then measure into benchmarks/results/gpu.json

@@ -24,7 +24,8 @@ from .peers import PEERS, MissingPeer
 from .records import Setting
 from .works import GENERATORS
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parent / "results"  # that are committed
+OWN = Path("out") / "benchmarks"  # results of one's own
 DTYPES = {"double": np.float64, "float64": np.float64, "float": np.float32, "float32": np.float32}
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -41,8 +42,9 @@ Rounds = Annotated[int, typer.Option(min=1, help="Rounds of timing.")]
 Lanes = Annotated[int, typer.Option(help="Width of geoopt's vectors in numbers; 0: the host's.")]
 Works = Annotated[list[str] | None, typer.Option("--work", help="One of the benchmark's works; repeat for several.")]
 Out = Annotated[
-    Path | None, typer.Option(help="The results file to append to; default: benchmarks/results/NAME.jsonl.")
+    Path | None, typer.Option(help="The results file to append to; default: out/benchmarks/NAME.jsonl, here.")
 ]
+Record = Annotated[bool, typer.Option("--record", help="Append to the results that are committed.")]
 
 
 def _command(name: str) -> None:
@@ -61,6 +63,7 @@ def _command(name: str) -> None:
         lanes: Lanes = 0,
         works: Works = None,
         out: Out = None,
+        record: Record = False,
     ) -> None:
         setting = Setting(
             mesh, vertices, None if peers is None else tuple(filter(None, peers.split(","))), _numbers(threads),
@@ -70,12 +73,17 @@ def _command(name: str) -> None:
         for line in (benchmark.measure or run.compare)(name, benchmark, setting):
             tables.show(line, benchmark)
             lines.append(line)
-        run.append(lines, out or RESULTS / f"{name}.jsonl")  # all or none: then `all` knows what there is
+        run.append(lines, out or _folder(record) / f"{name}.jsonl")  # all or none: then `all` knows what there is
+
+
+def _folder(record: bool) -> Path:
+    """Of the results."""
+    return RESULTS if record else OWN
 
 
 def _typed() -> str:
     """The command, without where its results go."""
-    words = sys.argv[1:]
+    words = [word for word in sys.argv[1:] if word != "--record"]
     if "--out" in words:
         place = words.index("--out")
         words = words[:place] + words[place + 2 :]
@@ -106,9 +114,11 @@ for _name in BENCHMARKS:
 def everything(
     small: Annotated[bool, typer.Option("--small", help="Small sizes: about 15 minutes instead of hours.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Also what this commit has results of.")] = False,
-    out: Annotated[Path, typer.Option(help="The folder of the results.")] = RESULTS,
+    out: Annotated[Path | None, typer.Option(help="The folder of the results; default: out/benchmarks, here.")] = None,
+    record: Record = False,
 ) -> None:
     """Run every benchmark, each in a process of its own; what this commit has results of is not run again."""
+    out = out or _folder(record)
     console, commit, failed = Console(), method.commit(), []
     done = set() if again else {(line["command"], line["machine"]["commit"]) for line in tables.lines(out)}
     for words in commands("small" if small else "full"):
@@ -116,7 +126,7 @@ def everything(
             console.print(f"{shlex.join(words)}: there", style="dim")
             continue
         console.rule(shlex.join(words))
-        file = ["--out", str(out / f"{words[0]}.jsonl")] if out != RESULTS else []
+        file = ["--record"] if out == RESULTS else ["--out", str(out / f"{words[0]}.jsonl")]
         if subprocess.run([sys.executable, "-m", "benchmarks", *words, *file]).returncode:
             failed.append(shlex.join(words))
     if failed:

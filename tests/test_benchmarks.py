@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -222,10 +223,10 @@ def test_a_mesh_file_needs_nothing_but_its_path(tmp_path, monkeypatch):
     monkeypatch.setattr(fresh, "preparation", lambda *_: FRESH)
     mesh = tmp_path / "square.off"
     mesh.write_text("OFF\n4 2 0\n0 0 0\n1 0 0\n1 1 0\n0 1 0\n3 0 1 2\n3 0 2 3\n")
-    out = tmp_path / "cotan.jsonl"
-    done = invoke("cotan", mesh, "--rounds", 1, "--peers", "numpy,numba", "--out", out)
+    monkeypatch.chdir(tmp_path)
+    done = invoke("cotan", mesh, "--rounds", 1, "--peers", "numpy,numba")
     assert done.exit_code == 0, done.output
-    [line] = tables.lines(tmp_path)
+    [line] = tables.lines(tmp_path / "out" / "benchmarks")
     assert line["mesh"] == "square.off" and line["vertices"] == 4 and len(line["entries"]) == 5
 
 
@@ -342,6 +343,17 @@ def test_a_full_run_leaves_out_what_this_commit_has_results_of(results, monkeypa
         run.append([{**line, "machine": {**line["machine"], "commit": "c"}}], results / "cotan.jsonl")
     assert invoke("all", "--out", results).exit_code == 0 and started == ["arap"]
     assert invoke("all", "--again", "--out", results).exit_code == 0 and started == ["arap", "cotan", "arap"]
+
+
+@pytest.mark.parametrize(("words", "place"), [([], "out/benchmarks"), (["--record"], "kept"), (["--out", "x"], "")])
+def test_results_are_recorded_only_where_that_is_asked_for(tmp_path, monkeypatch, words, place):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "RESULTS", Path("kept"))
+    monkeypatch.setattr(run, "compare", lambda *_: [])
+    monkeypatch.setattr(command.sys, "argv", ["", "cotan", *words])
+    assert invoke("cotan", *words).exit_code == 0
+    assert [str(p) for p in Path().rglob("*") if p.is_file()] == [f"{place}/cotan.jsonl" if place else "x"]
+    assert command._typed() == "python -m benchmarks cotan"  # two runs of the same are one in reports
 
 
 def test_exponents_are_the_slopes_of_large_meshes():
