@@ -188,10 +188,12 @@ def test_vectors_of_any_width_give_the_same(compiler, lanes, tmp_path):
 
 
 @needs_compiler
-def test_large_tables_are_a_file_of_their_own(tmp_path, monkeypatch):
+@pytest.mark.parametrize("lanes", [2, 8])
+def test_large_tables_are_a_file_of_their_own(lanes, tmp_path, monkeypatch):
+    """Also of programs that write whole rows, as vectors of eight do."""
     monkeypatch.setattr(c_library, "EMBEDDED", 100)
     V, F = bumpy(60)
-    program = geoopt.compile(cotan_laplacian, V, F)
+    program = geoopt.compile(cotan_laplacian, V, F, options=geoopt.Options(lanes=lanes))
     library = Library(program, tmp_path, COMPILERS[0], *SANITIZED)
     assert {path.name for path in library.files} == {"lib.h", "lib.c", "lib.bin", "CMakeLists.txt"}
     for got, want in zip(library(V), outputs(program, [V]), strict=True):

@@ -10,7 +10,6 @@ import pytest
 import geoopt
 from geoopt.align import align
 from geoopt.codegen import TARGETS
-from geoopt.codegen.vectors import Vectors
 from geoopt.compress import compress
 from geoopt.errors import InternalError
 from geoopt.operators import cotan_laplacian
@@ -75,7 +74,7 @@ def with_unknown_term(record):
 @pytest.mark.parametrize("printer", ["llvm", "cuda"])
 def test_a_printer_refuses_a_kind_of_term_that_it_does_not_know(printer):
     if printer == "llvm":
-        record, of = records(cotan_laplacian, *torus(100))["sequences"].plan, Vectors(4, DOUBLE)
+        record, of = records(cotan_laplacian, *torus(100))["sequences"].plan, CONTEXT.vectors
     else:
         record, of = gpu_stages(cotan_laplacian, *torus(100))["spread"], DOUBLE
     emit = TARGETS["cpu" if printer == "llvm" else printer]

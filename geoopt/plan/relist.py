@@ -8,6 +8,7 @@ as they are.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -86,21 +87,22 @@ class _Strips:
 
     def __init__(self, plan: Plan, tasks: np.ndarray, loop: Loop):
         listed = [loop.terms_of(row, plan.table) for row in tasks]
-        self.is_kept = isinstance(loop, ByStrip)
-        if self.is_kept:
-            self.starts, self.places = plan.table(loop.starts), [terms.entry for terms in listed]
-            return
         sizes = tasks[:, END] - tasks[:, BEGIN]
+        self.is_kept = isinstance(loop, ByStrip)
         strips = int((tasks[:, FIRST_STRIP] + whole_strips(sizes)).max(initial=0))
-        lengths = np.zeros(strips, np.int64)
+        strips = max(strips, len(plan.table(loop.starts)) - 1) if self.is_kept else strips
         self.counts = np.zeros(int((tasks[:, END] + tasks[:, COLUMN]).max(initial=0)), np.int32)
+        self._of_lanes = np.zeros((strips, STRIP), np.int64)  # how many terms the members of each strip have
         numbers = []
         for row, size, terms in zip(tasks, sizes, listed, strict=True):
             counts = np.bincount(terms.member, minlength=size)
             self.counts[row[BEGIN] + row[COLUMN] :][:size] = counts
-            np.maximum.at(lengths, row[FIRST_STRIP] + np.arange(size) // STRIP, counts)
+            self._of_lanes[row[FIRST_STRIP] :].reshape(-1)[:size] = counts
             numbers.append(_numbers(terms.member, counts))
-        starts = np.append(0, np.cumsum(STRIP * lengths))
+        if self.is_kept:
+            self.starts, self.places = plan.table(loop.starts), [terms.entry for terms in listed]
+            return
+        starts = np.append(0, np.cumsum(STRIP * self._of_lanes.max(axis=1, initial=0)))
         self.starts = starts.astype(id_dtype(int(starts[-1])))
         self.places = [
             starts[row[FIRST_STRIP] + terms.member // STRIP] + STRIP * number + terms.member % STRIP
@@ -108,11 +110,24 @@ class _Strips:
         ]
 
     def column(self, values: list[np.ndarray], dtype: Any) -> np.ndarray:
-        """A column with a value for each term of each task; what nobody reads is 0."""
+        """A column with a value for each term of each task, filled up with copies as those of `place` are: vectors
+        write what they are copies of once more."""
         found = np.zeros(int(self.starts[-1]), dtype)
         for places, mine in zip(self.places, values, strict=True):
             found[places] = mine
-        return found
+        return found[self._copied]
+
+    @cached_property
+    def _copied(self) -> np.ndarray:
+        """Of each entry of the columns, the one that it copies: itself, if a term is there, else the last term of its
+        member, or where that has none, the term of the longest in the strip."""
+        starts = self.starts.astype(np.int64)
+        lengths = np.diff(starts)
+        strip = np.repeat(np.arange(len(lengths)), lengths)
+        term, lane = np.divmod(np.arange(starts[-1]) - np.repeat(starts[:-1], lengths), STRIP)
+        longest = self._of_lanes.argmax(axis=1)
+        lane = np.where(self._of_lanes[strip, lane], lane, longest[strip])
+        return starts[strip] + STRIP * np.clip(term, 0, self._of_lanes[strip, lane] - 1) + lane
 
 
 def _numbers(member: np.ndarray, counts: np.ndarray) -> np.ndarray:
