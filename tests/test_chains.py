@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import replace
 from math import comb
 
@@ -131,6 +133,27 @@ def test_another_matrix_is_factored_though_a_factor_is_given(motion):
     run._factors = other._factors
     for slope, other in zip(run.vjp(cotangents)[1:], want[1:], strict=True):
         np.testing.assert_allclose(slope, other, rtol=1e-9)
+
+
+def test_runs_leave_each_other_alone(motion):
+    run = motion((X, Y), *ARGUMENTS)
+    cotangents = of_states(*run.states)
+    want = run.vjp(cotangents)
+    motion((1.2 * X, Y), 500.0, WIND)
+    for slope, other in zip(run.vjp(cotangents)[1:], want[1:], strict=True):
+        np.testing.assert_array_equal(slope, other)
+
+
+def test_what_a_run_kept_goes_with_it(motion):
+    run = motion((X, Y), *ARGUMENTS)
+    memory = [weakref.ref(factor.memory) for factors in run._factors.values() for factor in factors]
+    assert len(memory) == STEPS
+    gc.disable()
+    try:
+        del run
+        assert not any(kept() is not None for kept in memory)
+    finally:
+        gc.enable()
 
 
 S, G = icosphere(42)

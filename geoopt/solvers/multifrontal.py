@@ -50,7 +50,7 @@ class Multifrontal(Solver):
         division = divided(f.table, f.children)
         size, self._plane, self._local = f.sizes
         self._memory = Pool(size + BEYOND, self.dtype, MOST_FREE)
-        self._factor = self._fresh()
+        self._factor, self._is_kept = self._fresh(), False
         self._updates = np.empty(place_updates(f.table, f.children, division) + BEYOND, self.dtype)
         self._status = np.zeros(len(f.table), np.int64)
         self._room: tuple[np.ndarray, np.ndarray] | None = None
@@ -73,11 +73,13 @@ class Multifrontal(Solver):
         return memory
 
     def use(self, memory: np.ndarray) -> None:
-        """Solve by a factor that was released."""
-        self._factor = memory
+        """Solve by a factor that was released, and stays as it is."""
+        self._factor, self._is_kept = memory, True
 
     def factor(self, A: Any) -> None:
         f = self._fronts
+        if self._is_kept:
+            self._factor, self._is_kept = self._fresh(), False
         values = np.ascontiguousarray(A.data, self.dtype)
         self._status[:] = 0
         matrix = f.sources, f.targets, f.diagonal, values
