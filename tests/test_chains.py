@@ -109,15 +109,15 @@ def test_slopes_are_those_of_all_steps_at_once(motion, wanted, states, factors, 
     """Whatever memory there is; matrices are factored again in the backward sweep where their factors had no room."""
     motion((X, Y), *ARGUMENTS)
     memory = states * STATE + factors * motion._steps.factor_bytes
-    plan = replace(motion._plan, memory=memory)
-    run = Run(plan, (X, Y), ARGUMENTS)
+    setting = replace(motion._setting, memory=memory)
+    run = Run(setting, (X, Y), ARGUMENTS)
     cotangents = of_states(*run.states)
     found = run.vjp(cotangents)
     for slope, want in zip((*found[0], *found[1:]), wanted, strict=True):
         np.testing.assert_allclose(slope, want, rtol=1e-7, atol=1e-9 * np.abs(want).max())
     counts, factor = [], Multifrontal.factor
     monkeypatch.setattr(Multifrontal, "factor", lambda self, A: counts.append(1) or factor(self, A))
-    run = Run(plan, (X, Y), ARGUMENTS)
+    run = Run(setting, (X, Y), ARGUMENTS)
     assert len(counts) == STEPS
     again = run.vjp(lambda number: [None if number == 0 else part[number] for part in cotangents])
     assert len(counts) == STEPS + factored
@@ -139,7 +139,10 @@ def test_runs_leave_each_other_alone(motion):
     run = motion((X, Y), *ARGUMENTS)
     cotangents = of_states(*run.states)
     want = run.vjp(cotangents)
-    motion((1.2 * X, Y), 500.0, WIND)
+    wind = WIND.copy()
+    run = motion((X, Y), 800.0, wind)
+    wind[:] = 7
+    motion((1.2 * X, Y), 500.0, wind)
     for slope, other in zip(run.vjp(cotangents)[1:], want[1:], strict=True):
         np.testing.assert_array_equal(slope, other)
 
@@ -203,7 +206,7 @@ def test_nothing_moves_without_cotangents(motion):
     (by_x, by_v), by_stretch, by_wind = run.vjp(None)
     assert not by_x.any() and not by_v.any() and by_stretch == 0 and not by_wind.any()
     one = run.vjp((None, np.ones((STEPS + 1, *V.shape))))
-    other = run.vjp(lambda number: (None, np.ones(V.shape)))
+    other = run.vjp(lambda number: (None, np.ones_like(list(run)[number][1])))
     np.testing.assert_array_equal(one[2], other[2])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..errors import ArgumentError
 from ..options import Options
 from ..signature import Argument, ordered
 from ..trace import argument_names
-from .run import Plan, Run
+from .run import Run, Setting
 from .steps import Steps
 
 __all__ = ["Chain", "Run"]
@@ -66,7 +67,7 @@ class Chain:
         own = [value[0] if name in self._over else value for name, value in zip(names, parameters, strict=True)]
         self._steps = Steps(step, state, own, np.dtype(dtype), options)
         is_over = tuple(argument.name in self._over for argument in self._steps.variables)
-        self._plan = Plan(self._steps, self._count, is_over, memory, progress, threading.Lock())
+        self._setting = Setting(self._steps, self._count, is_over, memory, progress, threading.RLock())
 
     def _checked(self, over: tuple[str, ...], names: list[str], parameters: tuple) -> tuple[str, ...]:
         for name in over:
@@ -91,4 +92,9 @@ class Chain:
         for argument, value in zip(self._steps.variables, parameters, strict=True):
             if argument.name in self._over:
                 self._check_length(argument.name, value)
-        return Run(self._plan, self._steps.state(state), parameters)
+        return Run(self._setting, self._steps.state(state), [_own(value) for value in parameters])
+
+
+def _own(value: Any) -> Any:
+    """A copy, for derivatives may be asked for when the caller has changed the original."""
+    return [one.copy() for one in value] if isinstance(value, list) else copy(value)

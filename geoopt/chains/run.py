@@ -20,7 +20,7 @@ Tell = Callable[[int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Setting:
     """What all runs of a chain have in common.
 
     count : of the steps;  over : of each parameter that varies, whether it has a value for each step
@@ -32,7 +32,7 @@ class Plan:
     over: tuple[bool, ...]
     memory: float
     progress: bool
-    turn: threading.Lock
+    turn: threading.RLock
 
     @contextmanager
     def shown(self, what: str) -> Iterator[Tell]:
@@ -53,39 +53,39 @@ class Run:
     len(run) : how many states there are, one more than steps;  iter(run) : from the first to the last
     """
 
-    def __init__(self, plan: Plan, first: State, parameters: Sequence[Any]):
-        self._plan, self._parameters = plan, parameters
+    def __init__(self, setting: Setting, first: State, parameters: Sequence[Any]):
+        self._setting, self._parameters = setting, parameters
         size = sum(part.nbytes for part in first)
-        room = int(min(plan.memory // max(size, 1), plan.count))
-        self._room_for_factors = plan.memory - plan.count * size
+        room = int(min(setting.memory // max(size, 1), setting.count))
+        self._room_for_factors = setting.memory - setting.count * size
         self._factors: dict[int, list[Factor]] = {}  # by step
-        with plan.turn, plan.shown("steps") as tell:
+        with setting.turn, setting.shown("steps") as tell:
             self._tell: Tell | None = tell
-            self._checkpoints = Checkpoints(self._advanced, first, plan.count, room)
-            self._last = self._advanced(self._checkpoints.last, plan.count - 1, plan.count)
+            self._checkpoints = Checkpoints(self._advanced, first, setting.count, room)
+            self._last = self._advanced(self._checkpoints.last, setting.count - 1, setting.count)
             self._tell = None
 
     def __len__(self) -> int:
-        return self._plan.count + 1
+        return self._setting.count + 1
 
     def __iter__(self) -> Iterator[Any]:
-        return map(self._plan.steps.in_form, self._states())
+        return map(self._setting.steps.in_form, self._states())
 
     @property
     def state(self) -> Any:
         """The last state."""
-        return self._plan.steps.in_form(self._last)
+        return self._setting.steps.in_form(self._last)
 
     @property
     def states(self) -> Any:
         """All states, as one whose arrays have an axis of length ``len(run)`` in front of their own. Those that are not
         kept are computed again."""
-        return self._plan.steps.in_form(tuple(map(np.stack, zip(*self._states(), strict=True))))
+        return self._setting.steps.in_form(tuple(map(np.stack, zip(*self._states(), strict=True))))
 
     def _states(self) -> Iterator[State]:
         states = self._checkpoints.forward(self._advanced)
-        for _ in range(self._plan.count):
-            with self._plan.turn:
+        for _ in range(self._setting.count):
+            with self._setting.turn:
                 state = next(states)
             yield state
         yield self._last
@@ -93,7 +93,7 @@ class Run:
     def _advanced(self, state: State, begin: int, end: int) -> State:
         """The state after ``end`` steps, from that after ``begin``."""
         for number in range(begin, end):
-            state = self._plan.steps.advanced(state, self._values(number))
+            state = self._setting.steps.advanced(state, self._values(number))
             if self._tell is not None:  # for the first time
                 self._keep_factors(number)
                 self._tell(number + 1)
@@ -101,15 +101,15 @@ class Run:
 
     def _values(self, number: int) -> list[Any]:
         """Of the parameters that vary, in a step."""
-        pairs = zip(self._parameters, self._plan.over, strict=True)
+        pairs = zip(self._parameters, self._setting.over, strict=True)
         return [value[number] if is_over else value for value, is_over in pairs]
 
     def _keep_factors(self, number: int) -> None:
         """Those of a step, as far as there is room: those of the steps before give way, whose turn is later."""
-        size = self._plan.steps.factor_bytes
+        size = self._setting.steps.factor_bytes
         if not 0 < size <= self._room_for_factors:
             return
-        self._factors[number] = self._plan.steps.release_factors()
+        self._factors[number] = self._setting.steps.release_factors()
         if len(self._factors) * size > self._room_for_factors:
             del self._factors[min(self._factors)]
 
@@ -125,22 +125,22 @@ class Run:
 
         Raises ShapeError where cotangents are not like states.
         """
-        plan, sums = self._plan, [_Slope(is_over) for is_over in self._plan.over]
-        with plan.turn, plan.shown("derivatives") as tell:
-            cotangent = self._cotangent(cotangents, plan.count, plan.steps.zeros())
+        setting, sums = self._setting, [_Slope(is_over) for is_over in self._setting.over]
+        with setting.turn, setting.shown("derivatives") as tell:
+            cotangent = self._cotangent(cotangents, setting.count, setting.steps.zeros())
             for number, state in self._checkpoints.backward(self._advanced):
                 if number in self._factors:
-                    plan.steps.use_factors(self._factors[number])
-                cotangent, slopes = plan.steps.slopes(state, self._values(number), cotangent)
+                    setting.steps.use_factors(self._factors[number])
+                cotangent, slopes = setting.steps.slopes(state, self._values(number), cotangent)
                 for total, slope in zip(sums, slopes, strict=True):
                     total.add(slope)
                 cotangent = self._cotangent(cotangents, number, cotangent)
-                tell(plan.count - number)
-        return plan.steps.in_form(cotangent), *(total.found for total in sums)
+                tell(setting.count - number)
+        return setting.steps.in_form(cotangent), *(total.found for total in sums)
 
     def _cotangent(self, cotangents: Any, number: int, others: State) -> State:
         """Of a state: what the loss has by itself, and what it has by later states."""
-        steps, is_function = self._plan.steps, callable(cotangents)
+        steps, is_function = self._setting.steps, callable(cotangents)
         given = cotangents(number) if is_function else cotangents
         if given is None:
             return others
