@@ -1,0 +1,98 @@
+"""How tangents, cotangents and batches go through a `Differentiable`, for all frameworks.
+
+Frameworks call an operation: the function, an array for each argument, ``size``, the items of a batch (None: no batch),
+and ``over``, which says of each argument whether every item has its own. Each rule here gives such an operation again.
+Arrays are a framework's; the rules compute with none of them but by what their callers give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from . import Differentiable, Places
+
+
+class Operation(NamedTuple):
+    """A function with what it is called with."""
+
+    of: Differentiable
+    arrays: list[Any]
+    over: tuple[bool, ...]
+
+
+def pushed(
+    of: Differentiable,
+    arrays: Sequence[Any],
+    over: Sequence[bool],
+    tangents: Mapping[int, Any],
+    zeros: Callable[[Any], Any],
+) -> Operation:
+    """What gives the tangents of all results.
+
+    tangents : by the places of arguments; those of others are zero
+    zeros : gives of an array one of zeros
+    """
+    if {*tangents} <= {*of.linear}:  # the tangents of a linear function are its values
+        along = {place: zeros(arrays[place]) for place in of.linear if place not in tangents} | {**tangents}
+        return Operation(of, [along.get(place, array) for place, array in enumerate(arrays)], tuple(over))
+    product = of.jvp(tuple(tangents), tuple(range(len(of.shapes))))
+    return Operation(product, [*arrays, *tangents.values()], (*over, *(over[place] for place in tangents)))
+
+
+def pulled(
+    product: tuple[Differentiable, Places],
+    arrays: Sequence[Any],
+    over: Sequence[bool],
+    cotangents: Sequence[Any],
+    is_batch: bool,
+) -> Operation:
+    """What gives slopes, of each item of a batch its own.
+
+    product : what `Differentiable.transpose` or `Differentiable.pullback` gives
+    cotangents : an array for each result that it takes one for
+    """
+    of, places = product
+    are_own = *(over[place] for place in places), *(is_batch for _ in cotangents)
+    return Operation(of, [*(arrays[place] for place in places), *cotangents], are_own)
+
+
+def of_arguments(slopes: Mapping[int, Any], over: Sequence[bool], is_batch: bool) -> dict[int, Any]:
+    """Slopes by the places of arguments: what all items of a batch share has the sum of theirs."""
+    return {place: slope.sum(axis=0) if is_batch and not over[place] else slope for place, slope in slopes.items()}
+
+
+def batched(
+    library: Any,
+    run: Callable[[list[Any], int, tuple[bool, ...]], Sequence[Any]],
+    arrays: Sequence[Any],
+    axes: Sequence[int | None],
+    size: int | None,
+    over: Sequence[bool],
+) -> list[Any]:
+    """The results for each item of a batch, with an axis for the items in front; a batch of batches is one of all their
+    items.
+
+    library : `jax.numpy` or `torch`
+    run : gives of arrays, a size, and which arrays have an axis of items, the results
+    axes : of each array, that of the new items
+    """
+    arrays = [a if axis is None else library.moveaxis(a, axis, 0) for a, axis in zip(arrays, axes, strict=True)]
+    is_new = [axis is not None for axis in axes]
+    count = next(len(a) for a, new in zip(arrays, is_new, strict=True) if new)
+    if size is None:
+        return [*run(arrays, count, tuple(is_new))]
+    parts = zip(arrays, is_new, over, strict=True)
+    joined = [_joined(library, array, new, old, count, size) for array, new, old in parts]
+    results = run(joined, count * size, tuple(new or old for new, old in zip(is_new, over, strict=True)))
+    return [a.reshape(count, size, *a.shape[1:]) for a in results]
+
+
+def _joined(library: Any, array: Any, is_new: bool, is_old: bool, count: int, size: int) -> Any:
+    """An array with one axis for the items of ``count`` batches of ``size``. is_new, is_old : which axes it has"""
+    if not is_new and not is_old:
+        return array
+    of_item = array.shape[is_new + is_old :]
+    array = array if is_new else array[None]
+    array = array if is_old else array[:, None]
+    return library.broadcast_to(array, (count, size, *of_item)).reshape(count * size, *of_item)
