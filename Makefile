@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fast array-api lint golden counts compare bench gpu clean
+.PHONY: help demo test fast torch array-api lint golden counts compare bench gpu clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -30,6 +30,12 @@ test: $(VENV)/.dev  ## set everything up and run all tests
 
 fast: $(VENV)/.dev  ## the tests without real meshes, the command line and random programs
 	$(PY) -m pytest -n auto --dist worksteal --ignore tests/test_cli.py --ignore tests/test_random_programs.py -k "not real"
+
+torch: $(VENV)/.dev  ## install torch, run the tests of geoopt.torch and tell what a call costs
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,torch]'
+	$(PY) -m pytest -rs tests/test_torch.py tests/test_torch_tensors.py
+	$(VENV)/bin/pyright --pythonpath $(PY) geoopt/torch
+	$(PY) -m benchmarks.torch_overhead
 
 array-api: $(VENV)/.dev  ## run the array API standard's own tests: make array-api SUITE=path/to/array-api-tests
 	@test -d "$(SUITE)/array_api_tests" || { echo "SUITE must be a clone of data-apis/array-api-tests, with its submodule"; exit 1; }

@@ -1,8 +1,9 @@
 """`Differentiable`: a function of arrays, with its programs and those of its derivatives as they are asked for.
 
-Frameworks that differentiate by themselves (`geoopt.jax`, `geoopt.torch`) see the variables and the result of a function
-as plain arrays of floats: of a sparse matrix the values, of all numbers of the result one array. Derivatives are such
-functions again, so that those of any order, and batches of them, come by composition. Nothing here knows a framework.
+Frameworks that differentiate by themselves (`geoopt.jax`, `geoopt.torch`) see the variables and the result of a
+function as plain arrays of floats: of a sparse matrix the values, of all numbers of the result one array. Derivatives
+are such functions again, so that those of any order, and batches of them, come by composition. Nothing here knows a
+framework.
 """
 
 from __future__ import annotations

@@ -63,36 +63,29 @@ def of_arguments(slopes: Mapping[int, Any], over: Sequence[bool], is_batch: bool
 
 
 def batched(
-    library: Any,
     run: Callable[[list[Any], int, tuple[bool, ...]], Sequence[Any]],
     arrays: Sequence[Any],
-    axes: Sequence[int | None],
+    is_new: Sequence[bool],
+    broadcast: Callable[[Any, tuple[int, ...]], Any],
     size: int | None,
     over: Sequence[bool],
 ) -> list[Any]:
-    """The results for each item of a batch, with an axis for the items in front; a batch of batches is one of all their
-    items.
+    """The results for each item of a batch, whose axis is the first; a batch of batches is one of all their items.
 
-    library : `jax.numpy` or `torch`
     run : gives of arrays, a size, and which arrays have an axis of items, the results
-    axes : of each array, that of the new items
+    arrays, is_new : which ones have an axis of the new items; it is the first
+    broadcast : gives of an array and a shape one of this shape
     """
-    arrays = [a if axis is None else library.moveaxis(a, axis, 0) for a, axis in zip(arrays, axes, strict=True)]
-    is_new = [axis is not None for axis in axes]
     count = next(len(a) for a, new in zip(arrays, is_new, strict=True) if new)
     if size is None:
-        return [*run(arrays, count, tuple(is_new))]
-    parts = zip(arrays, is_new, over, strict=True)
-    joined = [_joined(library, array, new, old, count, size) for array, new, old in parts]
+        return [*run([*arrays], count, tuple(is_new))]
+    items, joined = (count, size), []
+    for array, new, old in zip(arrays, is_new, over, strict=True):
+        if new or old:  # one axis for the items of all batches
+            of_item = array.shape[new + old :]
+            array = array if new else array[None]
+            array = array if old else array[:, None]
+            array = broadcast(array, (*items, *of_item)).reshape(count * size, *of_item)
+        joined.append(array)
     results = run(joined, count * size, tuple(new or old for new, old in zip(is_new, over, strict=True)))
-    return [a.reshape(count, size, *a.shape[1:]) for a in results]
-
-
-def _joined(library: Any, array: Any, is_new: bool, is_old: bool, count: int, size: int) -> Any:
-    """An array with one axis for the items of ``count`` batches of ``size``. is_new, is_old : which axes it has"""
-    if not is_new and not is_old:
-        return array
-    of_item = array.shape[is_new + is_old :]
-    array = array if is_new else array[None]
-    array = array if is_old else array[:, None]
-    return library.broadcast_to(array, (count, size, *of_item)).reshape(count * size, *of_item)
+    return [a.reshape(*items, *a.shape[1:]) for a in results]

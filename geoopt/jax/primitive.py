@@ -118,7 +118,8 @@ def _batched(
     def run(arrays: list[Any], size: int, over: tuple[bool, ...]) -> list[Any]:
         return program_p.bind(*arrays, of=of, size=size, over=over)
 
-    results = batched(jnp, run, arrays, axes, size, over)
+    arrays = [a if axis is None else jnp.moveaxis(a, axis, 0) for a, axis in zip(arrays, axes, strict=True)]
+    results = batched(run, arrays, [axis is not None for axis in axes], jnp.broadcast_to, size, over)
     return results, [0] * len(results)
 
 
