@@ -37,6 +37,7 @@ def twice(A, x):
 
 
 def near(got, want, tolerance=1e-9):
+    want = np.asarray(want)
     np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * np.abs(want).max(initial=1e-30))
 
 
