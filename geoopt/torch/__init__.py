@@ -105,6 +105,8 @@ class _Function(Function):
         if places is not None:
             value = values_of(argument, places, value)
         if isinstance(value, Tensor):
+            if value.layout != torch.strided:
+                raise ArgumentError(f"variable {argument.name!r} has layout {value.layout}; give a dense tensor")
             check(argument, value.shape, value.dtype, value.is_floating_point(), "torch.func.vmap")
         elif type(value) in (float, int):
             check(argument, (), type(value).__name__, isinstance(value, float), "torch.func.vmap")

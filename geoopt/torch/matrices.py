@@ -49,9 +49,12 @@ class Places:
         if matrix.layout == torch.sparse_csr and self.are_those_of(matrix):
             return matrix.values()
         matrix = matrix.to_sparse_coo().coalesce()
+        if not matrix._nnz():
+            return matrix.values().new_zeros(len(self.columns))
         here, there = (rows * self.shape[1] + columns for rows, columns in (self.indices, matrix.indices()))
-        found = torch.searchsorted(there, here).clamp(max=max(len(there) - 1, 0))
-        return torch.where(there[found] == here, matrix.values()[found], 0) if len(there) else torch.zeros(len(here))
+        order = there.argsort()  # products of torch's have unsorted rows
+        found = order[torch.searchsorted(there, here, sorter=order).clamp(max=len(there) - 1)]
+        return torch.where(there[found] == here, matrix.values()[found], 0)
 
     def are_those_of(self, matrix: Tensor) -> bool:
         """matrix : CSR, or COO and coalesced"""
@@ -69,13 +72,14 @@ class _Assembled(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, values: Tensor, places: Places, format: str) -> Tensor:
         ctx.places = places
+        ctx.set_materialize_grads(False)
         if format == "csr":
             return torch.sparse_csr_tensor(places.starts, places.columns, values, places.shape)
         return torch.sparse_coo_tensor(places.indices, values, places.shape, is_coalesced=True)
 
     @staticmethod
-    def backward(ctx: Any, slopes: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
-        return ctx.places.of(slopes), None, None
+    def backward(ctx: Any, slopes: Tensor | None) -> tuple[Tensor | None, None, None]:  # type: ignore[override]
+        return None if slopes is None else ctx.places.of(slopes), None, None
 
 
 def assembled(places: Places, values: Tensor, format: str) -> Tensor:
@@ -99,13 +103,15 @@ def values_of(argument: Argument, places: Places, value: Any) -> Any:
 
     ArgumentError where it has another pattern.
     """
-    if not isinstance(value, Tensor) or value.layout == torch.strided:
-        shape = tuple(value.shape) if isinstance(value, Tensor) else f"of a {type(value).__name__}"
-        if shape != argument.shape:
-            raise other_pattern(argument, f"has shape {shape}", "give a sparse CSR or COO tensor, or its values")
+    remedy = "give a sparse CSR or COO tensor, or its values"
+    if not isinstance(value, Tensor):
+        raise other_pattern(argument, f"is a {type(value).__name__}", remedy)
+    if value.layout == torch.strided:
+        if tuple(value.shape) != argument.shape:
+            raise other_pattern(argument, f"has shape {tuple(value.shape)}", remedy)
         return value
     if value.layout not in (torch.sparse_csr, torch.sparse_coo):
-        raise other_pattern(argument, f"has layout {value.layout}", "give a sparse CSR or COO tensor, or its values")
+        raise other_pattern(argument, f"has layout {value.layout}", remedy)
     value = value.coalesce() if value.layout == torch.sparse_coo else value
     if tuple(value.shape) != places.shape or value.dense_dim() or value._nnz() != argument.shape[0]:
         what = f"is a tensor of shape {tuple(value.shape)} with {value._nnz()} entries"

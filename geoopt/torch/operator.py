@@ -74,13 +74,14 @@ class _Differentiated(_SingleLevelFunction):
 
     @staticmethod
     def forward(ctx: Any, call: tuple, *arrays: Tensor) -> tuple[Tensor, ...]:
-        keys, number, ctx.size, ctx.over, is_grad, ctx.is_forward = call
-        ctx.of = _found(number)  # which lives as long as what it is differentiated by
+        keys, ctx.number, ctx.size, ctx.over, is_grad, ctx.is_forward = call
+        # slopes may be asked for when nobody else keeps the function; what graphs are traced with may stay for ever
+        ctx.kept = None if _C._len_torch_dispatch_stack() else _found(ctx.number)
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*arrays)
         ctx.save_for_forward(*arrays)
         with torch.set_grad_enabled(is_grad), forward_ad._set_fwd_grad_enabled(ctx.is_forward):  # for lower levels
-            return tuple(_below(keys, list(arrays), number, ctx.size, ctx.over))
+            return tuple(_below(keys, list(arrays), ctx.number, ctx.size, ctx.over))
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Tensor | None, ...]:
@@ -89,18 +90,21 @@ class _Differentiated(_SingleLevelFunction):
         given = {place: c for place, c in enumerate(cotangents) if c is not None}
         if not wrt or not given:
             return (None,) * (1 + len(arrays))
-        operation = pulled(ctx.of.pullback(wrt, tuple(given)), arrays, ctx.over, [*given.values()], is_batch)
+        operation = pulled(
+            _found(ctx.number).pullback(wrt, tuple(given)), arrays, ctx.over, [*given.values()], is_batch
+        )
         slopes = of_arguments(dict(zip(wrt, _results(operation, ctx.size), strict=True)), ctx.over, is_batch)
         return None, *(slopes.get(place) for place in range(len(arrays)))
 
     @staticmethod
     def jvp(ctx: Any, _: None, *tangents: Tensor | None) -> tuple[Tensor | None, ...]:
         given = {place: t for place, t in enumerate(tangents) if t is not None}
+        of = _found(ctx.number)
         if not given:
-            return (None,) * len(ctx.of.shapes)
+            return (None,) * len(of.shapes)
         with forward_ad._set_fwd_grad_enabled(ctx.is_forward):  # without, tangents of tangents would be lost
             arrays = [forward_ad.unpack_dual(a, level=0).primal for a in ctx.saved_tensors]
-            return tuple(_results(pushed(ctx.of, arrays, ctx.over, given, torch.zeros_like), ctx.size))
+            return tuple(_results(pushed(of, arrays, ctx.over, given, torch.zeros_like), ctx.size))
 
 
 def _below(keys: Any, *arguments: Any) -> list[Tensor]:
