@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import gc
 import subprocess
@@ -161,6 +162,28 @@ def test_memory_is_shared_where_it_can_be(monkeypatch):
     odd = torch.arange(13.0)[1:].reshape(4, 3)  # that does not begin where vectors do
     near(made(odd), 2 * odd)
     near(made(torch.nn.Parameter(plain)), 2 * plain)
+
+
+class Model(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.scale, self.function = torch.nn.Parameter(torch.ones(()).double()), function
+
+    def forward(self, x):
+        return self.function(self.scale * x)
+
+
+def test_models_that_hold_functions_are_copied():
+    model = Model(area)
+    twin = copy.deepcopy(model)
+    twin(X).backward()
+    near(twin.scale.grad, 2 * area(X))
+    assert model.scale.grad is None and model(X) == twin(X)
+
+
+def test_they_are_exported():
+    model = Model(geoopt.torch.function(surface_area, V, F))  # which is prepared while torch traces
+    assert torch.export.export(model, (X,)).module()(2 * X) == area(2 * X)
 
 
 def test_empty_arrays_are_taken():

@@ -39,5 +39,9 @@ class Function:
         """An example as NumPy's or SciPy's."""
         raise NotImplementedError
 
+    def __deepcopy__(self, memo: Any) -> Function:
+        """The function itself: models that hold it are copied, programs need not be."""
+        return self
+
     def __repr__(self) -> str:
         return f"<{self.module}.function {self.__name__}({', '.join(a.name for a in self._flat.variables)})>"

@@ -1,8 +1,8 @@
 """How tangents, cotangents and batches go through a `Differentiable`, for all frameworks.
 
-Frameworks call an operation: the function, an array for each argument, ``size``, the items of a batch (None: no batch),
-and ``over``, which says of each argument whether every item has its own. Each rule here gives such an operation again.
-Arrays are a framework's; the rules compute with none of them but by what their callers give.
+What a framework calls is an operation: a function, an array for each argument, ``size``, the items of a batch (None: no
+batch), and ``over``, which says of each argument whether every item has its own. Each rule gives an operation again.
+Arrays are the framework's; the rules index them, and call their ``sum`` and ``reshape``.
 """
 
 from __future__ import annotations

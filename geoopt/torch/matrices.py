@@ -46,7 +46,9 @@ class Places:
         """The values of a matrix, sparse or not, at these places."""
         if matrix.layout == torch.strided:
             return matrix[tuple(self.indices)]
-        if matrix.layout == torch.sparse_csr and self.are_those_of(matrix):
+        if matrix.layout == torch.sparse_coo:
+            matrix = matrix.coalesce()
+        if self.are_those_of(matrix):
             return matrix.values()
         matrix = matrix.to_sparse_coo().coalesce()
         if not matrix._nnz():
@@ -57,25 +59,27 @@ class Places:
         return torch.where(there[found] == here, matrix.values()[found], 0)
 
     def are_those_of(self, matrix: Tensor) -> bool:
-        """matrix : CSR, or COO and coalesced"""
+        """Whether a matrix has entries there, and nowhere else. matrix : CSR, or COO and coalesced"""
         if matrix.layout == torch.sparse_coo:
             return torch.equal(matrix.indices(), self.indices)
-        return torch.equal(matrix.crow_indices().long(), self.starts) and torch.equal(
-            matrix.col_indices().long(), self.columns
-        )
+        starts, columns = matrix.crow_indices().long(), matrix.col_indices().long()
+        return torch.equal(starts, self.starts) and torch.equal(columns, self.columns)
 
 
 class _Assembled(torch.autograd.Function):
-    """A sparse tensor of some values. The slopes of torch's own constructors need memory of rows times columns for CSR,
-    and are constants for COO, so that second derivatives miss a term."""
+    """A sparse tensor of some values.
+
+    Slopes through torch's own constructors take memory of rows times columns for CSR; for COO they are constants to
+    torch, so that second derivatives lack terms.
+    """
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, places: Places, format: str) -> Tensor:
         ctx.places = places
         ctx.set_materialize_grads(False)
         if format == "csr":
-            return torch.sparse_csr_tensor(places.starts, places.columns, values, places.shape)
-        return torch.sparse_coo_tensor(places.indices, values, places.shape, is_coalesced=True)
+            return torch.sparse_csr_tensor(places.starts, places.columns, values, places.shape, check_invariants=False)
+        return torch.sparse_coo_tensor(places.indices, values, places.shape, is_coalesced=True, check_invariants=False)
 
     @staticmethod
     def backward(ctx: Any, slopes: Tensor | None) -> tuple[Tensor | None, None, None]:  # type: ignore[override]

@@ -75,7 +75,7 @@ class _Differentiated(_SingleLevelFunction):
     @staticmethod
     def forward(ctx: Any, call: tuple, *arrays: Tensor) -> tuple[Tensor, ...]:
         keys, ctx.number, ctx.size, ctx.over, is_grad, ctx.is_forward = call
-        # slopes may be asked for when nobody else keeps the function; what graphs are traced with may stay for ever
+        # until slopes are computed, nobody else may keep the function; where graphs are traced, torch may keep this
         ctx.kept = None if _C._len_torch_dispatch_stack() else _found(ctx.number)
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*arrays)
@@ -110,7 +110,7 @@ class _Differentiated(_SingleLevelFunction):
 def _below(keys: Any, *arguments: Any) -> list[Tensor]:
     """The operator without what differentiates it at this level."""
     keys = keys & _C._after_autograd_keyset
-    if keys.highestPriorityTypeId() == _C.DispatchKey.CPU:  # mostly; to call it at once takes a third of the time
+    if keys.highestPriorityTypeId() == _C.DispatchKey.CPU:  # mostly: nothing else takes part in the call
         return _run(*arguments)
     with _C._AutoDispatchBelowAutograd():
         return program.redispatch(keys, *arguments)
