@@ -33,7 +33,6 @@ from .cases_differentiable import near as are_near
 from .cases_operators import variables
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make torch installs it, and runs these tests")
-pytest.importorskip("geoopt.torch")
 from torch.autograd import forward_ad, gradcheck, gradgradcheck  # noqa: E402
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap  # noqa: E402
 

@@ -41,19 +41,18 @@ def function(
     result has the form of the function's: tensors, 0-d tensors, sparse tensors whose pattern is fixed, and tuples,
     lists, dicts and dataclasses of these; what depends on no variable is there, too.
 
-    It is an operator of torch, ``geoopt::program``. It works with `torch.autograd`, hooks, `torch.autograd.forward_ad`,
-    `torch.compile`, also with ``fullgraph=True``, and `torch.func` (``grad``, ``vjp``, ``jvp``, ``jacrev``, ``jacfwd``,
-    ``hessian``, ``vmap``), but not with ``is_grads_batched``. Derivatives are programs of their own, of any order: each
-    is prepared when it is first wanted, for each type, and ``backward`` runs one program, which computes only the
-    slopes that are wanted. A batch runs `Program.batched`.
+    It runs as an operator of torch, ``geoopt::program``, and works with `torch.autograd`, hooks, forward mode,
+    `torch.func` (``grad``, ``vjp``, ``jvp``, ``jacrev``, ``jacfwd``, ``hessian``, ``vmap``), `torch.export` and
+    `torch.compile`, also with ``fullgraph=True``, but not with ``is_grads_batched``. Derivatives are programs of their
+    own, of any order: each is prepared when it is first wanted, for each type, and ``backward`` runs one program, which
+    computes only the slopes that are wanted. A batch runs `Program.batched`.
 
-    What torch does with sparse tensors is less. `torch.compile` has them made outside of its graphs, and `torch.func`
-    and forward mode refuse them. The slope of a product with a dense tensor, ``A @ x``, takes memory of rows times
-    columns, and second derivatives end at ``A.values()`` of CSR: compute such products within the function, or with
-    ``matrices="values"``.
+    Sparse results have less of this. `torch.compile` breaks its graph where they are made; `torch.func` and forward
+    mode refuse them. The slope of torch's product ``A @ x`` by A is a dense matrix, and second derivatives are lost in
+    ``A.values()`` of CSR. So compute products within the function, or take ``matrices="values"``.
 
-    Programs run on the CPU, in the memory of torch's tensors where these are contiguous; results are fresh. Errors are
-    geoopt's. Keep the function as long as graphs that torch traced of it: they hold its number only.
+    Programs run on the CPU, in the memory of torch's tensors where these are contiguous; results are fresh tensors.
+    Errors are geoopt's. Keep the function as long as a graph that torch traced of it: the graph holds only its number.
 
     Raises ArgumentError for arguments that it cannot take, TracingError where the code cannot be traced, which is when
     the function is first called.
