@@ -1,4 +1,7 @@
-"""Energies of surfaces with their slopes, in torch and in JAX: ``python -m benchmarks.differentiate``.
+"""Energies of surfaces with their slopes, in torch and in JAX.
+
+``OMP_WAIT_POLICY=passive python -m benchmarks.differentiate``: without, torch's threads wait for each other in loops,
+and where others use the cores, its own derivatives take up to ten times as long.
 
 geoopt's programs within each framework, beside the frameworks' own derivatives of the same energy, on as many threads.
 All slopes are compared before anything is timed; numbers are medians of rounds that take turns, ratios are formed
