@@ -113,7 +113,7 @@ class Differentiable:
         return tuple(given.get(r) for r in range(len(self.shapes)))
 
     def pullback(self, wrt: Places, of: Places) -> tuple[Differentiable, Places]:
-        """What gives a slope for each of some arguments, by programs that are as small as can be.
+        """What gives a slope for each of some arguments: `transpose` where the function is linear in them, else `vjp`.
 
         Returns the function of some arguments and of a cotangent of each of some results; and which arguments it takes.
         """

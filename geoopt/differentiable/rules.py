@@ -1,8 +1,8 @@
 """How tangents, cotangents and batches go through a `Differentiable`, for all frameworks.
 
-What a framework calls is an operation: a function, an array for each argument, ``size``, the items of a batch (None: no
-batch), and ``over``, which says of each argument whether every item has its own. Each rule gives an operation again.
-Arrays are the framework's; the rules index them, and call their ``sum`` and ``reshape``.
+A framework calls a function with an array for each argument, with ``size``, the items of a batch (None: no batch), and
+with ``over``, which says of each argument whether every item has its own. Each rule gives such a call again. Arrays are
+the framework's; the rules index them, and call their ``sum`` and ``reshape``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from . import Differentiable, Places
 
 
-class Operation(NamedTuple):
+class Call(NamedTuple):
     """A function with what it is called with."""
 
     of: Differentiable
@@ -27,7 +27,7 @@ def pushed(
     over: Sequence[bool],
     tangents: Mapping[int, Any],
     zeros: Callable[[Any], Any],
-) -> Operation:
+) -> Call:
     """What gives the tangents of all results.
 
     tangents : by the places of arguments; those of others are zero
@@ -35,9 +35,9 @@ def pushed(
     """
     if {*tangents} <= {*of.linear}:  # the tangents of a linear function are its values
         along = {place: zeros(arrays[place]) for place in of.linear if place not in tangents} | {**tangents}
-        return Operation(of, [along.get(place, array) for place, array in enumerate(arrays)], tuple(over))
+        return Call(of, [along.get(place, array) for place, array in enumerate(arrays)], tuple(over))
     product = of.jvp(tuple(tangents), tuple(range(len(of.shapes))))
-    return Operation(product, [*arrays, *tangents.values()], (*over, *(over[place] for place in tangents)))
+    return Call(product, [*arrays, *tangents.values()], (*over, *(over[place] for place in tangents)))
 
 
 def pulled(
@@ -46,7 +46,7 @@ def pulled(
     over: Sequence[bool],
     cotangents: Sequence[Any],
     is_batch: bool,
-) -> Operation:
+) -> Call:
     """What gives slopes, of each item of a batch its own.
 
     product : what `Differentiable.transpose` or `Differentiable.pullback` gives
@@ -54,7 +54,7 @@ def pulled(
     """
     of, places = product
     are_own = *(over[place] for place in places), *(is_batch for _ in cotangents)
-    return Operation(of, [*(arrays[place] for place in places), *cotangents], are_own)
+    return Call(of, [*(arrays[place] for place in places), *cotangents], are_own)
 
 
 def of_arguments(slopes: Mapping[int, Any], over: Sequence[bool], is_batch: bool) -> dict[int, Any]:

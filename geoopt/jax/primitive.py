@@ -20,7 +20,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ..differentiable import Differentiable
-from ..differentiable.rules import Operation, batched, of_arguments, pulled, pushed
+from ..differentiable.rules import Call, batched, of_arguments, pulled, pushed
 from ..errors import DeviceError
 from .ffi import TARGET, number_of
 
@@ -80,8 +80,8 @@ def _pushed(
     return results, _bound(pushed(of, primals, over, given, jnp.zeros_like), size)
 
 
-def _bound(operation: Operation, size: int | None) -> list[Any]:
-    return program_p.bind(*operation.arrays, of=operation.of, size=size, over=operation.over)
+def _bound(call: Call, size: int | None) -> list[Any]:
+    return program_p.bind(*call.arrays, of=call.of, size=size, over=call.over)
 
 
 def _pulled(

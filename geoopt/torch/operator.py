@@ -20,7 +20,7 @@ from torch.autograd.function import _SingleLevelFunction
 
 from ..differentiable import Differentiable
 from ..differentiable.numbers import Numbered
-from ..differentiable.rules import Operation, batched, of_arguments, pulled, pushed
+from ..differentiable.rules import Call, batched, of_arguments, pulled, pushed
 from ..errors import ArgumentError
 
 TYPES = {torch.float32: np.dtype(np.float32), torch.float64: np.dtype(np.float64)}
@@ -43,8 +43,8 @@ def _found(number: int) -> Differentiable:
     return of
 
 
-def _results(operation: Operation, size: int | None) -> list[Tensor]:
-    return program(operation.arrays, number_of(operation.of), size, operation.over)
+def _results(call: Call, size: int | None) -> list[Tensor]:
+    return program(call.arrays, number_of(call.of), size, call.over)
 
 
 @torch.library.impl(LIBRARY, "program", "CPU")
@@ -73,8 +73,8 @@ class _Differentiated(_SingleLevelFunction):
     """
 
     @staticmethod
-    def forward(ctx: Any, call: tuple, *arrays: Tensor) -> tuple[Tensor, ...]:
-        keys, ctx.number, ctx.size, ctx.over, is_grad, ctx.is_forward = call
+    def forward(ctx: Any, how: tuple, *arrays: Tensor) -> tuple[Tensor, ...]:
+        keys, ctx.number, ctx.size, ctx.over, is_grad, ctx.is_forward = how
         # until slopes are computed, nobody else may keep the function; where graphs are traced, torch may keep this
         ctx.kept = None if _C._len_torch_dispatch_stack() else _found(ctx.number)
         ctx.set_materialize_grads(False)
@@ -90,10 +90,8 @@ class _Differentiated(_SingleLevelFunction):
         given = {place: c for place, c in enumerate(cotangents) if c is not None}
         if not wrt or not given:
             return (None,) * (1 + len(arrays))
-        operation = pulled(
-            _found(ctx.number).pullback(wrt, tuple(given)), arrays, ctx.over, [*given.values()], is_batch
-        )
-        slopes = of_arguments(dict(zip(wrt, _results(operation, ctx.size), strict=True)), ctx.over, is_batch)
+        call = pulled(_found(ctx.number).pullback(wrt, tuple(given)), arrays, ctx.over, [*given.values()], is_batch)
+        slopes = of_arguments(dict(zip(wrt, _results(call, ctx.size), strict=True)), ctx.over, is_batch)
         return None, *(slopes.get(place) for place in range(len(arrays)))
 
     @staticmethod
@@ -121,9 +119,9 @@ def _differentiated(keys: Any, arrays: list[Tensor], number: int, size: int | No
     is_wanted = is_grad and any(a.requires_grad for a in arrays)
     if not is_wanted and forward_ad._current_level < 0 and not _C._are_functorch_transforms_active():
         return _below(keys, arrays, number, size, over)
-    call = keys, number, size, tuple(over), is_grad, _C._is_fwd_grad_enabled()
+    how = keys, number, size, tuple(over), is_grad, _C._is_fwd_grad_enabled()
     with enable_single_level_autograd_function():
-        return list(_Differentiated.apply(call, *arrays))  # type: ignore[attr-defined]
+        return list(_Differentiated.apply(how, *arrays))  # type: ignore[attr-defined]
 
 
 LIBRARY.impl("program", _differentiated, "Autograd", with_keyset=True)
