@@ -75,7 +75,7 @@ class _Differentiated(_SingleLevelFunction):
     @staticmethod
     def forward(ctx: Any, how: tuple, *arrays: Tensor) -> tuple[Tensor, ...]:
         keys, ctx.number, ctx.size, ctx.over, is_grad, ctx.is_forward = how
-        # until slopes are computed, nobody else may keep the function; where graphs are traced, torch may keep this
+        # kept until slopes are computed; not where graphs are traced, for torch may keep what it traces for ever
         ctx.kept = None if _C._len_torch_dispatch_stack() else _found(ctx.number)
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*arrays)
