@@ -49,7 +49,8 @@ def function(
 
     Sparse results have less of this. `torch.compile` breaks its graph where they are made; `torch.func` and forward
     mode refuse them. The slope of torch's product ``A @ x`` by A is a dense matrix, and second derivatives are lost in
-    ``A.values()`` of CSR. So compute products within the function, or take ``matrices="values"``.
+    ``A.values()`` of CSR. So compute products within the function, or take ``matrices="values"``. To compare the
+    pattern of a tensor that is given takes as long as a product; values that are given alone are not compared.
 
     Programs run on the CPU, in the memory of torch's tensors where these are contiguous; results are fresh tensors.
     Errors are geoopt's. Keep the function as long as a graph that torch traced of it: the graph holds only its number.
