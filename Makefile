@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fast docs figures array-api lint golden counts compare bench gpu clean
+.PHONY: help demo test fast torch docs figures array-api lint golden counts compare bench gpu clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -34,6 +34,12 @@ test: $(VENV)/.dev  ## set everything up and run all tests
 
 fast: $(VENV)/.dev  ## the tests without real meshes, the command line and random programs
 	$(PY) -m pytest -n auto --dist worksteal --ignore tests/test_cli.py --ignore tests/test_random_programs.py -k "not real"
+
+torch: $(VENV)/.dev  ## install torch, run the tests of geoopt.torch and tell what a call costs
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,torch]'
+	$(PY) -m pytest -rs tests/test_torch.py tests/test_torch_tensors.py
+	$(VENV)/bin/pyright --pythonpath $(PY) geoopt/torch
+	$(PY) -m benchmarks.torch_overhead
 
 docs: $(VENV)/.docs  ## build the documentation into out/docs
 	rm -rf docs/reference/generated out/docs

@@ -73,7 +73,7 @@ def ordered(function: str, arguments: Sequence[Argument], values: tuple, named: 
             f"{function} takes {len(names)} variables ({', '.join(names)}), {len(values)} were given; of what "
             "compile was given, arrays of floats are variables, integers and lists are structure"
         )
-    given = dict(zip(names, values, strict=False))
+    given = dict(zip(names[: len(values)], values, strict=True))
     for name, value in named.items():
         if name not in names or name in given:
             what = "was given twice" if name in given else f"is unknown; the variables are {', '.join(names)}"

@@ -33,6 +33,7 @@ def test_nothing_is_loaded_before_it_is_asked_for():
         "llvmlite",
         "rich",
         "scipy",
+        "torch",
         "trimesh",
         "typer",
     }
@@ -43,7 +44,7 @@ def test_what_is_not_needed_is_not_loaded(call):
     imports = "import geoopt; from geoopt.meshes import bumpy; from geoopt.operators import cotan_laplacian"
     found = loaded_by(f"{imports}; V, F = bumpy(2_000); {call}")
     packages = {name.partition(".")[0] for name in found}
-    assert not packages & {"cupy", "igl", "jax", "meshio", "rich", "trimesh", "typer"}
+    assert not packages & {"cupy", "igl", "jax", "meshio", "rich", "torch", "trimesh", "typer"}
     if "compile" not in call:
         assert not packages & {"llvmlite", "numba"} and not {n for n in found if n.startswith("scipy.linalg")}
 

@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-import math
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import settings
 from jax.experimental.sparse import BCSR
 from jax.test_util import check_grads
 
 import geoopt
 import geoopt.jax
-from geoopt import differentiable, operators
-from geoopt.differentiable import flattened
-from geoopt.differentiable.runner import Runner
-from geoopt.evaluate import evaluate
-from geoopt.meshes import icosphere
+from geoopt import operators
 from geoopt.operators import cotan_laplacian, face_normals, surface_area
-from geoopt.trace import trace
 
-from .cases_operators import CASES, SOLVING, case, variables
-from .test_operators_energies import ENERGIES
+from .cases_differentiable import (
+    ALL,
+    IS_THOROUGH,
+    NO_FLOATS,
+    TWICE,
+    B,
+    F,
+    L,
+    V,
+    interpret,
+    near,
+    operator,
+    poisson,
+    twice,
+    watch_preparation,
+    watch_runs,
+)
+from .cases_operators import variables
 
 jax.config.update("jax_enable_x64", True)
 
 RNG = np.random.default_rng(3)
-V, F = icosphere(12)
-V = V + 0.05 * RNG.normal(size=V.shape)
-L = sp.csr_array(cotan_laplacian(V, F)[0])
-B = RNG.normal(size=len(V))
-
-
-def poisson(V, b):
-    L, M = cotan_laplacian(V, F)
-    return geoopt.solve(M - 0.1 * L, M @ b)
-
-
-def twice(A, x):
-    return A @ (A @ x)
-
-
 area = geoopt.jax.function(surface_area, V, F)
 laplacian = geoopt.jax.function(cotan_laplacian, V, F)
 normals = geoopt.jax.function(face_normals, V, F)
@@ -57,10 +50,6 @@ def area_of_jax(x):
     return jnp.linalg.norm(jnp.cross(b - a, c - a), axis=1).sum() / 2
 
 
-def near(got, want, tolerance=1e-9):
-    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * np.abs(want).max(initial=1e-30))
-
-
 def floats(result) -> list:
     """The arrays of floats of a result; of matrices, their values."""
     leaves = jax.tree.leaves(result, is_leaf=lambda part: isinstance(part, BCSR))
@@ -71,55 +60,9 @@ def floats(result) -> list:
 # -- derivatives --------------------------------------------------------------------------------------
 
 
-class Interpreted:
-    """A program that is not compiled, but evaluated: to compile all second derivatives takes minutes."""
-
-    of_item = None
-
-    def __init__(self, function, *examples, dtype, options):
-        self.traced, self.signature = trace(function, examples)
-        self.machine, self.dtype = self, np.dtype(dtype)
-        self.output_shapes = tuple(o.shape for o in self.traced.outputs)
-
-    def flat(self, array):
-        return array
-
-    def output(self, number, inputs):
-        return np.empty(math.prod(self.output_shapes[number]))
-
-    def run(self, inputs, outputs):
-        for output, values in zip(outputs, evaluate(self.traced, inputs), strict=True):
-            output[:] = np.ravel(values)
-
-
-ALL = sorted({*CASES, *SOLVING, *ENERGIES} - {"L²", "stretch and shear", "arap_rhs with rims", "arap_energy with rims"})
-NO_FLOATS = {"ArapMesh", "Cloth", "arap_mesh", "cloth", "edges", "interior_edges"}  # what makes structure
-# to trace the second derivatives of the others takes 1 to 60 s each; they are of the thorough profile, see conftest.py
-TWICE = {
-    "mass_matrix",
-    "edge_lengths",
-    "face_areas",
-    "face_normals",
-    "vertex_normals",
-    "stretch_shear_energy",
-    "springs",
-}
-TWICE |= {"mean_curvature_flow", "harmonic", "area", "L V", "L³"}
-IS_THOROUGH = settings.default.max_examples > 100
-
-
-def operator(name):
-    """A function and its arguments."""
-    if name in ENERGIES:
-        function, x, others = ENERGIES[name]
-        return function, (x, *others)
-    return case(name)
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_derivatives_of_operators_are_those_of_differences(name, monkeypatch):
-    monkeypatch.setattr(differentiable, "compile", Interpreted)
-    monkeypatch.setattr(flattened, "compile", Interpreted)
+    interpret(monkeypatch)
     function, arguments = operator(name)
     prepared = geoopt.jax.function(function, *arguments)
     values = [a.data if sp.issparse(a) else a for a in variables(arguments)]
@@ -192,10 +135,7 @@ def test_within_loops_and_with_less_memory():
 
 
 def test_grad_runs_one_program_forward_and_one_backward(monkeypatch):
-    ran = []
-    for name in ("__call__", "run_at"):
-        run = getattr(Runner, name)
-        monkeypatch.setattr(Runner, name, lambda self, *how, run=run: ran.append(self) or run(self, *how))
+    ran = watch_runs(monkeypatch)
     made = geoopt.jax.function(lambda x, y: (x * x).sum() * y, np.ones(3), 2.0)
     for how in (jax.value_and_grad(made), jax.jit(jax.value_and_grad(made))):
         jax.block_until_ready(how(np.ones(3), 2.0))
@@ -206,14 +146,7 @@ def test_grad_runs_one_program_forward_and_one_backward(monkeypatch):
 
 
 def test_derivatives_that_nobody_asks_for_are_not_prepared(monkeypatch):
-    prepared = []
-    for module in (differentiable, flattened):
-
-        def watched(function, *arguments, compile=module.compile, **how):
-            prepared.append(function.__name__)
-            return compile(function, *arguments, **how)
-
-        monkeypatch.setattr(module, "compile", watched)
+    prepared = watch_preparation(monkeypatch)
     made = geoopt.jax.function(surface_area, V, F)
     assert not prepared
     made(V), jax.jit(made)(V)

@@ -21,7 +21,8 @@ import geoopt
 import geoopt.jax
 from geoopt.operators import cotan_laplacian, surface_area
 
-from .test_jax import B, F, L, V, area, laplacian, near, normals, product, spring, twice
+from .cases_differentiable import B, F, L, V, near, twice
+from .test_jax import area, laplacian, normals, product, spring
 
 # -- sparse matrices ----------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
 """`Differentiable`: a function of arrays, with its programs and those of its derivatives as they are asked for.
 
-A framework that differentiates by itself (`geoopt.jax`) sees the variables and the result of a function as plain arrays
-of floats: of a sparse matrix the values, of all numbers of the result one array. Derivatives are such functions again,
-so that those of any order, and batches of them, come by composition. Nothing here knows a framework.
+Frameworks that differentiate by themselves (`geoopt.jax`, `geoopt.torch`) see the variables and the result of a
+function as plain arrays of floats: of a sparse matrix the values, of all numbers of the result one array. Derivatives
+are such functions again, so that those of any order, and batches of them, come by composition. Nothing here knows a
+framework.
 """
 
 from __future__ import annotations
@@ -110,6 +111,15 @@ class Differentiable:
     def _among_results(self, of: Places, arrays: Sequence[Any]) -> tuple:
         given = dict(zip(of, arrays, strict=True))
         return tuple(given.get(r) for r in range(len(self.shapes)))
+
+    def pullback(self, wrt: Places, of: Places) -> tuple[Differentiable, Places]:
+        """What gives a slope for each of some arguments: `transpose` where the function is linear in them, else `vjp`.
+
+        Returns the function of some arguments and of a cotangent of each of some results; and which arguments it takes.
+        """
+        if {*wrt} <= {*self.linear}:
+            return self.transpose(wrt, of)
+        return self.vjp(wrt, of), tuple(range(len(self.examples)))
 
     def jvp(self, wrt: Places, of: Places) -> Differentiable:
         """The function of all arguments and a tangent of each of some of them, to the tangents of some results."""

@@ -17,11 +17,11 @@ import jax.numpy as jnp
 from jax.core import Tracer
 from jax.experimental.sparse import BCOO, BCSR
 
-from ..differentiable.flattened import Flattened
+from ..differentiable.checks import check, traced_example
+from ..differentiable.function import Function
 from ..errors import ArgumentError
 from ..options import Options
 from ..signature import Argument, ordered
-from ..trace import Fixed
 from .matrices import FORMATS, as_scipy, result, values_of
 from .primitive import bind
 
@@ -61,20 +61,20 @@ def function(
     >>> area = geoopt.jax.function(surface_area, V, F)
     >>> jax.jit(jax.grad(area))(V)
     """
-    if not callable(function):
-        raise ArgumentError(f"geoopt.jax.function takes a function, not a {type(function).__name__}")
-    if matrices not in FORMATS:
-        raise ArgumentError(f"matrices={matrices!r}: choose from {', '.join(map(repr, FORMATS))}")
-    examples = tuple(map(_on_host, arguments)), {name: _on_host(value) for name, value in keywords.items()}
-    return _Function(Flattened(function, *examples, options), matrices)
+    return _Function(function, arguments, keywords, options, matrices)
 
 
-class _Function:
-    """What `function` returns. matrices : the format of sparse results"""
+class _Function(Function):
+    """What `function` returns."""
 
-    def __init__(self, flat: Flattened, matrices: str):
-        self._flat, self._matrices = flat, matrices
-        self.__name__ = self.__qualname__ = flat.function.__name__
+    module, formats = "geoopt.jax", FORMATS
+
+    def on_host(self, value: Any) -> Any:
+        if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value)):
+            raise traced_example("JAX", self.module, "jax.jit, grad and vmap")
+        if isinstance(value, BCSR | BCOO):
+            return as_scipy(value)
+        return np.asarray(value) if isinstance(value, jax.Array) else value
 
     def __call__(self, /, *values: Any, **named: Any) -> Any:
         variables = self._flat.variables
@@ -84,36 +84,13 @@ class _Function:
         part = self._flat.result(arrays[0].dtype)
         return part.rebuilt(found, lambda pattern, values: result(pattern, values, self._matrices))
 
-    def __repr__(self) -> str:
-        return f"<geoopt.jax.function {self.__name__}({', '.join(a.name for a in self._flat.variables)})>"
-
-
-def _on_host(value: Any) -> Any:
-    """An example as NumPy's or SciPy's."""
-    if isinstance(value, Fixed):
-        return Fixed(_on_host(value.value))
-    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value)):
-        raise ArgumentError(
-            "an example is traced by JAX, so that its values are unknown: call geoopt.jax.function outside of jax.jit, "
-            "grad and vmap, with arrays, and the function that it returns within"
-        )
-    if isinstance(value, BCSR | BCOO):
-        return as_scipy(value)
-    return np.asarray(value) if isinstance(value, jax.Array) else value
-
 
 def _numbers(argument: Argument, value: Any) -> Any:
     """The array of a variable's value; ArgumentError where it is none."""
     if argument.pattern is not None:
         value = values_of(argument, value)
     shape, dtype = (value.shape, value.dtype) if isinstance(value, jax.Array) else _shape_and_type(argument, value)
-    if shape != argument.shape:
-        raise ArgumentError(
-            f"variable {argument.name!r} has shape {shape}; the function was made for {argument.shape}; more of them "
-            "go through jax.vmap"
-        )
-    if not jnp.issubdtype(dtype, jnp.floating):
-        raise ArgumentError(f"variable {argument.name!r} has dtype {dtype}; give floating-point numbers, e.g. x * 1.0")
+    check(argument, shape, dtype, jnp.issubdtype(dtype, jnp.floating), "jax.vmap")
     return value
 
 

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import itertools
 import re
-import secrets
-import weakref
 from ctypes import POINTER, Structure, c_int, c_int64, c_size_t, c_void_p
 from pathlib import Path
 from typing import Any
@@ -20,6 +17,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..differentiable.numbers import Numbered
 from ..differentiable.runner import Runner
 from ..errors import InternalError
 
@@ -105,18 +103,13 @@ class _Frame(Structure):
 _CREATE_ERROR = ctypes.CFUNCTYPE(c_void_p, POINTER(_ErrorArguments))
 _DATA = _Buffer.data.offset
 
-# By number: no other process has the same ones, for XLA may keep compiled code in files
-_runners: weakref.WeakValueDictionary[int, Runner] = weakref.WeakValueDictionary()
-_numbers: weakref.WeakKeyDictionary[Runner, int] = weakref.WeakKeyDictionary()
-_next = itertools.count(secrets.randbits(62))
+_runners: Numbered[Runner] = Numbered()
 
 
 def number_of(runner: Runner) -> np.int64:
     """What XLA's code calls a program by; the program must outlive that code."""
     register()
-    number = _numbers.setdefault(runner, next(_next))
-    _runners[number] = runner
-    return np.int64(number)
+    return np.int64(_runners.number_of(runner))
 
 
 @functools.cache
@@ -143,7 +136,7 @@ def _HANDLER(pointer: Any) -> int | None:
 
 
 def _running(number: int) -> Runner:
-    runner = _runners.get(number)
+    runner = _runners.find(number)
     if runner is None:
         raise InternalError("jax", "the program that XLA calls is gone")
     return runner

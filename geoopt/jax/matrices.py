@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from jax.core import Tracer
 from jax.experimental.sparse import BCOO, BCSR
 
+from ..differentiable.checks import coordinates, other_entries, other_pattern
 from ..errors import ArgumentError
 from ..signature import Argument
 
@@ -36,8 +37,7 @@ def result(pattern: Any, values: Any, format: str) -> Any:
 
 
 def _coordinates(pattern: Any) -> np.ndarray:
-    rows = np.repeat(np.arange(pattern.shape[0], dtype=pattern.indices.dtype), np.diff(pattern.indptr))
-    return np.stack([rows, pattern.indices], axis=1)
+    return np.stack(coordinates(pattern), axis=1)
 
 
 def values_of(argument: Argument, value: Any) -> Any:
@@ -55,21 +55,15 @@ def values_of(argument: Argument, value: Any) -> Any:
         value = BCSR((value.data, value.indices, value.indptr), shape=value.shape)
     if not isinstance(value, BCSR | BCOO):
         if np.shape(value) != argument.shape:
-            raise _refused(argument, f"has shape {np.shape(value)}", "give BCSR or BCOO, or its values")
+            raise other_pattern(argument, f"has shape {np.shape(value)}", "give BCSR or BCOO, or its values")
         return value
     if value.shape != pattern.shape or value.n_batch or value.n_dense or value.nse != pattern.nnz:
-        raise _refused(argument, f"is {value!r}", "make another function for it")
+        raise other_pattern(argument, f"is {value!r}", "make another function for it")
     found: list[Any] = [value.indices, value.indptr] if isinstance(value, BCSR) else [value.indices]
     wanted = [pattern.indices, pattern.indptr] if isinstance(value, BCSR) else [_coordinates(pattern)]
     if not any(isinstance(a, Tracer) for a in found):
         if not all(map(np.array_equal, found, wanted)):
-            raise _refused(argument, "has another pattern, or unsorted entries", "sort them, or make another function")
+            raise other_entries(argument)
         return value.data
     are_equal = jnp.all(jnp.stack([jnp.all(a == b) for a, b in zip(found, wanted, strict=True)]))
     return jnp.where(are_equal, value.data, jnp.nan)
-
-
-def _refused(argument: Argument, what: str, remedy: str) -> ArgumentError:
-    pattern: Any = argument.pattern
-    wanted = f"a matrix of shape {pattern.shape} with {pattern.nnz} entries"
-    return ArgumentError(f"variable {argument.name!r} {what}; the function is for {wanted}: {remedy}")

@@ -50,9 +50,10 @@ def of_python() -> list[tuple[ModuleType, str, Callable, Callable]]:
     """Modules, names, functions, and what answers instead: what these do unless a value is symbolic."""
     of_math = ((getattr(math, name), name, ours) for name, ours in OF_MATH.items())
     found = [(math, name, function, _or_original(function, ours)) for function, name, ours in of_math]
-    extremes = ((max, lambda a, b: np.where(b > a, b, a)), (min, lambda a, b: np.where(b < a, b, a)))
+    # while torch.export runs, these two are partial functions, without names
+    extremes = (("max", max, lambda a, b: np.where(b > a, b, a)), ("min", min, lambda a, b: np.where(b < a, b, a)))
     found.append((builtins, "hasattr", hasattr, _has_attribute))
-    return [*found, *((builtins, f.__name__, f, _extreme(f, choose)) for f, choose in extremes)]
+    return [*found, *((builtins, name, f, _extreme(f, choose)) for name, f, choose in extremes)]
 
 
 _has = hasattr
