@@ -2,6 +2,7 @@
 
 import sys
 from importlib.metadata import version as installed
+from importlib.util import find_spec
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
@@ -29,6 +30,7 @@ myst_enable_extensions = ["colon_fence", "dollarmath", "deflist", "attrs_inline"
 myst_heading_anchors = 3
 
 default_role = "py:obj"
+autodoc_mock_imports = [] if find_spec("torch") else ["torch"]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autosummary_generate = True
