@@ -118,9 +118,10 @@ def test_slopes_are_those_of_all_steps_at_once(motion, wanted, states, factors, 
     counts, factor = [], Multifrontal.factor
     monkeypatch.setattr(Multifrontal, "factor", lambda self, A: counts.append(1) or factor(self, A))
     run = Run(setting, (X, Y), ARGUMENTS)
-    assert len(counts) == STEPS
+    assert STEPS - 1 <= len(counts) <= STEPS  # the first matrix may be the one that was factored last
+    counts.clear()
     again = run.vjp(lambda number: [None if number == 0 else part[number] for part in cotangents])
-    assert len(counts) == STEPS + factored
+    assert factored - 1 <= len(counts) <= factored
     for slope, other in zip((*again[0], *again[1:]), (*found[0], *found[1:]), strict=True):
         np.testing.assert_array_equal(slope, other)
 

@@ -20,6 +20,7 @@ from jax.test_util import check_grads
 import geoopt
 import geoopt.jax
 from geoopt.operators import cotan_laplacian, surface_area
+from geoopt.solvers.multifrontal import Multifrontal
 
 from .cases_differentiable import B, F, L, V, near, twice
 from .test_jax import area, laplacian, normals, product, spring
@@ -193,3 +194,19 @@ def test_without_jax_a_line_says_what_to_install():
     code = "import sys; sys.modules['jax'] = None; import geoopt; geoopt.jax"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr
     assert found.splitlines()[-1] == "ImportError: geoopt.jax needs JAX: pip install 'geoopt-compiler[jax]'"
+
+
+def test_slopes_through_a_system_use_the_factor_of_the_values(monkeypatch):
+    def smoothed(x):
+        L, M = cotan_laplacian(x, F)
+        return geoopt.solve(M - 0.1 * L, M @ x)
+
+    found, factor = [], Multifrontal.factor
+    monkeypatch.setattr(Multifrontal, "factor", lambda self, A: (found.append(1), factor(self, A)))
+    of_positions = geoopt.jax.function(smoothed, V)
+    slope = jax.jit(jax.grad(lambda x: (of_positions(x) ** 2).sum()))
+    slope(V)
+    found.clear()
+    got = slope(1.1 * V)
+    assert len(found) == 1
+    near(got, geoopt.gradient(lambda x: np.sum(smoothed(x) ** 2))(1.1 * V))

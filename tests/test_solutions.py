@@ -174,6 +174,22 @@ def test_one_matrix_is_factored_once_per_call(calls):
     assert calls[1:] == ["factor"] + 5 * ["solve"]
 
 
+def test_what_was_factored_last_is_not_factored_again(calls):
+    program = geoopt.compile(steps, V, b)
+    first = [a.copy() for a in program(V, b)]
+    calls.clear()
+    for one, two in zip(program(V, 2 * b), steps(V, 2 * b), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-9)
+    assert calls[:5] == 5 * ["solve"]
+    calls.clear()
+    program(V * [1, 1, 1 + 1e-14], b)
+    assert calls.count("factor") == 1
+    with pytest.raises(SolverError):
+        program(V * [1, 1, np.nan], b)
+    for one, two in zip(program(V, b), first, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
 def test_a_matrix_that_does_not_vary_is_factored_while_preparing(calls):
     program = geoopt.compile(lambda b: factorized(K.tocsc())(b), b)
     assert calls == ["analyse", "factor"]

@@ -14,7 +14,7 @@ from ..options import Options
 from ..pipeline import compile
 from ..program import Program
 from ..solvers.linear import Factor, LinearSolver
-from ..solvers.phased import PhasedMachine
+from ..solvers.phased import PhasedMachine, share_solvers
 from ..trace import argument_names, variable
 
 State = tuple[Any, ...]  # arrays of a state
@@ -94,8 +94,7 @@ class Steps:
 
         ones = [np.ones(shape) for shape in self.shapes]
         made = compile(backward, *self._given, *ones, dtype=self.forward.dtype, options=self.options)
-        if isinstance(made.machine, PhasedMachine) and isinstance(self.forward.machine, PhasedMachine):
-            made.machine.share_solvers(self.forward.machine)
+        share_solvers(made.machine, self.forward.machine)
         return made
 
     # -- factors --------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from ..derivatives import jvp, vjp
 from ..options import Options
 from ..pipeline import compile
 from ..program import Program
+from ..solvers.phased import share_solvers
 from .naming import named
 from .runner import Runner
 
@@ -32,6 +33,7 @@ class Differentiable:
     shapes : of the results
     linear : the arguments that the function is linear in, jointly
     transposed : gives of some of these, and of some results, what `transpose` does
+    parent : what it is a derivative of, whose factors of linear systems serve both
     """
 
     def __init__(
@@ -42,9 +44,10 @@ class Differentiable:
         options: Options | None = None,
         linear: Places = (),
         transposed: Callable[[Places, Places], tuple[Differentiable, Places]] | None = None,
+        parent: Differentiable | None = None,
     ):
         self.function, self.examples, self.options, self.linear = function, tuple(examples), options, linear
-        self.shapes, self._transposed = tuple(shapes), transposed
+        self.shapes, self._transposed, self._parent = tuple(shapes), transposed, parent
         self._lock, self._made = threading.RLock(), {}
 
     def __repr__(self) -> str:
@@ -68,7 +71,15 @@ class Differentiable:
         return self._once(("runner", dtype, size, tuple(over)), make)
 
     def _program(self, dtype: np.dtype) -> Program:
-        return self._once(("program", dtype), lambda: self._compiled(dtype))
+        return self._once(("program", dtype), lambda: self._prepared(dtype))
+
+    def _prepared(self, dtype: np.dtype) -> Program:
+        made, parent = self._compiled(dtype), self._parent
+        while parent is not None and ("program", dtype) not in parent._made:
+            parent = parent._parent
+        if parent is not None:
+            share_solvers(made.machine, parent._program(dtype).machine)
+        return made
 
     def _compiled(self, dtype: np.dtype) -> Program:
         def raveled(*arrays: Any) -> tuple:
@@ -152,7 +163,7 @@ class Differentiable:
         transposed: Callable[[Places, Places], tuple[Differentiable, Places]] | None = None,
     ) -> Differentiable:
         function = named(function, self.function, f"{what} of {self.function.__name__}")
-        return Differentiable(function, examples, shapes, self.options, tuple(linear), transposed)
+        return Differentiable(function, examples, shapes, self.options, tuple(linear), transposed, self)
 
     def transpose(self, wrt: Places, of: Places) -> tuple[Differentiable, Places]:
         """The transpose of the function as one of some arguments, in which it is linear.

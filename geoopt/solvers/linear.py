@@ -20,6 +20,7 @@ MOST_PINNED = 8  # unknowns of a singular matrix, one for each component of a me
 LARGEST_RESIDUAL = 1e-9  # of a solution of a singular matrix, relative to what its equations add up
 LIMIT = np.array([ROUNDINGS * EPSILON])
 
+FEW = 64  # values that tell other matrices mostly
 SAME = 64  # roundings of the largest value by which values may differ that are computed in two ways
 
 Solve = Callable[[np.ndarray, bool], np.ndarray]  # of a right-hand side, and whether the matrix is transposed
@@ -77,15 +78,15 @@ class LinearSolver:
             self._cholesky.analyse(self._matrix(np.ones(len(self.indices))))
 
     def factor(self, values: np.ndarray) -> None:
-        """Prepare to solve with some values (nnz,).
+        """Prepare to solve with some values (nnz,). Those that were factored last are not factored again.
 
         Raises SolverError, with the row, where these are not finite or the matrix is singular; it has no factor then.
         """
-        is_given, self._given = self._is_given(values), None
-        if is_given:
+        is_there, self._given = self._is_last(values) or self._is_given(values), None
+        if is_there:
             return
         self._solve = None
-        A = self._matrix(np.ascontiguousarray(values, np.float64))
+        A = self._matrix(np.array(values, np.float64))
         self._values = A.data
         sign = 0
         if self._may_be_definite:
@@ -123,7 +124,7 @@ class LinearSolver:
         assert self._solve is not None
         solve, self._solve = self._solve, None
         memory = None if self._lu_bytes or self._cholesky is None else self._cholesky.release()
-        return Factor(self._values.copy(), solve, memory)
+        return Factor(self._values, solve, memory)
 
     def use(self, factor: Factor, epsilon: float) -> None:
         """Solve by a factor that was released. If the next values are those of it but for rounding, they are not
@@ -131,6 +132,11 @@ class LinearSolver:
         self._solve, self._values, self._given = factor.solve, factor.values, epsilon
         if factor.memory is not None and self._cholesky is not None:
             self._cholesky.use(factor.memory)
+
+    def _is_last(self, values: np.ndarray) -> bool:
+        if self._solve is None or not np.array_equal(values[:FEW], self._values[:FEW]):
+            return False
+        return np.array_equal(values, self._values)
 
     def _is_given(self, values: np.ndarray) -> bool:
         if self._given is None:

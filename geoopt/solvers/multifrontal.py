@@ -69,7 +69,7 @@ class Multifrontal(Solver):
 
     def release(self) -> np.ndarray:
         """The memory of the factor; the next one is made elsewhere."""
-        memory, self._factor = self._factor, self._fresh()
+        memory, self._factor, self._is_kept = self._factor, self._fresh(), False
         return memory
 
     def use(self, memory: np.ndarray) -> None:

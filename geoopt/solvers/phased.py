@@ -49,7 +49,7 @@ class PhasedMachine:
         self._dropped = _dropped(phases)
         self._uses_factors_again = _uses_factors_again(phases)
         self._known = {array: values.reshape(-1) for array, values in phases.known.items()}
-        self._turn = threading.Lock()
+        self.turn = threading.Lock()
 
     def _factor_known(self) -> None:
         known = {_key(solve): solve.values for solve in self.phases.solves if solve.values in self.phases.known}
@@ -81,18 +81,9 @@ class PhasedMachine:
     @property
     def varying_solvers(self) -> list[LinearSolver]:
         """Those of matrices that depend on the variables."""
-        return [self.solvers[key] for keys in self._varying().values() for key in keys]
+        return [self.solvers[key] for keys in self.varying_keys().values() for key in keys]
 
-    def share_solvers(self, other: PhasedMachine) -> None:
-        """From now on, solve with the solvers of another machine, which computes the same and more or less besides.
-        The two must not run at once."""
-        mine, theirs = self._varying(), other._varying()
-        for matrix in mine.keys() & theirs.keys():
-            if len(mine[matrix]) == len(theirs[matrix]):
-                pairs = zip(mine[matrix], theirs[matrix], strict=True)
-                self.solvers |= {own: other.solvers[their] for own, their in pairs}
-
-    def _varying(self) -> dict[tuple, list[tuple]]:
+    def varying_keys(self) -> dict[tuple, list[tuple]]:
         """The keys of matrices that vary, in the order of their systems, by what those have in common that can share a
         factor of equal values."""
         found: dict[tuple, list[tuple]] = {}
@@ -141,7 +132,7 @@ class PhasedMachine:
         """
         # flat; of a batch, with an axis for items in front, unless all have the same
         arrays: dict[int, Array] = {**self._known, **dict(enumerate(inputs))}
-        with self._turn:
+        with self.turn:
             factored: set[tuple] = set()
             failures: list[SolverError] = []
             for number, phase in enumerate(self.phases.phases):
@@ -211,6 +202,19 @@ class PhasedMachine:
         for target, part, given in zip(found, columns, rights, strict=True):
             solution = part.reshape(-1) if given.ndim == 1 else _by_item(part, len(given))
             target[:] = np.asarray(solution, self.dtype, like=target)
+
+
+def share_solvers(machine: Machine, other: Machine) -> None:
+    """Have a machine solve with the solvers of another one, where both solve. It computes the same, and more or less
+    besides: what one of the two has factored last, the other need not. They take turns."""
+    if not (isinstance(machine, PhasedMachine) and isinstance(other, PhasedMachine)):
+        return
+    mine, theirs = machine.varying_keys(), other.varying_keys()
+    for matrix in mine.keys() & theirs.keys():
+        if len(mine[matrix]) == len(theirs[matrix]):
+            pairs = zip(mine[matrix], theirs[matrix], strict=True)
+            machine.solvers |= {own: other.solvers[their] for own, their in pairs}
+    machine.turn = other.turn
 
 
 def _columns(right: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
