@@ -36,7 +36,7 @@ fast: $(VENV)/.dev  ## the tests without real meshes, the command line and rando
 	$(PY) -m pytest -n auto --dist worksteal --ignore tests/test_cli.py --ignore tests/test_random_programs.py -k "not real"
 
 docs: $(VENV)/.docs  ## build the documentation into out/docs
-	rm -rf docs/reference/generated out/docs
+	rm -rf docs/reference/generated docs/examples/gallery out/docs
 	PYTHONPATH="$(CURDIR)" $(PY) -m sphinx -W --keep-going -q -d out/doctrees docs out/docs
 	@echo "open out/docs/index.html"
 
@@ -76,4 +76,4 @@ gpu: $(VENV)/.dev  ## on a machine with a GPU: run its tests, then measure into 
 	$(PY) -m benchmarks.gpu
 
 clean:  ## remove what make has made
-	rm -rf $(VENV) out docs/reference/generated *.egg-info
+	rm -rf $(VENV) out docs/reference/generated docs/examples/gallery *.egg-info

@@ -20,10 +20,11 @@ extensions = [
     "sphinx_codeautolink",
     "sphinx_design",
     "sphinx-mathjax-offline",
-]  # "sphinx_gallery.gen_gallery" comes here when docs/examples has more scripts; its pages belong below "Examples"
+    "sphinx_gallery.gen_gallery",
+]
 
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["figures"]
+exclude_patterns = ["figures", "gallery"]
 templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist", "attrs_inline"]
 myst_heading_anchors = 3
@@ -55,6 +56,20 @@ html_theme_options = {
     "pygments_light_style": "friendly",
     "pygments_dark_style": "github-dark",
     "back_to_top_button": False,
+}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",  # its scripts run, and their pages go to the second folder
+    "gallery_dirs": "examples/gallery",
+    "filename_pattern": r"\.py$",
+    "ignore_pattern": "shaded",
+    "copyfile_regex": r"shaded\.py",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "image_srcset": ["2x"],
+    "min_reported_time": 1e9,
+    "show_signature": False,
+    "plot_gallery": "True",
 }
 
 codeautolink_concat_default = True  # the blocks of a page are one program
