@@ -63,15 +63,15 @@ sphinx_gallery_conf = {
     "gallery_dirs": "examples/gallery",
     "filename_pattern": r"\.py$",
     "ignore_pattern": "shaded",
-    "copyfile_regex": r"shaded\.py",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "image_srcset": ["2x"],
-    "min_reported_time": 1e9,
+    "write_computation_times": False,
     "show_signature": False,
-    "plot_gallery": "True",
+    "show_memory": False,
 }
 
 codeautolink_concat_default = True  # the blocks of a page are one program
 codeautolink_warn_on_missing_inventory = False
 codeautolink_warn_on_failed_resolve = False
+suppress_warnings = ["codeautolink.match_name"]  # names in the gallery, which sphinx-gallery has linked already

@@ -3,8 +3,8 @@ Poses by as-rigid-as-possible deformation
 =========================================
 
 Two parts of a torus are held and moved; the rest follows as rigidly as it can. An iteration fits a rotation to each
-vertex and solves one linear system. It is one program. Its matrix is the same for all poses, so it is factored while the
-program is prepared.
+vertex, and solves one linear system. It is one program. The matrix is the same for all poses, so it is factored while
+the program is prepared.
 """
 
 import os

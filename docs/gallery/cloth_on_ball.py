@@ -26,9 +26,19 @@ RADIUS = 0.35  # m
 HOLD, RUB = 200.0, 2.0  # springs [N/m] and dampers [N s/m] of one vertex
 
 V, F = square(VERTICES, 1.4, 1.4)
-V = V + [-0.7, -0.7, RADIUS + 0.02]  # above a ball in the origin
+V += np.array([-0.7, -0.7, RADIUS + 0.02])  # above a ball around the origin
 per_area = 1 / face_areas(V, F).mean()  # so that the cloth is as stiff, whatever its resolution
-rest = cloth(V, F, 0.6, 400 * per_area, 4 * per_area, 60 * per_area, 0.6 * per_area, 1e-4, 1e-6)
+rest = cloth(
+    V,
+    F,
+    total_mass=0.6,
+    stretch=400 * per_area,
+    stretch_damping=4 * per_area,
+    shear=60 * per_area,
+    shear_damping=0.6 * per_area,
+    bending=1e-4,
+    bend_damping=1e-6,
+)
 
 
 def advance(x, v):
@@ -50,7 +60,7 @@ for _ in range(STEPS):
     states.append(x)
 
 # %%
-# The cloth after a third of a second, and after a second.
+# The cloth does not collide with itself. The ball is drawn a little smaller, so that the cloth hides it.
 
 S, T = icosphere(VERTICES)
 G = np.concatenate([F, T + len(V)])

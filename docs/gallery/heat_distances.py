@@ -39,9 +39,9 @@ figure.colorbar(shown, ax=axes, label="distance [m]", shrink=0.7)
 # On the unit sphere the distance is the angle between two directions.
 
 S, T = icosphere(VERTICES)
-source = np.argmax(S @ [0.6, -1, 0.3])
-exact = np.arccos(np.clip(S @ S[source], -1, 1))
-error = 100 * abs(geoopt.compile(heat_distances, S, T, source)(S) - exact)
+start = np.argmax(S @ [0.6, -1, 0.3])
+exact = np.arccos(np.clip(S @ S[start], -1, 1))
+error = 100 * abs(geoopt.compile(heat_distances, S, T, start)(S) - exact)
 
 figure, axes = plt.subplots(figsize=(6, 5), layout="constrained")
 shown = show(axes, S, T, error, limits=(0, error.max()))
