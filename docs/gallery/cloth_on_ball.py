@@ -25,8 +25,8 @@ STEPS = 60
 RADIUS = 0.35  # m
 HOLD, RUB = 200.0, 2.0  # springs [N/m] and dampers [N s/m] of one vertex
 
-V, F = square(VERTICES, 1.4, 1.4)
-V += np.array([-0.7, -0.7, RADIUS + 0.02])  # above a ball around the origin
+V, F = square(VERTICES, 1.2, 1.2)
+V += np.array([-0.6, -0.6, RADIUS + 0.02])  # above a ball around the origin
 per_area = 1 / face_areas(V, F).mean()  # so that the cloth is as stiff, whatever its resolution
 rest = cloth(
     V,
@@ -67,7 +67,7 @@ G = np.concatenate([F, T + len(V)])
 colours = np.repeat([[0.8, 0.3, 0.26], PLAIN], [len(V), len(S)], axis=0)
 figure, row = plt.subplots(1, 2, figsize=(9, 4), sharex=True, sharey=True, layout="constrained")
 for axes, count in zip(row, (STEPS // 3, STEPS), strict=True):
-    show(axes, np.concatenate([states[count], 0.985 * RADIUS * S]), G, colours, look=(-65, 25))
+    show(axes, np.concatenate([states[count], 0.985 * RADIUS * S]), G, colours, look=(-65, 15))
     axes.set_title(f"{count * STEP:.2f} s")
-axes.set(xlim=(-0.8, 0.8), ylim=(-0.5, 0.45))
+axes.set(xlim=(-0.75, 0.75), ylim=(-0.6, 0.45))
 plt.show()

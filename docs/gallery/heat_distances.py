@@ -44,7 +44,7 @@ exact = np.arccos(np.clip(S @ S[start], -1, 1))
 error = 100 * abs(geoopt.compile(heat_distances, S, T, start)(S) - exact)
 
 figure, axes = plt.subplots(figsize=(6, 5), layout="constrained")
-shown = show(axes, S, T, error, limits=(0, error.max()))
+shown = show(axes, S, T, error, cmap="magma_r", limits=(0, error.max()))
 figure.colorbar(shown, ax=axes, label="error [cm]", shrink=0.7)
 print(f"{len(S)} vertices, mean error {error.mean():.2f} cm, largest {error.max():.2f} cm")
 plt.show()

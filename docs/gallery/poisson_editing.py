@@ -53,5 +53,5 @@ figure, row = plt.subplots(1, len(results), figsize=(11, 4), sharex=True, sharey
 for axes, (name, x) in zip(row, results.items(), strict=True):
     show(axes, x, F, look=(-75, 15))
     axes.set_title(name)
-axes.set(xlim=(-1, 2.9), ylim=(-2.5, 2.5))
+axes.set(xlim=(-1, 2.9), ylim=(-2.9, 2.3))
 plt.show()
