@@ -3,24 +3,23 @@ Bi-harmonic weights
 ===================
 
 Each handle has a weight on the surface: 1 at the handle, 0 at the others, and as smooth as possible between. The
-weights are bi-harmonic functions; `harmonic` with ``power=2`` solves one system for all of them. A surface moves by the
-motions of its handles, blended by the weights.
+weights are bi-harmonic functions; `harmonic` with ``power=2`` solves one system for all of them. Where handles move,
+each vertex moves by the sum of their moves, times its weights.
 """
 
 import os
-import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
 from shaded import show
 
 import geoopt
-from geoopt.meshes import bumpy, load
+from geoopt.meshes import bumpy
 from geoopt.operators import harmonic
 
 VERTICES = int(os.environ.get("GALLERY_VERTICES", 8_000))
 
-V, F = load(sys.argv[1]) if sys.argv[1:] else bumpy(VERTICES)
+V, F = bumpy(VERTICES)
 directions = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]])
 handles = np.argmax(V @ directions.T, axis=0)  # six vertices, far out
 identity = np.eye(len(handles))

@@ -7,21 +7,20 @@ is nearly a sphere. One program does a whole step: it assembles the matrix at th
 """
 
 import os
-import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
 from shaded import show
 
 import geoopt
-from geoopt.meshes import bumpy, load
+from geoopt.meshes import bumpy
 from geoopt.operators import cotan_laplacian, mean_curvature_flow, surface_area
 
 VERTICES = int(os.environ.get("GALLERY_VERTICES", 10_000))
 TIME = 2e-3  # of a step [m²]
 SHOWN = 0, 2, 8, 32  # steps
 
-V, F = load(sys.argv[1]) if sys.argv[1:] else bumpy(VERTICES)
+V, F = bumpy(VERTICES)
 step = geoopt.compile(mean_curvature_flow, V, F, TIME)
 laplacian = geoopt.compile(cotan_laplacian, V, F)
 

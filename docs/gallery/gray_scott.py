@@ -2,20 +2,19 @@
 Gray-Scott patterns on a sphere
 ===============================
 
-Two substances diffuse on the surface and react: u feeds v, v multiplies and decays. Diffusion is implicit, so each step
+Two substances diffuse on the surface and react: v multiplies where there is u, and decays; u is fed. Diffusion is implicit, so each step
 solves with two matrices. They do not vary, so both are factored while the program is prepared, and a step costs two
 pairs of triangular solutions.
 """
 
 import os
-import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
 from shaded import show
 
 import geoopt
-from geoopt.meshes import icosphere, load
+from geoopt.meshes import icosphere
 from geoopt.operators import cotan_laplacian
 
 VERTICES = int(os.environ.get("GALLERY_VERTICES", 10_000))
@@ -23,7 +22,7 @@ STEPS = int(os.environ.get("GALLERY_STEPS", 3_000))
 FEED, DECAY = 0.037, 0.06
 SPREAD_U, SPREAD_V = 2e-4, 1e-4  # m² per unit of time
 
-V, F = load(sys.argv[1]) if sys.argv[1:] else icosphere(VERTICES)
+V, F = icosphere(VERTICES)
 L, M = cotan_laplacian(V, F)
 mass = M.diagonal()
 

@@ -20,8 +20,10 @@ from geoopt.operators import heat_distances
 VERTICES = int(os.environ.get("GALLERY_VERTICES", 10_000))
 
 # %%
-# Bands of 0.1 m around one vertex
-# --------------------------------
+# Around one vertex
+# -----------------
+#
+# Thirty bands of equal width; where they are narrow the surface is steep, as seen from here.
 
 V, F = load(sys.argv[1]) if sys.argv[1:] else bumpy(VERTICES)
 source = np.argmax(V @ [0.6, -1, 0.3])  # in front
@@ -29,7 +31,7 @@ distances = geoopt.compile(heat_distances, V, F, source)
 found = distances(V)
 
 figure, axes = plt.subplots(figsize=(6, 5), layout="constrained")
-shown = show(axes, V, F, found, bands=0.1, cmap="magma_r", limits=(0, found.max()))
+shown = show(axes, V, F, found, bands=found.max() / 30, cmap="magma_r", limits=(0, found.max()))
 figure.colorbar(shown, ax=axes, label="distance [m]", shrink=0.7)
 
 # %%

@@ -2,9 +2,9 @@
 Poisson editing
 ===============
 
-Turn the gradients of the coordinates in each triangle, and look for positions with these gradients. The triangles can
-not all turn as they are told and still fit together; the Poisson equation finds the surface that is nearest. Here the
-turn grows with the height, and the surface bends with all its bumps.
+In each triangle, the gradients of the three coordinates tell how it lies in space. Turn them, and look for positions
+with the new gradients. Triangles that turn differently do not fit together; Poisson's equation finds the surface that
+comes nearest. Here the turn grows with the height, and the surface bends with all its bumps.
 """
 
 import os

@@ -43,7 +43,7 @@ settle = geoopt.Minimizer(energy, V, fixed=np.append(rim, top), tolerance=1e-5, 
 random = np.random.default_rng(0)
 shapes, energies = [], []
 for depth in DEPTHS:
-    x = (shapes[-1] if shapes else V) + 1e-4 * random.normal(size=V.shape)  # nothing is perfectly round
+    x = (shapes[-1] if shapes else V) + 1e-3 * random.normal(size=V.shape)  # nothing is perfectly round
     x[rim], x[top] = V[rim], V[top] - [0, 0, depth]
     found = settle(x)
     shapes.append(found.x)

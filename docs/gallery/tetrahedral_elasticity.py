@@ -3,8 +3,8 @@ A ball of rubber, pressed and twisted
 =====================================
 
 Tetrahedra of a compressible neo-Hookean solid. The bottom of the ball is held, its top is pressed down and turned, and
-Newton's method finds where the rest comes to rest. It takes no step that turns a tetrahedron inside out: the energy
-there is not a number.
+Newton's method finds where all other vertices come to rest. It takes no step that turns a tetrahedron inside out, for
+the energy is not a number there.
 """
 
 import os
@@ -28,7 +28,7 @@ top, bottom = (np.flatnonzero(side * X[:, 2] > 0.75) for side in (1, -1))
 settle = geoopt.Minimizer(
     lambda x: neo_hookean_energy(x, X, T, MU, LAMBDA), X, fixed=np.concatenate([top, bottom]), tolerance=1e-8
 )
-share = np.clip((X[:, 2] + 0.75) / 1.5, 0, 1)[:, None]  # of the motion of the top, for a start
+share = np.clip((X[:, 2] + 0.75) / 1.5, 0, 1)[:, None]  # of the motion of the top, to start from
 x, minima = X, []
 for _ in range(STEPS):
     start = Rotation.from_rotvec(share * [0, 0, TURN / STEPS], degrees=True).apply(x) - share * [0, 0, PRESS / STEPS]
