@@ -2,9 +2,9 @@
 Gray-Scott patterns on a sphere
 ===============================
 
-Two substances diffuse on the surface and react: v multiplies where there is u, and decays; u is fed. Diffusion is implicit, so each step
-solves with two matrices. They do not vary, so both are factored while the program is prepared, and a step costs two
-pairs of triangular solutions.
+Two substances diffuse on the surface and react: v multiplies where there is u, and decays; u is fed. Diffusion is
+implicit, so each step solves with two matrices. They do not vary, so both are factored while the program is prepared.
+A step solves with their factors.
 """
 
 import os
