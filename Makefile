@@ -42,7 +42,7 @@ torch: $(VENV)/.dev  ## install torch, run the tests of geoopt.torch and tell wh
 	$(PY) -m benchmarks.torch_overhead
 
 docs: $(VENV)/.docs  ## build the documentation into out/docs
-	rm -rf docs/reference/generated out/docs
+	rm -rf docs/reference/generated docs/examples/gallery out/docs
 	PYTHONPATH="$(CURDIR)" $(PY) -m sphinx -W --keep-going -q -d out/doctrees docs out/docs
 	@echo "open out/docs/index.html"
 
@@ -82,4 +82,4 @@ gpu: $(VENV)/.dev  ## on a machine with a GPU: run its tests, then measure into 
 	$(PY) -m benchmarks.gpu
 
 clean:  ## remove what make has made
-	rm -rf $(VENV) out docs/reference/generated *.egg-info
+	rm -rf $(VENV) out docs/reference/generated docs/examples/gallery *.egg-info

@@ -21,10 +21,11 @@ extensions = [
     "sphinx_codeautolink",
     "sphinx_design",
     "sphinx-mathjax-offline",
-]  # "sphinx_gallery.gen_gallery" comes here when docs/examples has more scripts; its pages belong below "Examples"
+    "sphinx_gallery.gen_gallery",
+]
 
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["figures"]
+exclude_patterns = ["figures", "gallery"]
 templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist", "attrs_inline"]
 myst_heading_anchors = 3
@@ -59,6 +60,20 @@ html_theme_options = {
     "back_to_top_button": False,
 }
 
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",  # its scripts run, and their pages go to the second folder
+    "gallery_dirs": "examples/gallery",
+    "filename_pattern": r"\.py$",
+    "ignore_pattern": "shaded",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "image_srcset": ["2x"],
+    "write_computation_times": False,
+    "show_signature": False,
+    "show_memory": False,
+}
+
 codeautolink_concat_default = True  # the blocks of a page are one program
 codeautolink_warn_on_missing_inventory = False
 codeautolink_warn_on_failed_resolve = False
+suppress_warnings = ["codeautolink.match_name"]  # names in the gallery, which sphinx-gallery has linked already
