@@ -96,3 +96,21 @@ def test_uniform_adam_in_torch_steps_along_the_slope():
         (slope * u).sum().backward()
         optimizer.step()
     np.testing.assert_allclose(u.detach(), -3 * 0.1 * slope / 4)
+
+
+def test_a_network_in_torch_learns_times_of_diffusion(monkeypatch, capsys):
+    _, _, names = of_torch("learned_features.py")
+    printed = printed_by(names, "--vertices 1000 --shapes 2 --epochs 60", monkeypatch, capsys)
+    before, after = np.array(re.findall(r"loss (\S+), then (\S+);", printed), float).T
+    assert (after < 0.8 * before).all() and after[0] < min(after[1:])
+    learned, fixed, none = (int(v) for v in re.findall(r"shape: (\d+)%", printed))
+    assert learned > fixed + 4 and learned > none + 4
+
+
+def test_slopes_by_times_of_diffusion_in_torch():
+    torch, function, names = of_torch("learned_features.py")
+    sphere, F = names["icosphere"](160)
+    V = torch.tensor(names["shape"](sphere, 0)[0])
+    features = function(names["curvatures"], sphere, names["START"], F)
+    times = torch.tensor(100 * names["START"], requires_grad=True)
+    torch.autograd.gradcheck(lambda times: features(V, times), times, eps=1e-5, rtol=1e-6)
