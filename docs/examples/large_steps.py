@@ -34,7 +34,7 @@ GAP = 1.42  # between the middles of what is drawn
 
 
 def samples(V: np.ndarray, F: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Random points of a surface, (count, 3), everywhere as dense."""
+    """Random points of a surface, (count, 3), equally dense everywhere."""
     random = np.random.default_rng(seed)
     area = np.linalg.norm(np.cross(V[F[:, 1]] - V[F[:, 0]], V[F[:, 2]] - V[F[:, 0]]), axis=1)
     face = random.choice(len(F), count, p=area / area.sum())

@@ -85,7 +85,7 @@ class Network(torch.nn.Module):
         ).double()
 
     def forward(self, features: Any, V: np.ndarray) -> torch.Tensor:
-        return self.layers(features(torch.tensor(V), self.logarithms.exp()) / 5)  # curvatures of about 1
+        return self.layers(features(torch.tensor(V), self.logarithms.exp()) / 5)  # numbers of about 1
 
 
 def train(network: Network, features: Any, shapes: list, epochs: int) -> np.ndarray:
