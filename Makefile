@@ -35,9 +35,10 @@ test: $(VENV)/.dev  ## set everything up and run all tests
 fast: $(VENV)/.dev  ## the tests without real meshes, the command line and random programs
 	$(PY) -m pytest -n auto --dist worksteal --ignore tests/test_cli.py --ignore tests/test_random_programs.py -k "not real"
 
-torch: $(VENV)/.dev  ## install torch, run the tests of geoopt.torch and tell what a call costs
+torch: $(VENV)/.dev  ## install torch, run the tests of geoopt.torch and its examples, and tell what a call costs
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,torch]'
 	$(PY) -m pytest -rs tests/test_torch.py tests/test_torch_tensors.py
+	$(PY) -m pytest -rs tests/test_examples.py -k torch
 	$(VENV)/bin/pyright --pythonpath $(PY) geoopt/torch
 	$(PY) -m benchmarks.torch_overhead
 

@@ -9,6 +9,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
+import scipy.sparse.linalg as sla
+
+import geoopt
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 
@@ -42,3 +46,71 @@ def test_a_beam_becomes_stiffer():
     assert beam.compliance(best)[0] < 0.7 * value
     np.testing.assert_allclose(beam.area(best)[0], beam.area(beam.start)[0], rtol=1e-6)
     np.testing.assert_allclose(best[:10] + best[10:], 1, atol=0.1)  # the load is small: above as below
+
+
+def of_torch(name: str) -> tuple:
+    """torch, geoopt.torch's function and the names of an example for both; skips the test where torch is absent."""
+    torch = pytest.importorskip("torch", reason="torch is not installed: make torch installs it, and runs these tests")
+    import geoopt.torch
+
+    return torch, geoopt.torch.function, runpy.run_path(str(EXAMPLES / name))
+
+
+def printed_by(names: dict, arguments: str, monkeypatch, capsys) -> str:
+    monkeypatch.setattr(sys, "argv", ["example.py", *arguments.split()])
+    names["main"]()
+    return capsys.readouterr().out
+
+
+def test_large_steps_in_torch_leave_triangles_unfolded(monkeypatch, capsys):
+    _, _, names = of_torch("large_steps.py")
+    printed = printed_by(names, "--vertices 400 --steps 25", monkeypatch, capsys)
+    smooth, plain = (np.array(re.findall(r"loss (\S+)", part), float) for part in printed.split("steps on x\n", 1))
+    for losses in (smooth, plain):
+        assert len(losses) == 6 and losses[-1] < 0.2 * losses[0]
+    of_target, of_smooth, of_plain = (float(v) for v in re.findall(r"folded at ([\d.]+)%", printed))
+    assert of_target == of_smooth == 0 and of_plain > 5
+
+
+def test_large_steps_in_torch_go_back_through_the_system():
+    torch, function, names = of_torch("large_steps.py")
+    V, F = names["icosphere"](100)
+    A = names["preconditioner"](F, len(V), 19.0)
+    u = torch.tensor(A @ V, requires_grad=True)
+    x = function(lambda u: geoopt.solve(A, u), V)(u)
+    np.testing.assert_allclose(x.detach(), V, atol=1e-12)
+    known = names["samples"](V, F, 50, 0)
+    names["Chamfer"](known)(x).backward()
+    here = torch.tensor(V, requires_grad=True)
+    names["Chamfer"](known)(here).backward()
+    np.testing.assert_allclose(u.grad, sla.spsolve(A.tocsc(), here.grad.numpy()), atol=1e-14)
+
+
+def test_uniform_adam_in_torch_steps_along_the_slope():
+    torch, _, names = of_torch("large_steps.py")
+    u = torch.zeros(4, dtype=torch.float64, requires_grad=True)
+    slope = torch.tensor([1.0, -2.0, 0.0, 4.0], dtype=torch.float64)
+    optimizer = names["UniformAdam"]([u], lr=0.1)
+    for _ in range(3):  # of the same slope
+        optimizer.zero_grad()
+        (slope * u).sum().backward()
+        optimizer.step()
+    np.testing.assert_allclose(u.detach(), -3 * 0.1 * slope / 4)
+
+
+def test_a_network_in_torch_learns_times_of_diffusion(monkeypatch, capsys):
+    _, _, names = of_torch("learned_features.py")
+    printed = printed_by(names, "--vertices 1000 --shapes 2 --epochs 60", monkeypatch, capsys)
+    before, after = np.array(re.findall(r"loss (\S+), then (\S+);", printed), float).T
+    assert (after < 0.8 * before).all() and after[0] < min(after[1:])
+    learned, fixed, none = (int(v) for v in re.findall(r"shape: (\d+)%", printed))
+    assert learned > fixed + 4 and learned > none + 4
+
+
+def test_slopes_by_times_of_diffusion_in_torch():
+    torch, function, names = of_torch("learned_features.py")
+    sphere, F = names["icosphere"](160)
+    V = torch.tensor(names["shape"](sphere, 0)[0])
+    features = function(names["curvatures"], sphere, names["START"], F)
+    times = torch.tensor(100 * names["START"], requires_grad=True)
+    torch.autograd.gradcheck(lambda times: features(V, times), times, eps=1e-5, rtol=1e-6)
