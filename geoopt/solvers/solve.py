@@ -167,20 +167,15 @@ def _canonical(A: Any) -> Any:
 
 
 class _Latest:
-    """The solver of a pattern, and which values it has factored."""
+    """The solver of a pattern, which remembers the values that it has factored last."""
 
     def __init__(self, A: Any):
         self._lock = threading.Lock()
         self._solver = LinearSolver(A.indptr, A.indices)
-        self._values: int | None = None
 
     def solved(self, A: Any, b: np.ndarray, largest_residual: float | None) -> np.ndarray:
         with self._lock:
-            key = content(A.data)
-            if key != self._values:
-                self._values = None
-                self._solver.factor(A.data)
-                self._values = key
+            self._solver.factor(A.data)
             return self._solver.solve(b, largest_residual=largest_residual)
 
 
