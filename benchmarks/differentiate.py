@@ -14,6 +14,7 @@ torch's own products of a sparse tensor are left out: their slopes are dense mat
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -34,6 +35,7 @@ from geoopt.operators import cloth as cloth_record
 
 from .peers import energies
 from .peers.energies import STEP, Framework
+from .records import beside
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_platforms", "cpu")
@@ -147,17 +149,18 @@ def cases(vertices: int) -> Iterator[tuple[str, np.ndarray, tuple, dict[str, Cal
 
 def in_torch(energy: Callable, x: np.ndarray) -> Callable:
     """What computes the energy and its slope."""
-    given = torch.tensor(x, requires_grad=True)
+    given = itertools.cycle([torch.tensor(each, requires_grad=True) for each in (x, beside(x))])
 
     def call() -> np.ndarray:
-        return torch.autograd.grad(energy(given), given)[0].numpy()
+        at = next(given)
+        return torch.autograd.grad(energy(at), at)[0].numpy()
 
     return call
 
 
 def in_jax(energy: Callable, x: np.ndarray) -> Callable:
-    given, both = jnp.asarray(x), jax.jit(jax.value_and_grad(energy))
-    return lambda: np.asarray(jax.block_until_ready(both(given))[1])
+    given, both = itertools.cycle(map(jnp.asarray, (x, beside(x)))), jax.jit(jax.value_and_grad(energy))
+    return lambda: np.asarray(jax.block_until_ready(both(next(given)))[1])
 
 
 def calls_of(x: np.ndarray, program: tuple, of_torch: dict, of_jax: dict, options: geoopt.Options) -> dict:

@@ -23,11 +23,11 @@ import scipy.sparse as sp
 import geoopt
 
 from .catalogue import benchmark_of
-from .records import Setting
+from .records import Setting, inputs_of_calls
 from .works import mesh_of
 
 BUDGET, CALLS = 0.03, (7, 99)  # seconds that calls are repeated for, and how many there are at least and at most
-PROGRAMS: dict[int, tuple[Any, tuple]] = {}  # of the work at hand, by threads, with what they are called with
+PROGRAMS: dict[int, tuple[Any, Any]] = {}  # of the work at hand, by threads, with what calls are given
 
 
 def prepare(name: str, title: str, vertices: int | None, dtype: str) -> dict[str, Any]:
@@ -41,16 +41,16 @@ def prepare(name: str, title: str, vertices: int | None, dtype: str) -> dict[str
     program = geoopt.compile(work.function, *work.arguments, dtype=number)
     seconds, peak = time.process_time() - start, _memory("VmHWM")
     two = geoopt.compile(work.function, *work.arguments, dtype=number, options=geoopt.Options(threads=2))
-    PROGRAMS.update({1: (program, work.inputs), 2: (two, work.inputs)})
+    PROGRAMS.update({threads: (each, inputs_of_calls(each, work.inputs)) for threads, each in ((1, program), (2, two))})
     return {"preparing": seconds, "memory": max(peak - before, 0), "counts": _counts(program.report())}
 
 
 def call(threads: int) -> float:
     """The seconds of the fastest of many calls of the work that was prepared last."""
-    program, inputs = PROGRAMS[threads]
+    program, given = PROGRAMS[threads]
     taken: list[float] = []
     while len(taken) < CALLS[0] or (sum(taken) < BUDGET and len(taken) < CALLS[1]):
-        start = time.perf_counter()
+        inputs, start = next(given), time.perf_counter()
         program(*inputs)
         taken.append(time.perf_counter() - start)
     return min(taken)
