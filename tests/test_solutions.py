@@ -566,3 +566,16 @@ def test_what_is_not_supported_is_refused(name):
     with pytest.raises(kind, match=message) as caught:
         geoopt.compile(function, argument)
     assert isinstance(caught.value, TracingError)
+
+
+def test_a_matrix_that_its_owner_changes_is_factored_again(calls):
+    A = K.copy()
+    program = geoopt.compile(lambda A, b: geoopt.solve(A, b), A, b)
+    first = program(A, b)
+    A.data *= 2
+    calls.clear()
+    np.testing.assert_allclose(program(A, b), first / 2, rtol=1e-12)
+    np.testing.assert_allclose(geoopt.solve(A, b), first / 2, rtol=1e-12)
+    A.data /= 4
+    np.testing.assert_allclose(geoopt.solve(A, b), 2 * first, rtol=1e-12)
+    assert calls.count("factor") == 3

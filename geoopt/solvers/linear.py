@@ -78,7 +78,8 @@ class LinearSolver:
             self._cholesky.analyse(self._matrix(np.ones(len(self.indices))))
 
     def factor(self, values: np.ndarray) -> None:
-        """Prepare to solve with some values (nnz,). Those that were factored last are not factored again.
+        """Prepare to solve with some values (nnz,), which must not change from now on. Those that were factored last
+        are not factored again.
 
         Raises SolverError, with the row, where these are not finite or the matrix is singular; it has no factor then.
         """
@@ -86,7 +87,7 @@ class LinearSolver:
         if is_there:
             return
         self._solve = None
-        A = self._matrix(np.array(values, np.float64))
+        A = self._matrix(np.ascontiguousarray(values, np.float64))
         self._values = A.data
         sign = 0
         if self._may_be_definite:

@@ -49,6 +49,7 @@ class PhasedMachine:
         self._dropped = _dropped(phases)
         self._uses_factors_again = _uses_factors_again(phases)
         self._known = {array: values.reshape(-1) for array, values in phases.known.items()}
+        self._inputs = 0  # how many arrays of the phases are variables
         self.turn = threading.Lock()
 
     def _factor_known(self) -> None:
@@ -133,6 +134,7 @@ class PhasedMachine:
         # flat; of a batch, with an axis for items in front, unless all have the same
         arrays: dict[int, Array] = {**self._known, **dict(enumerate(inputs))}
         with self.turn:
+            self._inputs = len(inputs)
             factored: set[tuple] = set()
             failures: list[SolverError] = []
             for number, phase in enumerate(self.phases.phases):
@@ -189,7 +191,8 @@ class PhasedMachine:
         if key in self._broken:
             raise self._broken[key]
         if key not in factored and together[0].values not in self.phases.known:
-            solver.factor(on_host(values))
+            is_given = together[0].values < self._inputs  # the caller may change it
+            solver.factor(on_host(values).copy() if is_given else on_host(values))
             factored.add(key)
         shapes = [self.phases.shapes[solve.right] for solve in together]
         parts = [_columns(on_host(right), shape) for right, shape in zip(rights, shapes, strict=True)]

@@ -175,7 +175,7 @@ class _Latest:
 
     def solved(self, A: Any, b: np.ndarray, largest_residual: float | None) -> np.ndarray:
         with self._lock:
-            self._solver.factor(A.data)
+            self._solver.factor(A.data.copy())  # the matrix is the caller's
             return self._solver.solve(b, largest_residual=largest_residual)
 
 
