@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -112,3 +113,14 @@ def operator(name):
         function, x, others = ENERGIES[name]
         return function, (x, *others)
     return case(name)
+
+
+@dataclasses.dataclass
+class Parts:
+    lengths: object
+    total: object
+
+
+def many_forms(x, k):
+    matrix = sp.csc_array((x, ([0, 1, 2], [1, 0, 2])), shape=(3, 3))
+    return {"a": (x * k, 3.0), "b": Parts(np.sqrt(x), x.sum()), "c": [x > 1, 4, sp.eye(3, format="csr")], "d": matrix}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 import subprocess
 import sys
@@ -22,7 +21,7 @@ import geoopt.jax
 from geoopt.operators import cotan_laplacian, surface_area
 from geoopt.solvers.multifrontal import Multifrontal
 
-from .cases_differentiable import B, F, L, V, near, twice
+from .cases_differentiable import B, F, L, Parts, V, many_forms, near, twice
 from .test_jax import area, laplacian, normals, product, spring
 
 # -- sparse matrices ----------------------------------------------------------------------------------
@@ -62,16 +61,7 @@ def test_another_pattern_that_is_seen_too_late_gives_nan():
 # -- values and forms ---------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass
-class Parts:
-    lengths: object
-    total: object
-
-
-def many_forms(x, k):
-    matrix = sp.csc_array((x, ([0, 1, 2], [1, 0, 2])), shape=(3, 3))
-    return {"a": (x * k, 3.0), "b": Parts(np.sqrt(x), x.sum()), "c": [x > 1, 4, sp.eye(3, format="csr")], "d": matrix}
+jax.tree_util.register_dataclass(Parts)
 
 
 def test_results_have_their_forms():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import gc
 import subprocess
 import sys
@@ -18,7 +17,7 @@ import geoopt
 from geoopt.differentiable.runner import Runner
 from geoopt.operators import cotan_laplacian, surface_area
 
-from .cases_differentiable import B, F, L, V, twice
+from .cases_differentiable import B, F, L, Parts, V, many_forms, twice
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make torch installs it, and runs these tests")
 from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
@@ -113,17 +112,6 @@ def test_sparse_results_within_the_compiler_are_made_outside_of_its_graphs():
 
 
 # -- values and forms ---------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass
-class Parts:
-    lengths: object
-    total: object
-
-
-def many_forms(x, k):
-    matrix = sp.csc_array((x, ([0, 1, 2], [1, 0, 2])), shape=(3, 3))
-    return {"a": (x * k, 3.0), "b": Parts(np.sqrt(x), x.sum()), "c": [x > 1, 4, sp.eye(3, format="csr")], "d": matrix}
 
 
 def test_results_have_their_forms():

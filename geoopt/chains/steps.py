@@ -99,7 +99,7 @@ class Steps:
 
     # -- factors --------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def _solvers(self) -> list[LinearSolver]:
         machine = self.forward.machine
         return machine.varying_solvers if isinstance(machine, PhasedMachine) else []

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..derivatives.calls import Wrt
 from ..errors import ArgumentError
-from ..notebooks import minimum_html
 from .descent import Descent
 from .problem import Problem
 from .sensitivity import Sensitivity
@@ -78,6 +77,8 @@ class Minimum:
         return self.sensitivity
 
     def _repr_html_(self) -> str:
+        from ..notebooks import minimum_html
+
         return minimum_html(self)
 
     def __getstate__(self) -> dict[str, Any]:
