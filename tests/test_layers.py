@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     ("__main__",),
     ("__init__", "cli"),
-    ("coverage", "inputs", "jax", "torch"),
+    ("coverage", "distributed", "inputs", "jax", "torch"),
     ("chains", "differentiable", "jitted", "loading", "minimization", "views"),
     ("pipeline", "structure"),
     ("solvers",),

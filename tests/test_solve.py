@@ -111,7 +111,7 @@ def test_single_precision_is_single_precision():
 def test_without_metis_the_order_is_scipys(monkeypatch):
     A, b = random_matrix(200, 0.02, 1), RNG.normal(size=200)
     assert orders.name() == "nested dissection by METIS"
-    monkeypatch.setattr(orders, "_metis", lambda: None)
+    monkeypatch.setattr(orders, "metis", lambda: None)
     solver = Multifrontal()
     solver.analyse(A)
     solver.factor(A)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,20 @@ from ..symbolic.fillable import resolved
 from ..symbolic.np_matrix import as_array
 from ..symbolic.reshaping import fits
 from .matrix import SparseMatrix, constant
+
+Answer = Callable[[SparseMatrix, Symbolic], Any]
+_ANSWER: ContextVar[Answer | None] = ContextVar("answer", default=None)
+
+
+@contextmanager
+def answered(answer: Answer) -> Iterator[None]:
+    """While this is open, solutions are what ``answer(A, b)`` gives. Given unknowns have rows and columns of the
+    identity."""
+    token = _ANSWER.set(answer)
+    try:
+        yield
+    finally:
+        _ANSWER.reset(token)
 
 
 def is_of_symbols(A: Any, b: Any) -> bool:
@@ -51,6 +68,8 @@ def constrained(A: Any, b: Any, fixed: Any, values: Any, **how: Any) -> Any:
     given = as_symbolic(matrix.graph, as_array(resolved(values)))
     if isinstance(fixed, Symbolic):
         return _by_mask(matrix, right, fixed, given, **how)
+    if _ANSWER.get():
+        return _by_known_mask(matrix, right, fixed, given)
     return _by_numbers(matrix, right, fixed, given, **how)
 
 
@@ -74,6 +93,8 @@ def _system(A: Any, b: Any, *others: Any) -> tuple[SparseMatrix, Symbolic]:
 def _solved(matrix: SparseMatrix, right: Symbolic, **how: Any) -> Any:
     if not right.size:
         return right
+    if answer := _ANSWER.get():
+        return answer(matrix, right)
     graph, system = matrix.graph, System(matrix.pattern, **how)
     return symbolic(graph, graph.solution(system, matrix.values.ids, right.ids).ids)
 
@@ -107,6 +128,20 @@ def _by_mask(matrix: SparseMatrix, right: Symbolic, fixed: Symbolic, given: Symb
     apart: Any = np.where(each, held, right - matrix @ held)
     x = _solved(matrix.with_data(kept), apart, **how)
     return np.where(each, held, x)
+
+
+def _by_known_mask(matrix: SparseMatrix, right: Symbolic, fixed: np.ndarray, given: Symbolic) -> Any:
+    """Known while tracing, of a system that keeps its size."""
+    is_held = np.zeros(len(right), bool)
+    is_held[fixed] = True
+    place = np.full(len(right), len(fixed))
+    place[fixed] = np.arange(len(fixed))
+    given = _broadcast(given, (len(fixed), *right.shape[1:]))
+    held: Any = np.concatenate([given, np.zeros((1, *right.shape[1:]), like=given)])[place]
+    rest = sp.diags_array((~is_held).astype(float))
+    each = is_held if right.ndim == 1 else is_held[:, None]
+    apart: Any = np.where(each, held, right - matrix @ held)
+    return _solved(rest @ matrix @ rest + sp.diags_array(is_held.astype(float)), apart)
 
 
 def _broadcast(given: Symbolic, shape: tuple[int, ...]) -> Symbolic:
