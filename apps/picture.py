@@ -21,6 +21,7 @@ GAP = 0.15  # between these, relative to the width of one
 GROUND = 0.02  # what is as low, relative to the height, is on the ground
 FLAT = 0.05  # of the surface of what stands on a flat face
 CHECKERS = 40  # squares along a map
+GOLDEN = (5**0.5 - 1) / 2
 PNG_END = b"IEND\xaeB`\x82"  # with which every whole PNG file ends
 
 
@@ -53,6 +54,15 @@ def render_layout(
     """
     with beside(flat) as new, beside(checkered) as other:
         _in_own_process(_render_layout, (V, F, x, values, new, other), timeout)
+
+
+def render_parts(V: np.ndarray, F: np.ndarray, parts: np.ndarray, path: Path, timeout: float = 120) -> None:
+    """Write a picture of a mesh whose triangles are coloured by the part (m,) that they belong to, from both sides.
+
+    Raises PictureError where OpenGL/EGL is missing or the picture cannot be written.
+    """
+    with beside(path) as new:
+        _in_own_process(_render_parts, (V, F, parts, new), timeout)
 
 
 def require_opengl(timeout: float = 120) -> None:
@@ -129,6 +139,16 @@ def _render(
     colours = {"cmap": "viridis", "vminmax": (float(low), float(max(high, low + least)))}
     surface.add_scalar_quantity(name, values, enabled=True, onscreen_colorbar_enabled=True, **colours)
     _shoot(ps, V, FROM, path, BESIDE_COLOURS, include_UI=True)
+
+
+def _render_parts(V: np.ndarray, F: np.ndarray, parts: np.ndarray, path: Path) -> None:
+    ps, V = start(BOTH_SIDES), _upright(Scene.of(V).drawn(V), F)
+    V, F, _ = _both_sides(V, F, np.zeros(len(V)))
+    surface = ps.register_surface_mesh("mesh", V, F, edge_width=0)
+    hues = np.modf(np.arange(parts.max() + 1) * GOLDEN)[0]  # neighbours in number are far apart in colour
+    colours = 0.55 + 0.35 * np.cos(2 * np.pi * (hues[:, None] + [0, 1 / 3, 2 / 3]))
+    surface.add_color_quantity("parts", colours[np.tile(parts, 2)], defined_on="faces", enabled=True)
+    _shoot(ps, V, FROM, path)
 
 
 def _both_sides(V: np.ndarray, F: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

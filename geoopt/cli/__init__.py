@@ -16,12 +16,13 @@ from .apps import arap, cloth
 from .cached import cache
 from .demo import demo
 from .parametrize import parametrize
+from .partition import partition
 from .tools import cotan, coverage, view
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 operator = typer.Typer(no_args_is_help=True)
 app.add_typer(operator, name="operator", help="Compute an operator of a mesh and save it.")
-for command in (demo, arap, cloth, parametrize, view, coverage, cache):
+for command in (demo, arap, cloth, parametrize, partition, view, coverage, cache):
     app.command()(command)
 operator.command()(cotan)
 

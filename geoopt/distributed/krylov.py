@@ -61,21 +61,8 @@ class Krylov:
         solver.setTolerances(rtol=TOLERANCE)
         if is_definite:
             A.setOption(PETSc.Mat.Option.SPD, True)
-        self._take_options(solver)
+        take_options(solver, self._options)
         return solver
-
-    def _take_options(self, solver: Any) -> None:
-        global _made
-        solver.setOptionsPrefix(PREFIX)
-        solver.setFromOptions()
-        if self._options:
-            own = f"{PREFIX}{_made}_"
-            _made += 1
-            given = PETSc.Options(own)
-            for name, value in self._options.items():
-                given[name] = value
-            solver.setOptionsPrefix(own)
-            solver.setFromOptions()
 
     def _check(self) -> None:
         reason = self._solver.getConvergedReason()
@@ -86,3 +73,18 @@ class Krylov:
             )
             size = self._solver.getResidualNorm()
             raise SolverError(f"{what}, residual {size:.3g}: {names.get(reason, reason)}; is the system singular?")
+
+
+def take_options(solver: Any, options: Mapping[str, Any]) -> None:
+    """Give a solver of PETSc's the options that hold for all, and its own."""
+    global _made
+    solver.setOptionsPrefix(PREFIX)
+    solver.setFromOptions()
+    if options:
+        own = f"{PREFIX}{_made}_"
+        _made += 1
+        given = PETSc.Options(own)
+        for name, value in options.items():
+            given[name] = value
+        solver.setOptionsPrefix(own)
+        solver.setFromOptions()

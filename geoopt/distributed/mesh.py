@@ -16,6 +16,7 @@ from .halo import Halo, Surroundings, halo, surroundings
 from .layouts import LAYOUT, Layout
 from .patch import Patch
 from .ranks import MPI, end_together, owner_of, scattered, together
+from .statistics import Statistics
 
 PATCH = 600  # elements on which it is tried how functions can be distributed
 IMITATED = 3  # ranks of a patch that is not the whole mesh
@@ -181,6 +182,13 @@ class Mesh:
         """The rank's own rows of a matrix of PETSc's, with all columns, in PETSc's numbering: rank by rank."""
         starts, columns, values = matrix.getValuesCSR()
         return sp.csr_array((values, columns, starts), shape=(len(starts) - 1, matrix.getSize()[1]))
+
+    def statistics(self) -> Statistics:
+        """How evenly the mesh is divided, and how much ranks exchange. All ranks call, and have it."""
+        own = self.halo(0)
+        ghosts = own.vertices[own.own :]
+        counts = own.own, len(own.numbers), len(ghosts), len(np.unique(owner_of(self.starts[0], ghosts)))
+        return Statistics(*np.array(self.comm.allgather(counts)).T)
 
     def halo(self, rings: int) -> Halo:
         """What this rank knows of the elements around its own. All ranks call."""

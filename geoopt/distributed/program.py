@@ -63,6 +63,11 @@ class Program:
         stages = zip([*systems, ""], self._stages, strict=True)
         return {prefix + leaf.name: way for prefix, stage in stages for leaf, way in stage.found}
 
+    @staticmethod
+    def takes(argument: Any) -> bool:
+        """Whether an argument of `compile` is a variable."""
+        return argument.varies if isinstance(argument, Field) else numbers_of(argument) is not None
+
     @property
     def iterations(self) -> list[int]:
         """Of the latest solution of each linear system."""
@@ -126,7 +131,7 @@ def _inputs(names: list[str], arguments: tuple, halo: Halo) -> dict[str, Input]:
     found: dict[str, Input] = {}
     for name, value in zip(names, arguments, strict=True):
         is_field = isinstance(value, Field)
-        if value.varies if is_field else numbers_of(value) is not None:
+        if Program.takes(value):
             found[name] = OfField(name, halo, value.at, value.values.shape[1:]) if is_field else Common(value)
             found[name].set(value)
     return found
