@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fast torch docs figures array-api lint golden counts compare bench gpu clean
+.PHONY: help demo test fast torch mpi docs figures array-api lint golden counts compare bench gpu clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -41,6 +41,10 @@ torch: $(VENV)/.dev  ## install torch, run the tests of geoopt.torch and its exa
 	$(PY) -m pytest -rs tests/test_examples.py -k torch
 	$(VENV)/bin/pyright --pythonpath $(PY) geoopt/torch
 	$(PY) -m benchmarks.torch_overhead
+
+mpi: $(VENV)/.dev  ## install mpi4py and petsc4py, and run the tests of geoopt.distributed
+	.ci/petsc $(PY)
+	$(PY) -m pytest -rs tests/test_distributed.py
 
 docs: $(VENV)/.docs  ## build the documentation into out/docs
 	rm -rf docs/reference/generated docs/examples/gallery out/docs

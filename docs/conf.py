@@ -31,7 +31,7 @@ myst_enable_extensions = ["colon_fence", "dollarmath", "deflist", "attrs_inline"
 myst_heading_anchors = 3
 
 default_role = "py:obj"
-autodoc_mock_imports = [] if find_spec("torch") else ["torch"]
+autodoc_mock_imports = [name for name in ("torch", "mpi4py", "petsc4py") if not find_spec(name)]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autosummary_generate = True

@@ -21,6 +21,7 @@ FIGURES = {
     "meshes.webp": surfaces.generated,
     "flow.webp": surfaces.flow,
     "parametrize.webp": surfaces.layout,
+    "parts.webp": surfaces.parts,
     "readme.webp": surfaces.readme,
 }
 

@@ -14,7 +14,8 @@ from PIL import Image, ImageChops
 import geoopt
 from geoopt.apps.demo import mean_curvature
 from geoopt.apps.parametrize import double_areas, open_surface, parametrize
-from geoopt.apps.picture import render, render_layout
+from geoopt.apps.picture import render, render_layout, render_parts
+from geoopt.distributed.division import divided
 from geoopt.meshes import bumpy, icosphere, load, torus
 from geoopt.operators import cotan_laplacian, mean_curvature_flow
 
@@ -86,6 +87,13 @@ def layout(path: Path) -> None:
     values = np.log2(double_areas(found.end, F) / area)
     render_layout(V, F, found.end, values, folder / "flat.png", folder / "checkered.png")
     beside([cut_out(Image.open(folder / name).convert("RGB")) for name in ("checkered.png", "flat.png")], path, 420)
+
+
+def parts(path: Path) -> None:
+    V, F, *_ = load(Path(os.environ["GEOOPT_MESHES"]) / "armadillo.obj")
+    file = Path(tempfile.mkdtemp()) / "parts.png"
+    render_parts(V, F, divided(F, len(V), 12).of_elements, file)
+    beside([cut_out(Image.open(file).convert("RGB"))], path, 560)
 
 
 def readme(path: Path) -> None:

@@ -52,7 +52,7 @@ class OfField:
         if found.shape != own and not (isinstance(value, np.ndarray) and found.shape == (int(np.prod(own)),)):
             what = f"variable {self._name!r} has shape {found.shape}; this rank owns {own[0]} {self._at}: give {own}"
             raise ArgumentError(f"{what}, or mesh.scatter(values of the whole mesh)")
-        self._exchange.spread(found.reshape(own[0], -1))
+        self._exchange.spread(found.reshape(own[0], self._exchange.width))
 
     def on(self, piece: Piece) -> np.ndarray:
         local, places = self._exchange.local, piece.of(self._at)

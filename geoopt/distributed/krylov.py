@@ -12,6 +12,8 @@ from .ranks import MPI, PETSc
 
 TOLERANCE = 1e-10  # of residuals, relative to the right-hand side
 PREFIX = "geoopt_"  # of PETSc's options that hold for all
+# of multigrid: Chebyshev's, PETSc's own choice, needs estimates of eigenvalues, by which it may become indefinite
+SMOOTHER = {"mg_levels_ksp_type": "richardson", "mg_levels_pc_type": "sor"}
 _made = 0  # solvers so far: the same on all ranks
 
 
@@ -76,15 +78,12 @@ class Krylov:
 
 
 def take_options(solver: Any, options: Mapping[str, Any]) -> None:
-    """Give a solver of PETSc's the options that hold for all, and its own."""
+    """Give a solver of PETSc's its own options, and those of the database and of `SMOOTHER` where it has none."""
     global _made
-    solver.setOptionsPrefix(PREFIX)
+    prefix = f"{PREFIX}{_made}_"
+    _made += 1
+    own = PETSc.Options(prefix)
+    for name, value in (SMOOTHER | PETSc.Options(PREFIX).getAll() | dict(options)).items():
+        own[name] = value
+    solver.setOptionsPrefix(prefix)
     solver.setFromOptions()
-    if options:
-        own = f"{PREFIX}{_made}_"
-        _made += 1
-        given = PETSc.Options(own)
-        for name, value in options.items():
-            given[name] = value
-        solver.setOptionsPrefix(own)
-        solver.setFromOptions()

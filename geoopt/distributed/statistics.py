@@ -36,7 +36,8 @@ class Statistics:
         return 8 * width * self.ghosts
 
     def __str__(self) -> str:
-        head = f"{len(self.vertices)} ranks: elements balanced to {self.balance:.3f}, ghosts {100 * self.halo:.2f} %"
+        ranks = "1 rank" if len(self.vertices) == 1 else f"{len(self.vertices)} ranks"
+        head = f"{ranks}: elements balanced to {self.balance:.3f}, ghosts {100 * self.halo:.2f} %"
         lines = [
             f"{head} of the vertices",
             f"{'rank':>6} {'vertices':>10} {'elements':>10} {'ghosts':>8} {'neighbours':>10}",
