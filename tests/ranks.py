@@ -182,6 +182,11 @@ def steps(run: Run) -> None:
     own = mesh.own["vertices"]
     assert np.array_equal(mesh.V.values, V[own])
     run.compare("own rows", mesh, program(mesh.field(V[own]), height[own]), poisson(V, F, height, is_held))
+    rank, size = run.comm.rank, run.comm.size
+    rows, faces = (slice(rank * n // size, (rank + 1) * n // size) for n in (len(V), len(F)))
+    again = run.gd.partition(V[rows], F[faces], sliced=True)
+    assert all(np.array_equal(again.own[at], mesh.own[at]) for at in mesh.own)
+    assert np.array_equal(again.V.values, mesh.V.values)
     _falling_cloth(run, exact)
     _minimum(run)
     run.found["statistics"] = str(mesh.statistics())

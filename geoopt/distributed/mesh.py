@@ -15,35 +15,44 @@ from .fields import ELEMENTS, VERTICES, Elements, Field, Record
 from .halo import Halo, Surroundings, halo, surroundings
 from .layouts import LAYOUT, Layout
 from .patch import Patch
-from .ranks import MPI, end_together, owner_of, scattered, together
+from .ranks import MPI, end_together, owner_of, scattered, sent, together
 from .statistics import Statistics
 
 PATCH = 600  # elements on which it is tried how functions can be distributed
 IMITATED = 3  # ranks of a patch that is not the whole mesh
 
 
-def partition(V: np.ndarray | None, F: np.ndarray | None, comm: Any = None) -> Mesh:
+def partition(V: np.ndarray | None, F: np.ndarray | None, comm: Any = None, sliced: bool = False) -> Mesh:
     """Divide a mesh among ranks, each with nearly as many elements, by METIS.
 
     V : (n, d) vertex positions, floats;  F : (m, k) elements (triangles, tetrahedra, edges) by their vertices. Those
         of rank 0 count; other ranks may give None
     comm : of mpi4py, all of whose ranks call; None for COMM_WORLD
+    sliced : every rank gives some rows of V and F, as it has read them from a file: those of rank 0 come first, then
+        those of rank 1. Positions never meet on one rank; elements do, where they are divided
 
     From here on an exception that nobody catches ends all ranks, with its message.
     Raises MeshError where V or F is no such array, on all ranks.
+
+    >>> rows = slice(rank * n // size, (rank + 1) * n // size)
+    >>> partition(np.load("V.npy", mmap_mode="r")[rows], ..., sliced=True)
     """
     comm = MPI.COMM_WORLD if comm is None else comm
     end_together(comm)
+    if not sliced and comm.rank:
+        V = F = None
+    with together(comm):
+        V = np.empty((0, 0)) if V is None and comm.rank and not sliced else _positions(V)
+        if F is None and (sliced or not comm.rank):
+            raise MeshError("the elements F are missing: give (m, k) integers")
+    given = np.concatenate([[0], np.cumsum(comm.allgather(len(V)))])
+    parts = comm.gather(None if F is None else np.asarray(F))
     division: Division | None = None
     with together(comm):
-        if comm.rank == 0:
-            V, F = _positions(V), F if F is None else np.asarray(F)
-            if F is None:
-                raise MeshError("rank 0 must give the elements F, (m, k) integers")
-            division = divided(F, len(V), comm.size)
-    if comm.rank:
-        V = None
-    return _mesh(comm, V, division)
+        if parts is not None:
+            elements = [part for part in parts if part is not None]
+            division = divided(elements[0] if len(elements) == 1 else np.concatenate(elements), given[-1], comm.size)
+    return _mesh(comm, V, given, division)
 
 
 def _positions(V: Any) -> np.ndarray:
@@ -56,19 +65,21 @@ def _positions(V: Any) -> np.ndarray:
     return V
 
 
-def _mesh(comm: Any, V: np.ndarray | None, division: Division | None) -> Mesh:
+def _mesh(comm: Any, V: np.ndarray, given: np.ndarray, division: Division | None) -> Mesh:
+    """V : rows of the positions, of which each rank has those from given[rank] to given[rank + 1]"""
     numberings = None if division is None else (division.vertices, division.faces)
     starts = comm.bcast(None if numberings is None else tuple(numbering.starts for numbering in numberings))
     own = [scattered(comm, None if numberings is None else numberings[i].order, starts[i]) for i in range(2)]
-    elements = positions = None
-    if division is not None and V is not None:
-        elements = division.vertices.numbers[division.elements[division.faces.order]]
-        positions = V[division.vertices.order]
-    positions = scattered(comm, positions, starts[0])
-    rows = scattered(comm, elements, starts[1])
+    numbers = scattered(comm, None if numberings is None else numberings[0].numbers, given)
+    owners = owner_of(starts[0], numbers)
+    came = np.concatenate(sent(comm, numbers, owners))
+    rows, width = sent(comm, V, owners), comm.allreduce(V.shape[1], MPI.MAX)
+    positions = np.concatenate([part.reshape(len(part), width) for part in rows])[np.argsort(came)]
+    corners = None if division is None else division.vertices.numbers[division.elements[division.faces.order]]
+    elements = scattered(comm, corners, starts[1])
     patch = _patch(comm, division, starts)
     first = starts[1][comm.rank]
-    around = surroundings(comm, np.arange(first, first + len(rows)), rows, starts)
+    around = surroundings(comm, np.arange(first, first + len(elements)), elements, starts)
     return Mesh(comm, Field(positions), {VERTICES: own[0], ELEMENTS: own[1]}, starts, patch, around, numberings)
 
 
