@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
+import pickle
 import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -22,6 +25,8 @@ from .structure import structure_of, varies
 from .trace import Fixed, fixed, is_tracing
 
 MOST_PROGRAMS = 16
+MOST_ARRIVED = 16  # functions from other processes that are kept with their programs, the most recently used
+BY_VALUE = "cloudpickle", "joblib.externals.cloudpickle", "ray.cloudpickle"  # modules that pickle functions so
 OF_COMPILE = frozenset(inspect.signature(compile).parameters)
 
 
@@ -60,7 +65,8 @@ def jit(
 
     Use it as ``laplacian = geoopt.jit(cotan_laplacian)``, or as a decorator, with arguments or without. Threads may
     call at once; threads that need one new program wait for the thread that prepares it. ``jitted.cache_info()``,
-    ``jitted.cache_clear()`` and ``jitted.__wrapped__`` are as of `functools.lru_cache`.
+    ``jitted.cache_clear()`` and ``jitted.__wrapped__`` are as of `functools.lru_cache`. However often a pickle of it
+    arrives in a process, it is one function there, which keeps its programs.
 
     Raises ArgumentError for ``static`` arguments that the function does not have, and for arguments of which it cannot
     tell whether they have changed, such as iterators; else what `compile` and programs raise.
@@ -92,6 +98,8 @@ class Jitted:
         self._lock = threading.Lock()
         self._programs: OrderedDict[tuple, Future[Program]] = OrderedDict()
         self._hits = self._misses = 0
+        self._token = os.urandom(16).hex()  # the same in all processes
+        _ALIVE[self._token] = self
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if is_tracing():
@@ -119,13 +127,18 @@ class Jitted:
         return self if instance is None else functools.partial(self, instance)
 
     def __reduce__(self) -> Any:
-        """By name, where a decorator made it."""
-        found: Any = sys.modules.get(self.__module__)
-        for name in self.__qualname__.split("."):
-            found = getattr(found, name, None)
-        return (
-            self.__qualname__ if found is self else (Jitted, (self._function, self._static, self._how, self._maxsize))
-        )
+        """By name, where a decorator made it, unless the name is one of a script or a notebook, which workers of
+        joblib and Ray do not know: it goes by value then, too, where there is what pickles so."""
+        is_named = _of_name(self.__module__, self.__qualname__) is self
+        if is_named and self.__module__ != "__main__":
+            return self.__qualname__
+        made_of: Any = self._function, self._static, self._how, self._maxsize
+        if is_named:
+            by_value = next((sys.modules[name] for name in BY_VALUE if name in sys.modules), None)
+            if by_value is None:
+                return self.__qualname__
+            made_of = by_value.dumps(made_of)
+        return _arrived, (self._token, made_of)
 
     def __repr__(self) -> str:
         return f"<geoopt jit of {self.__qualname__}>"
@@ -175,6 +188,37 @@ class Jitted:
                 if self._programs.get(key) is future:
                     del self._programs[key]
             future.set_exception(error)
+
+
+# functions by their tokens: all of this process, and those that have arrived from others
+_ALIVE: WeakValueDictionary[str, Jitted] = WeakValueDictionary()
+_ARRIVED: OrderedDict[str, Jitted] = OrderedDict()
+_LOCK = threading.RLock()  # what is unpickled may contain another function
+
+
+def _arrived(token: str, made_of: tuple | bytes) -> Jitted:
+    """The function of a pickle: the same one each time, so that nothing is prepared twice in a process.
+
+    made_of : arguments of `Jitted`, or a pickle of them
+    """
+    with _LOCK:
+        found = _ALIVE.get(token)
+        if found is None:
+            found = Jitted(*(pickle.loads(made_of) if isinstance(made_of, bytes) else made_of))
+            found._token, _ALIVE[token] = token, found
+            _ARRIVED[token] = found
+        if token in _ARRIVED:
+            _ARRIVED.move_to_end(token)
+        while len(_ARRIVED) > MOST_ARRIVED:
+            _ARRIVED.popitem(last=False)
+    return found
+
+
+def _of_name(module: str, name: str) -> Any:
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
 
 
 def _positional(function: Callable, count: int, names: tuple[str, ...]) -> Callable:

@@ -50,8 +50,8 @@ def test_blocks_run_and_print_what_is_shown(name, tmp_path, capsys, monkeypatch)
     assert len(blocks) == text_of(name).count("```python\n")
     file = tmp_path / "page.py"
     file.write_text("\n".join(f"{code}\nprint({MARK!r})" for code, _ in blocks))
-    for extra in ("jax", "torch"):
-        if name == f"howto/{extra}.md":
+    for page, extra in {"jax": "jax", "torch": "torch", "many_meshes": "joblib"}.items():
+        if name == f"howto/{page}.md":
             pytest.importorskip(extra, reason=f"{extra} is not installed: make torch, or pip install {extra}")
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(file))

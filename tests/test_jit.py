@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import geoopt
+from geoopt import jitted
 from geoopt.errors import ArgumentError
 from geoopt.meshes import bumpy, cloth
 from geoopt.operators import cotan_laplacian, face_areas
@@ -288,6 +289,27 @@ def test_it_goes_to_other_processes():
     other = pickle.loads(pickle.dumps(geoopt.jit(cotan_laplacian, maxsize=3)))
     assert other(*cloth(20))[0].nnz and other.cache_info().maxsize == 3
     assert copy.deepcopy(areas) is areas
+
+
+def test_a_function_that_arrives_again_keeps_its_programs():
+    cloudpickle = pytest.importorskip("cloudpickle")
+    double = geoopt.jit(lambda x: 2 * x)
+    content = cloudpickle.dumps(double)
+    assert pickle.loads(content) is double  # it has never left
+    del double
+    for hits in range(2):
+        arrived = pickle.loads(content)
+        np.testing.assert_array_equal(arrived(np.ones(3)), [2.0, 2.0, 2.0])
+        assert arrived.cache_info()[:2] == (hits, 1)
+        del arrived
+
+
+def test_only_some_functions_that_arrived_are_kept():
+    contents = [pickle.dumps(geoopt.jit(cotan_laplacian)) for _ in range(jitted.MOST_ARRIVED + 1)]
+    first, *_ = map(pickle.loads, contents)
+    tokens = [pickle.loads(content)._token for content in contents]
+    assert len(set(tokens)) == len(contents) and first._token == tokens[0]
+    assert len(jitted._ARRIVED) == jitted.MOST_ARRIVED and [*jitted._ARRIVED] == tokens[1:]
 
 
 def test_names_and_places_are_one_call():
