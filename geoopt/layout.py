@@ -88,11 +88,11 @@ class Layout:
         """The buffer of intermediates."""
         return len(self.variables) + len(self.outputs)
 
-    @property
+    @cached_property
     def variable_sizes(self) -> tuple[int, ...]:
         return tuple(map(math.prod, self.variables))
 
-    @property
+    @cached_property
     def output_sizes(self) -> tuple[int, ...]:
         return tuple(map(math.prod, self.outputs))
 

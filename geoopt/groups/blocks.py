@@ -6,8 +6,9 @@ Paper: blocks (explicit intermediate tagging), found here without tags.
 from __future__ import annotations
 
 import functools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -47,24 +48,34 @@ def blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
     return [Group(tuple(r for g in members for r in g.roots), members[0].level, members[0].size) for members in found]
 
 
+@dataclass
+class _Joined:
+    """Groups that are one block, what they have in common with others, and how many values they are."""
+
+    members: list[Group]
+    touched: set[Shared]
+    count: int
+
+
 def _joined(blocks: list[list[Group]], reach: list[set[Shared]], most: int | None) -> list[list[Group]]:
     """Blocks of one level and extent that have something in common as one, of at most so many values."""
-    joined: list[tuple[list[Group], set[Shared]]] = []
-    for block, touched in zip(blocks, reach, strict=True):
-        matching, count = [], _values(block)
-        for pair in joined:
-            alike = pair[0][0].level == block[0].level and pair[0][0].size == block[0].size
-            if alike and not touched.isdisjoint(pair[1]) and (most is None or count + _values(pair[0]) <= most):
-                matching.append(pair)
-                count += _values(pair[0])
-        members = [member for pair in matching for member in pair[0]] + block
-        union = set(touched).union(*(pair[1] for pair in matching))
-        joined = [pair for pair in joined if pair not in matching] + [(members, union)]
-    return [members for members, _ in joined]
-
-
-def _values(block: list[Group]) -> int:
-    return sum(len(g.roots) for g in block)
+    joined: dict[int, _Joined] = {}
+    holders: defaultdict[Shared, dict[int, None]] = defaultdict(dict)  # what has a key in common, and has room
+    for number, (block, touched) in enumerate(zip(blocks, reach, strict=True)):
+        keys = {(block[0].level, block[0].size, key) for key in touched}
+        new = _Joined([], keys, sum(len(g.roots) for g in block))
+        for other in sorted({other for key in keys for other in holders.get(key, ())}):
+            if most is None or new.count + joined[other].count <= most:
+                found = joined.pop(other)
+                new = _Joined(new.members + found.members, new.touched | found.touched, new.count + found.count)
+                for key in found.touched:
+                    del holders[key][other]
+        new.members += block
+        joined[number] = new
+        if most is None or new.count < most:
+            for key in new.touched:
+                holders[key][number] = None
+    return [found.members for found in joined.values()]
 
 
 def _is_read(key: Shared) -> bool:

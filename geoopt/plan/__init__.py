@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class Plan:
         """The number of the buffer of intermediates; tables come after it."""
         return len(self.variable_sizes) + len(self.output_shapes)
 
-    @property
+    @cached_property
     def output_sizes(self) -> list[int]:
         return [math.prod(s) for s in self.output_shapes]
 
@@ -60,8 +61,9 @@ class Plan:
 
     def rows_of_kernels(self) -> list[np.ndarray]:
         """Per kernel, its tasks in the order of their members."""
-        rows = [np.flatnonzero(self.tasks[:, KERNEL] == k) for k in range(len(self.kernels))]
-        return [r[np.argsort(self.tasks[r, BEGIN])] for r in rows]
+        order = np.lexsort((self.tasks[:, BEGIN], self.tasks[:, KERNEL]))
+        ends = np.searchsorted(self.tasks[order, KERNEL], np.arange(len(self.kernels)), side="right")
+        return np.split(order, ends)[: len(self.kernels)]
 
     def forms(self) -> frozenset[type]:
         """The kinds of terms, stores and loops that are in it: see `forms`."""
