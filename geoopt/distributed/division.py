@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from ..errors import ArgumentError, MeshError
 from ..solvers.metis import OK, address, metis
@@ -71,6 +72,22 @@ def divided(elements: np.ndarray, n: int, count: int) -> Division:
     if count < 1:
         raise ArgumentError(f"a mesh is divided into at least one part, not {count}")
     of_elements = _parts(elements, n, count)
+    return Division(elements, of_elements, _owners(elements, of_elements, n), count)
+
+
+def divided_by_pieces(elements: np.ndarray, n: int, count: int) -> Division:
+    """Like `divided`, but so that every connected piece of the mesh with enough elements has some of all ranks.
+
+    METIS gives each rank a piece of its own where there are as many, and then no two ranks have a vertex in common.
+    """
+    corners = elements.ravel(), np.repeat(np.arange(len(elements)), elements.shape[1])
+    touches = sp.csr_array((np.ones(elements.size), corners), shape=(n, len(elements)))
+    _, piece = connected_components(touches.T @ touches, directed=False)
+    of_elements = np.empty(len(elements), np.int32)
+    for number in range(piece.max() + 1):
+        is_there = piece == number
+        vertices, inner = np.unique(elements[is_there], return_inverse=True)
+        of_elements[is_there] = _parts(inner.reshape(-1, elements.shape[1]), len(vertices), count)
     return Division(elements, of_elements, _owners(elements, of_elements, n), count)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,8 @@ class Stage:
 def tried(function: Callable, patch: Patch, arguments: tuple, rings: int, label: str) -> Iterator[tuple[Until, Found]]:
     """The function until each system that it solves, and until its end, with how its parts are to be shared."""
     solutions: list[tuple[Field, Any]] = []
+    # what varies is not what a record was made of, even where both are one field now
+    arguments = tuple(replace(a) if isinstance(a, Field) and a.varies else a for a in arguments)
     while True:
         until = Until(function, len(solutions))
 
