@@ -52,13 +52,19 @@ class Numbering:
     def numbers(self) -> np.ndarray:
         """(n,) by numbers in the mesh, the numbers here."""
         found = np.empty_like(self.order)
-        found[self.order] = np.arange(len(self.order))
+        found[self.order] = np.arange(len(self.order), dtype=self.order.dtype)
         return found
+
+
+def integers(count: int) -> type:
+    """The type of integers below a count."""
+    return np.int32 if count < np.iinfo(np.int32).max else np.int64
 
 
 def numbering(owner: np.ndarray, count: int) -> Numbering:
     """owner : of each vertex or element"""
-    return Numbering(np.argsort(owner, kind="stable"), np.searchsorted(np.sort(owner), np.arange(count + 1)))
+    order = np.argsort(owner, kind="stable").astype(integers(len(owner)))
+    return Numbering(order, np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=count))]))
 
 
 def divided(elements: np.ndarray, n: int, count: int) -> Division:
@@ -92,7 +98,8 @@ def divided_by_pieces(elements: np.ndarray, n: int, count: int) -> Division:
 
 
 def checked(elements: np.ndarray, n: int) -> np.ndarray:
-    """Elements as an array of int64, refused where they are none."""
+    """Elements as an array of int32, as METIS takes them, or of int64 where there are too many; refused where they are
+    none."""
     elements = np.asarray(elements)
     if elements.ndim != 2 or not np.issubdtype(elements.dtype, np.integer):
         what = f"{elements.dtype} of shape {elements.shape}"
@@ -102,7 +109,7 @@ def checked(elements: np.ndarray, n: int) -> np.ndarray:
     if elements.min() < 0 or elements.max() >= n:
         at = int(np.argmax((elements < 0).any(axis=1) | (elements >= n).any(axis=1)))
         raise MeshError(f"element {at} is {elements[at].tolist()}; there are vertices 0 to {n - 1}")
-    return elements.astype(np.int64)
+    return elements.astype(integers(max(n, elements.size)))
 
 
 def _parts(elements: np.ndarray, n: int, count: int) -> np.ndarray:

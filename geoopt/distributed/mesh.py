@@ -68,7 +68,7 @@ def _mesh(comm: Any, V: np.ndarray | None, division: Division | None) -> Mesh:
     rows = scattered(comm, elements, starts[1])
     patch = _patch(comm, division, starts)
     first = starts[1][comm.rank]
-    around = surroundings(comm, np.arange(first, first + len(rows)), rows, starts)
+    around = surroundings(comm, np.arange(first, first + len(rows), dtype=rows.dtype), rows, starts)
     return Mesh(comm, Field(positions), {VERTICES: own[0], ELEMENTS: own[1]}, starts, patch, around, numberings)
 
 
