@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -22,8 +23,9 @@ import numpy as np
 
 from .partitions import RECORD as PARTITIONS
 
-MATRIX_BYTES = 32  # of memory for each value of MatSetValuesCOO: value, place, count, result
-TOLERANCE = 0.25  # of predictions
+MATRIX_BYTES = 32  # of memory for each value of MatSetValuesCOO, assumed: value, place, count, result
+TOLERANCE = 0.25  # of predictions, where others do not use the machine
+QUIET = 0.2  # cores that others may use then
 PARTS = ("ghosts", "kernels", "values")  # of a call, whose work is shared out
 
 
@@ -204,9 +206,8 @@ def divisions() -> dict[str, Any]:
 
 
 def costs_of(record: dict[str, Any], work: str) -> Costs:
-    """From a record of `benchmarks.distributed`: medians over launches."""
-    launches = record["costs"][work]["1"]
-    sizes = [_middle([launch[k] for launch in launches]) for k in range(len(launches[0]))]
+    """From a record of `benchmarks.distributed`: of the fastest launch at each size."""
+    sizes = [_fastest(same) for same in zip(*record["costs"][work]["1"], strict=True)]
     times = {part: tuple(size[part] for size in sizes) for part in PARTS}
     return Costs(tuple(size["elements"] for size in sizes), **times, moved=_moved(sizes[-1], work))
 
@@ -217,6 +218,11 @@ def _moved(size: dict[str, float], work: str) -> float:
     return size["moved_bytes"] / size["elements"] + MATRIX_BYTES * entries
 
 
+def _fastest(same: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Of what several launches measured of one size."""
+    return min(same, key=lambda size: sum(size[part] for part in PARTS))
+
+
 def _middle(same: list[dict[str, float]]) -> dict[str, float]:
     return {name: float(median(one[name] for one in same)) for name in same[0]}
 
@@ -224,10 +230,9 @@ def _middle(same: list[dict[str, float]]) -> dict[str, float]:
 def here(record: dict[str, Any], work: str, ranks: int) -> Cluster:
     """The machine that a record is of: how many times as long two processes take, and what messages take."""
     costs, ratios = costs_of(record, work), []
-    for launch in record["costs"][work]["2"]:
-        for size in launch:
-            alone = sum(costs.seconds(part, size["elements"]) for part in PARTS)
-            ratios.append(sum(size[part] for part in PARTS) / alone)
+    for size in map(_fastest, zip(*record["costs"][work]["2"], strict=True)):
+        alone = sum(costs.seconds(part, size["elements"]) for part in PARTS)
+        ratios.append(sum(size[part] for part in PARTS) / alone)
     slowdown = (1.0, max(1.0, float(median(ratios))))
     machine = Machine(record["machine"]["cores"], slowdown=slowdown)
     network = network_of(record, "4" if ranks > 2 else "2")
@@ -242,15 +247,16 @@ def network_of(record: dict[str, Any], ranks: str) -> Network:
     return Network("shared memory", latency, sizes[-1] / max(longest - latency, 1e-9))
 
 
-def beside(record: dict[str, Any], work: str) -> list[tuple[int, float, float]]:
-    """Ranks, predicted and measured seconds of a call on the machine of a record."""
+def beside(record: dict[str, Any], work: str) -> list[tuple[int, float, float, float]]:
+    """Ranks, predicted and measured seconds of the fastest call on the machine of a record, and how many cores others
+    used meanwhile: where these are more than `QUIET`, ranks waited for others, of whom the model does not know."""
     found = []
     for division in record["divisions"]:
         ranks = division["parts"]
         if str(ranks) in record["works"][work]:
             prediction = predicted(WORKS[work], costs_of(record, work), division, here(record, work, ranks))
-            measured = median(launch["seconds"][0] for launch in record["works"][work][str(ranks)])
-            found.append((ranks, prediction.seconds, float(measured)))
+            launch = min(record["works"][work][str(ranks)], key=lambda launch: launch["fastest"])
+            found.append((ranks, prediction.seconds, launch["fastest"], launch.get("others", record["others"])))
     return found
 
 
@@ -288,9 +294,15 @@ TERMS: dict[str, str] = {
 }
 
 
-def stops(found: list[Prediction], least: float = 0.5) -> str:
-    """Where efficiency falls below a bound, and what most is lost to then."""
-    for one in found:
-        if one.efficiency < least:
-            return f"below {least:.0%} at {one.ranks:,} ranks; most is lost to {TERMS[one.largest]}"
+def stops(found: list[Prediction], least: float = 0.5, base: int = 1) -> str:
+    """Where efficiency falls below a bound, and what most is lost to then.
+
+    base : the number of ranks that others are compared with; of one whole machine, whose memory they share as well
+    """
+    first = next(one for one in found if one.ranks == base)
+    for one in found[found.index(first) :]:
+        if first.seconds * base / (one.seconds * one.ranks) < least:
+            lost = {name: seconds for name, seconds in one.terms.items() if name not in (*PARTS, "sharing")}
+            name = one.largest if base == 1 else max(lost, key=lambda name: lost[name])
+            return f"below {least:.0%} at {one.ranks:,} ranks; most is lost to {TERMS[name]}"
     return f"{least:.0%} or more up to {found[-1].ranks:,} ranks"

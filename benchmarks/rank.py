@@ -80,8 +80,13 @@ def serial(work: str, path: str, rounds: int) -> dict[str, Any]:
     # what is solved must have other values each time, else it is not factored again
     variables = [[a * factor for a in arguments if _varies(a)] for factor in (1.0, 1.0 + 1e-9)]
     program(*variables[0])
-    taken = [_seconds(lambda k=k: program(*variables[k % 2])) for k in range(rounds)]
-    return {"prepared_seconds": prepared, "seconds": quartiles(taken), "peak_bytes": peak_bytes()}
+    taken = [_seconds(lambda k=k: program(*variables[k % 2])) for k in range(1, rounds + 1)]
+    return {
+        "prepared_seconds": prepared,
+        "seconds": quartiles(taken),
+        "fastest": min(taken),
+        "peak_bytes": peak_bytes(),
+    }
 
 
 def distributed(work: str, path: str, rounds: int) -> dict[str, Any]:
@@ -121,7 +126,7 @@ def called(program: Any, variables: list, comm: Any, rounds: int) -> dict[str, A
     """Seconds of calls, and of their parts where nothing is solved; quartiles of the slowest rank's."""
     program(*variables)
     taken = [_together(lambda: program(*variables), comm) for _ in range(rounds)]
-    found: dict[str, Any] = {"seconds": quartiles(taken), "iterations": program.iterations}
+    found: dict[str, Any] = {"seconds": quartiles(taken), "fastest": min(taken), "iterations": program.iterations}
     if program.iterations:
         return found
     parts = np.array([_parts(program, variables, comm) for _ in range(rounds)])
@@ -150,7 +155,7 @@ def _parts(program: Any, variables: list, comm: Any) -> list[float]:
 def alone(work: str, sizes: list[int], rounds: int) -> dict[str, Any]:
     """A work in each process by itself, on meshes of about so many vertices: what the cost model is told.
 
-    Gives, of each size, the vertices and elements, the seconds of a call's parts (lower quartiles), and the bytes that
+    Gives, of each size, the vertices and elements, the seconds of the parts of the fastest call, and the bytes that
     kernels move. All processes compute at the same time, without exchanging anything.
     """
     gd, comm = _distributed()
@@ -166,8 +171,9 @@ def alone(work: str, sizes: list[int], rounds: int) -> dict[str, Any]:
         variables = [a for a in arguments if isinstance(a, gd.Field)]
         program(*variables)
         repeats = int(np.clip(2_000_000 / size, rounds, 40 * rounds))
-        parts = [_parts(program, variables, comm) for _ in range(repeats)]
-        seconds = np.mean(comm.allgather(np.quantile(parts, 0.25, axis=0)), axis=0)
+        parts = np.array(comm.allgather([_parts(program, variables, comm) for _ in range(repeats)]))
+        fastest = int(np.argmin(parts.sum(axis=2).max(axis=0)))
+        seconds = parts[:, fastest].mean(axis=0)
         moved = sum(_moved(share.program.report()) for share in program._stages[0].shares)
         parts_of_call = dict(zip(PARTS, map(float, seconds), strict=True))
         found.append({"vertices": len(V), "elements": len(F), "moved_bytes": moved, **parts_of_call})
