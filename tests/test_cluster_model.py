@@ -35,7 +35,7 @@ def one_by_one(division: Division, rings: int, machine: int) -> dict[str, list[i
         ghosts = {v for e in inside for v in F[e] if owner[v] != rank}
         found["added"].append(len(inside - own))
         found["ghosts"].append(len(ghosts))
-        found["neighbours"].append(len({owner[v] for v in ghosts}))
+        found["neighbours"].append(len({int(owner[v]) for v in ghosts}))
         found["abroad"].append(sum(int(owner[v]) // machine != rank // machine for v in ghosts))
     return found
 
