@@ -190,6 +190,36 @@ def solve(
 
 
 @app.command()
+def distributed(
+    ranks: Annotated[str, typer.Option(help="Numbers of ranks, with commas.")] = "1,2,4",
+    vertices: Annotated[int, typer.Option(min=1000, help="Size of the generated mesh, about.")] = 1_000_000,
+    works: Works = None,
+    launches: Annotated[int, typer.Option(min=1, help="Launches of each number of ranks, which take turns.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Calls that are timed in each launch.")] = 15,
+    model: Annotated[bool, typer.Option("--model", help="What the cost model says of the latest results.")] = False,
+    record: Record = False,
+) -> None:
+    """One mesh on several ranks, which mpiexec starts: times, memory, what preparing takes; or the cost model."""
+    from . import distributed as ranked
+
+    console = Console(width=max(Console().width, ranked.WIDTH))
+    place = _folder(record) / ranked.RECORD
+    if model:
+        found = json.loads((place if place.exists() else RESULTS / ranked.RECORD).read_text())
+        for table in ranked.model_tables(found):
+            console.print(table)
+        return
+    if reason := ranked.missing():
+        raise ArgumentError(f"distributed {reason}")
+    found = ranked.measure(_numbers(ranks), vertices, ranked.chosen(works), launches, rounds, console.log)
+    for work in found["works"]:
+        console.print(ranked.table(found, work))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({**found, "command": _typed()}, indent=1)
+    write_whole(place, lambda file: file.write(text.encode()))
+
+
+@app.command()
 def report(
     results: Annotated[Path, typer.Option(help="The folder of the results.")] = RESULTS,
     out: Annotated[Path, typer.Option(help="The report; plots go to a folder beside it.")] = RESULTS.parent

@@ -11,7 +11,7 @@ from string import ascii_uppercase
 from geoopt.display import size
 from geoopt.errors import ArgumentError
 
-from . import paper, solve, tables
+from . import distributed, paper, solve, tables
 from .catalogue import BENCHMARKS, benchmark_of
 from .records import Benchmark, Entry, Line
 
@@ -46,6 +46,7 @@ def write(results: Path, out: Path) -> None:
         if found[name]:
             parts += _section(name, found[name], names, out)
     parts += solve.section(results, _described)
+    parts += distributed.section(results, _described)
     out.write_text("\n".join(part.rstrip() + "\n" for part in parts))
 
 

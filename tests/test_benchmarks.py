@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import geoopt
 from benchmarks import __main__ as command
-from benchmarks import fresh, method, peers, run, scaling, solve, tables
+from benchmarks import distributed, fresh, method, peers, run, scaling, solve, tables
 from benchmarks.catalogue import BENCHMARKS, benchmark_of, commands
 from benchmarks.method import Candidate
 from benchmarks.records import Setting
@@ -375,3 +375,28 @@ def test_what_solvers_take_is_recorded_and_reported(tmp_path, monkeypatch):
     parts = list(solve.section(tmp_path, lambda record: record["machine"]["processor"]))
     assert len(parts) == 7 and "| superlu | " in parts[1] and "×" in parts[1]
     assert list(solve.section(tmp_path / "nothing", str)) == []
+
+
+def test_ranks_are_started_and_recorded_and_reported(tmp_path, monkeypatch):
+    if reason := distributed.missing():
+        pytest.skip(reason)
+    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setattr(command, "RESULTS", tmp_path)
+    monkeypatch.setattr(distributed, "SIZES", (100, 300))
+    monkeypatch.setattr(distributed, "SHARED", (100,))
+    words = ("--ranks", "1,2", "--vertices", 1000, "--launches", 1, "--rounds", 1, "--work", "cotan", "--record")
+    told = invoke("distributed", *words)
+    assert told.exit_code == 0, told.output
+    parts = list(distributed.section(tmp_path, lambda record: record["machine"]["processor"]))
+    assert "| serial | " in parts[1] and len(parts) == 2
+    predicted = invoke("distributed", "--model", "--record")
+    assert predicted.exit_code == 0 and "efficiency is" in predicted.output
+
+
+def test_ranks_need_mpi(monkeypatch):
+    monkeypatch.setattr(distributed.importlib.util, "find_spec", lambda name: None)
+    done = invoke("distributed")
+    assert "distributed needs mpi4py and petsc4py" in str(done.exception)
+    with pytest.raises(ValueError, match="choose from cotan, poisson, arap, solved"):
+        distributed.chosen(["typo"])

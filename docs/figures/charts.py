@@ -9,6 +9,8 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 
+from benchmarks import cluster_model, distributed
+
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 OURS, OTHERS, GREY = "#2b6cb0", "#a0aec0", "#4a5568"
 
@@ -101,3 +103,33 @@ def existing(path: Path) -> None:
 def _titled(work: str) -> str:
     """With the library that the function is of."""
     return work if "," in work else f"{work}, gpytoolbox"
+
+
+def scaling(path: Path) -> None:
+    """What the cost model predicts for 10 million vertices on workstations, by the network between them."""
+    record = json.loads((RESULTS / distributed.RECORD).read_text())
+    figure, panels = plt.subplots(1, 3, figsize=(9, 3.3), sharey=True)
+    networks = ((cluster_model.ETHERNET, OURS), (cluster_model.INFINIBAND, "#dd6b20"))
+    for axes, work in zip(panels, distributed.COSTED, strict=True):
+        costs = cluster_model.costs_of(record, work)
+        for network, colour in networks:
+            found = cluster_model.on_cluster(cluster_model.WORKS[work], costs, network)
+            ranks, speedups = [one.ranks for one in found], [one.speedup for one in found]
+            axes.loglog(ranks, speedups, color=colour, label=network.name, marker="o", markersize=3)
+        axes.loglog(ranks, ranks, color=OTHERS, linewidth=1, linestyle="--", label="as many as ranks")
+        axes.axvline(160, color=OTHERS, linewidth=1)
+        axes.annotate(
+            "10 workstations", (160, 1.2), (-4, 0), textcoords="offset points", fontsize=8, color=GREY, ha="right"
+        )
+        axes.set_title(
+            distributed.TITLES[work].replace("matrix and right-hand side", "assembly"), fontsize=10, loc="left"
+        )
+        axes.set_xlabel("ranks", fontsize=9, color=GREY)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(labelsize=9)
+        axes.minorticks_off()
+    panels[0].set_ylabel("times as fast as one core", fontsize=9, color=GREY)
+    panels[0].legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, bbox_inches="tight", facecolor="white", metadata={"Date": None})
+    plt.close(figure)

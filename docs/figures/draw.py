@@ -17,6 +17,7 @@ FIGURES = {
     "two_kernels.svg": diagrams.two_kernels,
     "cotan.svg": charts.cotan,
     "existing.svg": charts.existing,
+    "scaling.svg": charts.scaling,
     "bumpy.webp": surfaces.first,
     "meshes.webp": surfaces.generated,
     "flow.webp": surfaces.flow,

@@ -12,8 +12,11 @@ from .ranks import PETSc
 
 
 def preallocate(matrix: Any, rows: np.ndarray, columns: np.ndarray) -> None:
-    """Where the values of `set_values` will go, of rows of any rank; those with one place are added."""
-    rows, columns = (np.array(a, PETSc.IntType) for a in (rows, columns))  # copies, which PETSc overwrites
+    """Where the values of `set_values` will go, of rows of any rank; those with one place are added.
+
+    rows, columns : are overwritten
+    """
+    rows, columns = (np.ascontiguousarray(a, PETSc.IntType) for a in (rows, columns))
     if hasattr(matrix, "setPreallocationCOO"):
         matrix.setPreallocationCOO(rows, columns)
         return

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from ..errors import ArgumentError, MeshError
 from ..solvers.metis import OK, address, metis
@@ -51,13 +52,19 @@ class Numbering:
     def numbers(self) -> np.ndarray:
         """(n,) by numbers in the mesh, the numbers here."""
         found = np.empty_like(self.order)
-        found[self.order] = np.arange(len(self.order))
+        found[self.order] = np.arange(len(self.order), dtype=self.order.dtype)
         return found
+
+
+def integers(count: int) -> type:
+    """The type of integers below a count."""
+    return np.int32 if count < np.iinfo(np.int32).max else np.int64
 
 
 def numbering(owner: np.ndarray, count: int) -> Numbering:
     """owner : of each vertex or element"""
-    return Numbering(np.argsort(owner, kind="stable"), np.searchsorted(np.sort(owner), np.arange(count + 1)))
+    order = np.argsort(owner, kind="stable").astype(integers(len(owner)))
+    return Numbering(order, np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=count))]))
 
 
 def divided(elements: np.ndarray, n: int, count: int) -> Division:
@@ -74,8 +81,25 @@ def divided(elements: np.ndarray, n: int, count: int) -> Division:
     return Division(elements, of_elements, _owners(elements, of_elements, n), count)
 
 
+def divided_by_pieces(elements: np.ndarray, n: int, count: int) -> Division:
+    """Like `divided`, but so that every connected piece of the mesh with enough elements has some of all ranks.
+
+    METIS gives each rank a piece of its own where there are as many, and then no two ranks have a vertex in common.
+    """
+    corners = elements.ravel(), np.repeat(np.arange(len(elements)), elements.shape[1])
+    touches = sp.csr_array((np.ones(elements.size), corners), shape=(n, len(elements)))
+    _, piece = connected_components(touches.T @ touches, directed=False)
+    of_elements = np.empty(len(elements), np.int32)
+    for number in range(piece.max() + 1):
+        is_there = piece == number
+        vertices, inner = np.unique(elements[is_there], return_inverse=True)
+        of_elements[is_there] = _parts(inner.reshape(-1, elements.shape[1]), len(vertices), count)
+    return Division(elements, of_elements, _owners(elements, of_elements, n), count)
+
+
 def checked(elements: np.ndarray, n: int) -> np.ndarray:
-    """Elements as an array of int64, refused where they are none."""
+    """Elements as an array of int32, as METIS takes them, or of int64 where there are too many; refused where they are
+    none."""
     elements = np.asarray(elements)
     if elements.ndim != 2 or not np.issubdtype(elements.dtype, np.integer):
         what = f"{elements.dtype} of shape {elements.shape}"
@@ -85,7 +109,7 @@ def checked(elements: np.ndarray, n: int) -> np.ndarray:
     if elements.min() < 0 or elements.max() >= n:
         at = int(np.argmax((elements < 0).any(axis=1) | (elements >= n).any(axis=1)))
         raise MeshError(f"element {at} is {elements[at].tolist()}; there are vertices 0 to {n - 1}")
-    return elements.astype(np.int64)
+    return elements.astype(integers(max(n, elements.size)))
 
 
 def _parts(elements: np.ndarray, n: int, count: int) -> np.ndarray:

@@ -148,7 +148,7 @@ def halo(around: Surroundings, rings: int) -> Halo:
 
 def _places(corners: np.ndarray, around: Surroundings, ghosts: np.ndarray) -> np.ndarray:
     """Of vertices by their numbers, the places: own ones first, then the ghosts."""
-    found = corners - around.first
+    found = corners - corners.dtype.type(around.first)
     is_ghost = ~around.is_own(corners)
     order = np.argsort(ghosts)
     found[is_ghost] = around.own[1] + order[np.searchsorted(ghosts, corners[is_ghost], sorter=order)]

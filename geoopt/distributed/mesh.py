@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import ArgumentError, MeshError
-from .division import Division, Numbering, divided, sample
+from .division import Division, Numbering, divided, divided_by_pieces, sample
 from .fields import ELEMENTS, VERTICES, Elements, Field, Record
 from .halo import Halo, Surroundings, halo, surroundings
 from .layouts import LAYOUT, Layout
@@ -79,7 +79,7 @@ def _mesh(comm: Any, V: np.ndarray, given: np.ndarray, division: Division | None
     elements = scattered(comm, corners, starts[1])
     patch = _patch(comm, division, starts)
     first = starts[1][comm.rank]
-    around = surroundings(comm, np.arange(first, first + len(elements)), elements, starts)
+    around = surroundings(comm, np.arange(first, first + len(elements), dtype=elements.dtype), elements, starts)
     return Mesh(comm, Field(positions), {VERTICES: own[0], ELEMENTS: own[1]}, starts, patch, around, numberings)
 
 
@@ -95,7 +95,7 @@ def _patch(comm: Any, division: Division | None, starts: tuple[np.ndarray, np.nd
             of_elements, of_vertices = owner_of(starts[1], chosen), owner_of(starts[0], vertices)
             small = Division(corners.reshape(elements.shape), of_elements, of_vertices, comm.size)
         else:
-            small = divided(corners.reshape(elements.shape), len(vertices), min(IMITATED, len(elements)))
+            small = divided_by_pieces(corners.reshape(elements.shape), len(vertices), min(IMITATED, len(elements)))
         given = vertices, chosen, small
     vertices, chosen, small = comm.bcast(given)
     return Patch(comm, vertices, chosen, small, starts)

@@ -107,6 +107,10 @@ def _own(halo: Halo, axis: Axis) -> int:
 
 
 def _numbers(halo: Halo, axis: Axis, rows: np.ndarray, piece: Piece) -> np.ndarray:
-    """The rows, or columns, in PETSc's numbering."""
-    entity, which = np.divmod(axis.numbers(rows, piece), axis.each)
-    return halo.numbers_at(axis.at)[entity] * axis.each + which
+    """The rows, or columns, in PETSc's numbering and type: a large matrix has no room for others."""
+    of_piece = halo.numbers_at(axis.at)[piece.of(axis.at)].astype(PETSc.IntType)
+    if axis.is_stacked:
+        of_rows = of_piece * axis.each + np.arange(axis.each)[:, None]
+    else:
+        of_rows = of_piece[:, None] * axis.each + np.arange(axis.each)
+    return of_rows.astype(PETSc.IntType, copy=False).ravel()[rows]

@@ -66,7 +66,7 @@ class Patch:
             numbers = self.vertices if given.at == VERTICES else self.numbers
             is_own = (numbers >= first) & (numbers < first + len(given.values))
             found = np.concatenate(self.comm.allgather(given.values[numbers[is_own] - first]))
-            self._values[given] = _generic(found)
+            self._values[given] = _generic(found, len(self._values))
         return self._values[given]
 
     def invented(self, at: str, each: int, shape: tuple[int, ...]) -> Field:
@@ -77,10 +77,10 @@ class Patch:
         return stand_in
 
 
-def _generic(values: np.ndarray) -> np.ndarray:
+def _generic(values: np.ndarray, seed: int) -> np.ndarray:
     """Like some values, but without what may hide how a function depends on them: zeros, rest positions, and marks of
-    so few vertices that ranks have none in common."""
-    random = np.random.default_rng(0)
+    so few vertices that ranks have none in common. seed : another one for other values, that they are not the same"""
+    random = np.random.default_rng(seed)
     if values.dtype == bool:
         return random.random(values.shape) < 0.5
     if not np.issubdtype(values.dtype, np.floating):

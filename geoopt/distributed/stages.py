@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,10 @@ class Stage:
 
 def tried(function: Callable, patch: Patch, arguments: tuple, rings: int, label: str) -> Iterator[tuple[Until, Found]]:
     """The function until each system that it solves, and until its end, with how its parts are to be shared."""
+    patch = replace(patch, _values={})  # which are those of this function's arguments
     solutions: list[tuple[Field, Any]] = []
+    # what varies is not what a record was made of, even where both are one field now
+    arguments = tuple(replace(a) if isinstance(a, Field) and a.varies else a for a in arguments)
     while True:
         until = Until(function, len(solutions))
 
