@@ -30,6 +30,10 @@ _OF_MODULES = {
     "scipy.fft": FOURIER,
 }
 
+NO_MATRIX = (
+    "geoopt.hessian_product and geoopt.gradient need no matrix; for minima, give their programs to "
+    "scipy.optimize.minimize(energy, x0, jac=gradient, hessp=product, method='Newton-CG')"
+)
 CHOOSE = "write np.where(condition, a, b); both sides are kept and chosen per element"
 INTEGERS = "give the integer as an argument of the function: integers are structure"
 INDICES = "choose the indices before, and give them as an argument: integer arrays are structure"
