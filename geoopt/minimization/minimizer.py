@@ -126,8 +126,6 @@ def _free(x0: Any, fixed: Any) -> np.ndarray:
         except (IndexError, ValueError, TypeError) as error:
             raise ArgumentError(f"newton: fixed is no index of x0, whose shape is {is_free.shape}: {error}") from error
         if isinstance(fixed, tuple) and len(fixed) > 1 and all(isinstance(i, (int, np.integer)) for i in fixed):
-            what = (
-                f"newton: fixed={fixed} holds one number, x0{list(fixed)}; give a list to hold the rows {list(fixed)}"
-            )
+            what = f"newton: fixed={fixed} holds one number, x0{list(fixed)}; give a list to hold these rows"
             warnings.warn(f"{what}\n  at {user_line()}", stacklevel=2)
     return is_free
