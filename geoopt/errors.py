@@ -196,6 +196,11 @@ class MeshWarning(UserWarning):
 class SolverError(GeooptError):
     """A matrix could not be factored; it is singular or, where it must be, not positive definite."""
 
+    @classmethod
+    def of_matrix(cls, what: str) -> SolverError:
+        """what : shows that the matrix is singular, or not positive definite"""
+        return cls(f"{what}; {remedies.HOLD}")
+
 
 class PictureError(GeooptError):
     """No picture could be rendered; the message says what is missing."""

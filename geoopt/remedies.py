@@ -30,6 +30,7 @@ _OF_MODULES = {
     "scipy.fft": FOURIER,
 }
 
+HOLD = "hold a vertex of each component, geoopt.solve(A, b, fixed=[0], values=0.0); or add a mass to the matrix"
 NO_MATRIX = (
     "geoopt.hessian_product and geoopt.gradient need no matrix; for minima, give their programs to "
     "scipy.optimize.minimize(energy, x0, jac=gradient, hessp=product, method='Newton-CG')"
