@@ -60,8 +60,10 @@ def cloth(
 
 def _show(run: Run, mesh: tuple, build, script: Path | None, make_window, recording: Recording | None) -> None:
     """Prepare an app's simulation and run it, in its window or without one."""
-    from ..apps import launch
+    from ..apps import launch, window
 
+    if not run.headless:
+        window.require_display()
     console = Console()
     say_mesh(console, *mesh)
     with watching(console, run.device, "solver and handles") as watch:
