@@ -43,6 +43,7 @@ _OF_SCIPY = (  # of which few functions, and no classes, take symbolic values
     *("scipy.spatial.transform", "scipy.interpolate", "scipy.fft", "scipy.signal", "scipy.sparse.csgraph"),
     *("scipy.cluster.vq", "scipy.cluster.hierarchy"),
 )
+_NOTES = {"scipy.sparse.csr_array.eliminate_zeros": "keeps the pattern"}
 _OTHER_FUNCTIONS = (
     "of these there are the error functions, gamma, the logistic function, x log y and sums of exponentials"
 )
@@ -183,7 +184,8 @@ def _of_class(called: str, theirs: type, ours: type) -> Iterator[Row]:
     for name in sorted(n for n in dir(theirs) if not n.startswith("_")):
         is_there = hasattr(ours, name) and not isinstance(getattr(ours, name), Refused)
         kind: Any = "supported" if is_there else "refused"
-        yield Row(called, name, kind, "" if is_there else remedies.of_numpy(f"x.{name}"))
+        note = _NOTES.get(f"{called}.{name}", "") if is_there else remedies.of_numpy(f"x.{name}")
+        yield Row(called, name, kind, note)
 
 
 def _of_sparse() -> Iterator[Row]:
