@@ -25,7 +25,7 @@ from geoopt.solvers import Solver, choose
 from geoopt.timing import Stopwatch
 
 ENERGIES = ("spokes", "spokes-and-rims")
-AUTO = "auto"
+AUTO, SMOOTHER = "auto", ENERGIES[1]
 MOST_NEGATIVE = 0.5  # of a vertex's positive cotangent weights, as much as there may be negative for spokes to fit
 PRECISIONS = {"single": np.float32, "double": np.float64}
 LOCAL_STEPS = ("geoopt", "NumPy", "libigl")  # who fits the rotations and sums the right-hand side
@@ -35,8 +35,8 @@ LOCAL_STEPS = ("geoopt", "NumPy", "libigl")  # who fits the rotations and sums t
 class ArapOptions:
     """How to deform. iterations : local and global steps of a frame;  solver : see `solvers.choose`
 
-    energy : of `ENERGIES`: which edges the rotation of a vertex fits, see `arap_rhs`; auto: spokes, but for meshes with
-        triangles so flat that spokes would fold them, see `folding`
+    energy : of `ENERGIES`: which edges the rotation of a vertex fits, see `arap_rhs`; auto: spokes and rims, since
+        spokes crease surfaces with thin triangles, and fold flat ones, see `folding`
     threads, device : of the compiled local step, see `geoopt.compile`; on "cuda" the global step is solved there, too
     precision : of `PRECISIONS`: of the compiled local step, whose rotations libigl fits in single precision, too: the
         surface comes to rest within 1e-5 of its size of where it does in double precision. The global step is in double
@@ -104,8 +104,7 @@ class Arap(Simulation):
         self._component = connected_components(self._laplacian, directed=False)[1]
         self._programs: dict[str, geoopt.Program] = {}
         self._folding = folding(self._laplacian)
-        fitting = ENERGIES[bool(len(self._folding))]
-        self.use_energy(fitting if options.energy == AUTO else options.energy, watch)
+        self.use_energy(SMOOTHER if options.energy == AUTO else options.energy, watch)
         self._P = self.on_device(self.positions - self.origin)  # for the program
         self._worker = ThreadPoolExecutor(1)
         self._pending: Future[Constraints] | None = None
@@ -115,7 +114,7 @@ class Arap(Simulation):
         """Minimise one of `ENERGIES` from now on; each is compiled when it is first used."""
         if energy not in ENERGIES:
             raise ArgumentError(f"energy {energy!r} is unknown; choose from {', '.join((*ENERGIES, AUTO))}")
-        self.energy, self._rims = energy, energy == "spokes-and-rims"
+        self.energy, self._rims = energy, energy == SMOOTHER
         if energy not in self._programs:
             given, compiler = self.options, geoopt.Options(threads=self.options.threads)
             settings = {"device": given.device, "dtype": PRECISIONS[given.precision], "options": compiler}
@@ -216,10 +215,11 @@ class Arap(Simulation):
     @property
     def notes(self) -> list[str]:
         notes = super().notes
-        if len(self._folding):
-            triangles = f"triangles at {len(self._folding):,} vertices, {self._folding[0]} first, are nearly flat"
-            advice = "" if self._rims else "; --energy spokes-and-rims keeps them from folding"
-            notes.append(f"energy: {self.energy}; {triangles}{advice}")
+        why = " (auto: it keeps surfaces smooth)" if self.options.energy == AUTO and self._rims else ""
+        if not self._rims:
+            thin = f"triangles at {len(self._folding):,} vertices, {self._folding[:1].sum()} first, are nearly flat"
+            why = f"; {thin if len(self._folding) else 'thin triangles crease'}: --energy {SMOOTHER} keeps them smooth"
+        notes.append(f"energy: {self.energy}{why}")
         is_still = self._is_held(self.handles) & ~self._is_fixed
         is_still[self.held] = False
         components = len(np.unique(self._component[is_still]))

@@ -52,14 +52,14 @@ def run(V: np.ndarray, F: np.ndarray, watch: Callable[[str, object], None] | Non
 
 
 def mean_curvature(V: np.ndarray, F: np.ndarray, L: Any, M: Any) -> np.ndarray:
-    """Length of the mean curvature normal |M⁻¹ L V| at each vertex [1/m].
+    """|H| at each vertex [1/m], half the length of M⁻¹ L V; 1/r on a sphere of radius r.
 
     On boundaries, where L V is no curvature, the mean of the vertex's neighbours inside; 0 where there are none, and
     where a vertex has no area.
     """
     mass = M.diagonal()
     normal = (L @ V) / np.where(mass > 0, mass, np.inf)[:, None]
-    curvature = np.linalg.norm(normal, axis=1)
+    curvature = np.linalg.norm(normal, axis=1) / 2
     ends = edges(F)
     boundary = np.zeros(len(V), bool)
     boundary[boundary_edges(F)] = True

@@ -65,6 +65,8 @@ def _kept(recording: Recording | None, console: Console) -> Iterator[None]:
 def _write(recording: Recording, console: Console) -> None:
     for path in recording.finish():
         console.print(f"written: {path}", markup=False)
+    if recording.lacks_film:
+        console.print("no film: pip install geoopt-compiler[movies]", markup=False)
 
 
 def _report(simulation: Simulation, recording: Recording, console: Console) -> None:

@@ -67,7 +67,7 @@ class Recording:
         """
         self._new.mkdir(exist_ok=True)
         table = self._write_table()
-        film = self._write_film() if self._pictures and importlib.util.find_spec("imageio") else None
+        film = self._write_film() if self._pictures and not self.lacks_film else None
         self._clear()
         self._pictures = [self._moved(path) for path in self._pictures]
         written = [self._moved(table)]
@@ -77,6 +77,11 @@ class Recording:
             written.append(self._moved(film))
         shutil.rmtree(self._new)
         return written
+
+    @property
+    def lacks_film(self) -> bool:
+        """Whether there are pictures, but nothing that makes a film of them."""
+        return bool(self._pictures) and not importlib.util.find_spec("imageio")
 
     def medians(self) -> dict[str, float]:
         """The median over all frames of each part [s], 0 in frames that lack it."""

@@ -364,11 +364,16 @@ def _distances(x: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     return np.linalg.norm(x - start - along[:, None] * way, axis=1)
 
 
+def require_display() -> None:
+    """Raises GeooptError where no window can be opened."""
+    if sys.platform == "linux" and not _has_display():
+        raise GeooptError("there is no display to open a window on; --headless --out DIR runs without one")
+
+
 def _with_display() -> Any:
     import polyscope as ps
 
-    if sys.platform == "linux" and not _has_display():
-        raise GeooptError("there is no display to open a window on; --headless --out DIR runs without one")
+    require_display()
     ps.set_use_prefs_file(False)
     ps.set_verbosity(0)
     ps.init()

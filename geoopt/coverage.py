@@ -20,8 +20,8 @@ import scipy.sparse as sp
 from rich.console import Console
 from rich.table import Table
 
-from . import symbolic
-from .errors import SCIPY, SOLVE_OUTSIDE, ArgumentError, remedy_of
+from . import remedies, symbolic
+from .errors import ArgumentError
 from .ops import BY_UFUNC
 from .sparse import constructors
 from .sparse.matrix import SparseMatrix
@@ -38,9 +38,12 @@ _OF_SHAPES = (
     *("arange", "indices", "tri", "tril_indices", "triu_indices", "diag_indices", "broadcast_shapes", "mask_indices"),
 )
 _CALLING_OTHERS = ("asmatrix", "bmat", "fromfunction", "row_stack")  # which are answered
-_SOLVING = ("scipy.linalg", "scipy.sparse.linalg", "scipy.optimize", "scipy.integrate")
-_OTHERS = ("scipy.spatial", "scipy.interpolate", "scipy.fft", "scipy.signal", "scipy.sparse.csgraph")
-_FOURIER = "transform outside, or multiply by the matrix of the transform"
+_OF_SCIPY = (  # of which few functions, and no classes, take symbolic values
+    *("scipy.ndimage", "scipy.linalg", "scipy.sparse.linalg", "scipy.optimize", "scipy.integrate", "scipy.spatial"),
+    *("scipy.spatial.transform", "scipy.interpolate", "scipy.fft", "scipy.signal", "scipy.sparse.csgraph"),
+    *("scipy.cluster.vq", "scipy.cluster.hierarchy"),
+)
+_NOTES = {"scipy.sparse.csr_array.eliminate_zeros": "keeps the pattern"}
 _OTHER_FUNCTIONS = (
     "of these there are the error functions, gamma, the logistic function, x log y and sums of exponentials"
 )
@@ -79,9 +82,9 @@ def rows() -> list[Row]:
     found += _of_class("scipy.sparse.csr_array", sp.csr_array, SparseMatrix)
     special_known = special.FUNCTIONS.keys() | scipy_functions.ANSWERS["scipy.special"].keys()
     found += _of_known("scipy.special", _functions_of("scipy.special", of_ufuncs=True), special_known, _OTHER_FUNCTIONS)
-    for modules, remedy in ((("scipy.ndimage",), SCIPY[1]), (_SOLVING, SOLVE_OUTSIDE), (_OTHERS, SCIPY[1])):
-        for module in modules:
-            found += _of_known(module, _functions_of(module), scipy_functions.ANSWERS.get(module, ()), remedy)
+    for module in _OF_SCIPY:
+        names = _functions_of(module, of_classes=True)
+        found += _of_known(module, names, scipy_functions.ANSWERS.get(module, ()), remedies.of_scipy(module))
     return found
 
 
@@ -156,7 +159,7 @@ def _is_answered(ufunc: np.ufunc) -> bool:
 
 def _refused(module: str, name: str) -> Row:
     called = f"{module}.{name}".replace("numpy", "np", 1)
-    return Row(module, name, "refused", _FOURIER if module == "numpy.fft" else remedy_of(called))
+    return Row(module, name, "refused", remedies.FOURIER if module == "numpy.fft" else remedies.of_numpy(called))
 
 
 def _not_taken(function: Callable) -> str:
@@ -181,7 +184,8 @@ def _of_class(called: str, theirs: type, ours: type) -> Iterator[Row]:
     for name in sorted(n for n in dir(theirs) if not n.startswith("_")):
         is_there = hasattr(ours, name) and not isinstance(getattr(ours, name), Refused)
         kind: Any = "supported" if is_there else "refused"
-        yield Row(called, name, kind, "" if is_there else remedy_of(f"x.{name}"))
+        note = _NOTES.get(f"{called}.{name}", "") if is_there else remedies.of_numpy(f"x.{name}")
+        yield Row(called, name, kind, note)
 
 
 def _of_sparse() -> Iterator[Row]:
@@ -195,7 +199,7 @@ def _of_sparse() -> Iterator[Row]:
         elif name.startswith(("eye", "identity", "rand", "get_index", "is", "load", "save", "safely")):
             yield Row("scipy.sparse", name, "without values")
         else:
-            yield Row("scipy.sparse", name, "refused", SCIPY[1])
+            yield Row("scipy.sparse", name, "refused", remedies.MATRICES)
 
 
 def _of_known(module: str, names: Iterable[str], known: Container[str], remedy: str) -> Iterator[Row]:
@@ -210,8 +214,13 @@ def _functions_of(module: str, of_classes: bool = False, of_ufuncs: bool = False
     return [
         name
         for name, f in public.items()
-        if inspect.isroutine(f) or (of_classes and inspect.isclass(f)) or (of_ufuncs and isinstance(f, np.ufunc))
+        if inspect.isroutine(f) or (of_classes and _is_data(f)) or (of_ufuncs and isinstance(f, np.ufunc))
     ]
+
+
+def _is_data(kind: Any) -> bool:
+    """Whether it is a class, and none of errors."""
+    return inspect.isclass(kind) and not issubclass(kind, BaseException)
 
 
 if __name__ == "__main__":

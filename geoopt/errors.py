@@ -2,52 +2,109 @@
 
 from __future__ import annotations
 
+import inspect
+import linecache
 import os
 import sys
+import sysconfig
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import scipy
 
+from . import remedies
+
 _PACKAGE = str(Path(__file__).parent) + os.sep
 _NUMPY, _SCIPY = (str(Path(str(library.__file__)).parent) + os.sep for library in (np, scipy))
+_INSTALLED = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_CYTHON = (".pyx", ".pxd", ".pxi")  # what it makes has these names, from the root of a library's sources
 
 
 def user_line(error: BaseException | None = None) -> str:
-    """``file:line: source`` of the innermost caller that is not geoopt's own compiler code, or a library's: of this
-    function, or of what raised an error."""
-    import linecache
-
-    frames = traceback.walk_stack(sys._getframe(1))
-    if error is not None:
-        frames = reversed(list(traceback.walk_tb(error.__traceback__)))
-    for frame, line in frames:
+    """``file:line: source`` of the innermost caller that is nobody's library: of this function, or of what raised an
+    error. Where a library that traced code calls is in between, its line comes after."""
+    inner = ""
+    for frame, number in _frames(error):
         name = frame.f_code.co_filename
-        if not is_of_libraries(name):
-            source = linecache.getline(name, line).strip()
-            return f"{name}:{line}: {source}" if source else f"{name}:{line}"
-    return "<unknown line>"
+        if not is_installed(name):
+            return _line(frame, number) + inner
+        if not inner and not _is_unnamed(name):
+            inner = f"\n  in {_line(frame, number)}"
+    return inner.removeprefix("\n  in ") or "<unknown line>"
+
+
+def line_of(function: Any) -> str | None:
+    """Where a function of the user's begins; None of what has no code."""
+    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    return code and _source(code.co_filename, code.co_firstlineno)
+
+
+def user_frame() -> FrameType:
+    """Of the innermost caller that is nobody's library; the outermost where all are."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and is_installed(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def _frames(error: BaseException | None) -> Iterable[tuple[FrameType, int]]:
+    """With their lines, the innermost first: of the callers of the caller, or of what raised an error."""
+    if error is None:
+        return traceback.walk_stack(sys._getframe(2))
+    return reversed(list(traceback.walk_tb(error.__traceback__)))
+
+
+def _line(frame: FrameType, line: int) -> str:
+    return _source(frame.f_code.co_filename, line)
+
+
+def _source(name: str, line: int) -> str:
+    source = linecache.getline(name, line).strip()
+    return f"{name}:{line}: {source}" if source else f"{name}:{line}"
 
 
 def is_of_libraries(file: str) -> bool:
     """Whether a file is of geoopt's compiler, NumPy or SciPy, or none: of what Cython makes."""
-    return file.startswith(("<__array_function__", "<stringsource>", _PACKAGE, _NUMPY, _SCIPY))
+    return _is_compiled(file) or file.startswith((_PACKAGE, _NUMPY, _SCIPY))
 
 
-def scipy_remedy(error: BaseException) -> str | None:
-    """What to do instead, if SciPy raised the error, or NumPy when SciPy called it; else None."""
-    names = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
-    # ours stand in for NumPy's functions, and Cython names files by its own
-    while names and (names[-1].startswith((_NUMPY, _PACKAGE)) or not os.path.isabs(names[-1])):
-        names.pop()
-    if not names or not names[-1].startswith(_SCIPY):
-        return None
-    solves = any(name.startswith(_SCIPY) and "linalg" in name for name in names)
-    return SOLVE_OUTSIDE if solves else SCIPY[1]
+def _is_compiled(file: str) -> bool:
+    return file.startswith(("<__array_function__", "<stringsource>", "<frozen ")) or file.endswith(_CYTHON)
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file is of any library, Python's own as well."""
+    return is_of_libraries(file) or file.startswith(_INSTALLED)
+
+
+def _is_unnamed(file: str) -> bool:
+    """Whether it is of a library whose lines say nothing to its users."""
+    of_python = file.startswith(_INSTALLED[:2]) and not file.startswith(_INSTALLED[2:])
+    return is_of_libraries(file) or of_python
+
+
+def scipy_remedy(error: BaseException | None = None) -> str | None:
+    """What to do instead, if SciPy raised an error, or called who calls this, or NumPy when SciPy called it; else None.
+    It is that of the module whose function the user called."""
+    module = None
+    for frame, _ in _frames(error):
+        name = frame.f_code.co_filename
+        if found := _module_of_scipy(name):
+            module = module if module and found.startswith("scipy._lib") else found
+        elif not is_of_libraries(name):
+            break
+    return module and remedies.of_scipy(module)
+
+
+def _module_of_scipy(file: str) -> str | None:
+    is_scipy = file.startswith(_SCIPY) or (file.startswith("scipy/") and file.endswith(_CYTHON))
+    return file.removeprefix(str(Path(_SCIPY).parent) + os.sep).replace(os.sep, ".") if is_scipy else None
 
 
 class GeooptError(Exception):
@@ -58,6 +115,9 @@ class TracingError(GeooptError):
     """The traced code asked for something that has no meaning on unknown values."""
 
     def __init__(self, what: str, remedy: str, cause: BaseException | None = None, line: str | None = None):
+        """remedy : unless a function of SciPy asks, which has its own;  cause : what was raised instead, by a line"""
+        if cause is None and line is None and not isinstance(self, ShapeError):
+            remedy = scipy_remedy() or remedy
         super().__init__(f"{what}\n  at {line or user_line(cause)}\n  {remedy}")
         getattr(_TRACE, "refusals", []).append(self)
 
@@ -88,12 +148,8 @@ def _was_caught_by_user(error: BaseException) -> bool:
 class BranchError(TracingError):
     """The traced code branches on values that are unknown while tracing, in a way that leaves no choice to be made."""
 
-    def __init__(self, what: str, line: str | None = None):
-        super().__init__(
-            f"cannot {what}",
-            "write np.where(condition, a, b); both sides are kept and chosen per element",
-            line=line,
-        )
+    def __init__(self, what: str, line: str | None = None, remedy: str = remedies.CHOOSE):
+        super().__init__(f"cannot {what}", remedy, line=line)
 
 
 class UnsupportedError(TracingError, TypeError):
@@ -104,55 +160,13 @@ class MissingAttributeError(UnsupportedError, AttributeError):
     """An attribute of NumPy's arrays that the symbolic array has not; `hasattr` says so."""
 
 
-SOLVE_OUTSIDE = (
-    "systems are solved by geoopt.solve and SciPy's spsolve, factorized, splu and cg; do all else outside: compile a "
-    "function that returns the matrix, and give SciPy what the program returns"
-)
-SCIPY = (
-    "this function of SciPy does not take symbolic values",
-    "make matrices of values with rows and columns, sp.csr_array((values, (rows, cols)), shape), or of diagonals, "
-    "scipy.sparse.diags(values); call methods of the symbolic operand: A.multiply(B) where B is known",
-)
-# what to write instead of the functions of NumPy whose results depend on values, by their names
-_BY_VALUES = {
-    "argsort partition argpartition lexsort sort_complex percentile quantile nanmedian nanpercentile "
-    "nanquantile": "order what is known before, as structure; np.sort and np.median take axes of up to 16 entries",
-    "nanargmax nanargmin": "np.max and np.min give the value; choose what belongs to it with np.where",
-    "nonzero flatnonzero argwhere unique unique_all unique_counts unique_inverse unique_values trim_zeros isin "
-    "union1d intersect1d setdiff1d setxor1d": "keep all entries and choose with np.where(condition, a, b)",
-    "count_nonzero": "write np.sum(np.where(x != 0, 1.0, 0.0))",
-    "searchsorted digitize histogram histogram2d histogramdd histogram_bin_edges": "choose between known "
-    "intervals with np.where or np.select",
-    "tobytes tofile dump dumps": "compute with the symbolic array itself, and return it",
-}
-BY_VALUES = {name: remedy for names, remedy in _BY_VALUES.items() for name in names.split()}
-# and instead of others
-_REMEDIES = {
-    "matrix_rank": "compare np.linalg.svdvals(A) with what counts as nothing",
-    "eig eigvals": "np.linalg.eigh decomposes symmetric matrices up to 4x4; solve other systems outside",
-    "lstsq": "solve the normal equations, np.linalg.solve(A.mT @ A, A.mT @ b), up to 6x6",
-    "qr": "orthogonalise columns by products and norms",
-    "choose": "choose with np.where or np.select",
-    "put_along_axis place putmask": "assign to an index, x[indices] = values, or choose with np.where",
-}
-REMEDIES = BY_VALUES | {name: remedy for names, remedy in _REMEDIES.items() for name in names.split()}
-_ELSE = "write it with indexing, arithmetic, sums and np.where; `geoopt coverage` lists what is supported"
-
-
-def remedy_of(called: str) -> str:
-    """What to write instead of a function or an attribute of NumPy that has no answer here."""
-    return REMEDIES.get(_own_name(called), _ELSE)
-
-
-def _own_name(called: str) -> str:
-    return called.split(".")[-1].rstrip("()")
-
-
-def unsupported(called: str, kind: type[UnsupportedError] = UnsupportedError) -> UnsupportedError:
+def unsupported(
+    called: str, kind: type[UnsupportedError] = UnsupportedError, cause: BaseException | None = None
+) -> UnsupportedError:
     """The error for a function or an attribute of NumPy, as the user calls it, that has no answer here."""
-    name = _own_name(called)
-    why = ": its result depends on values, which are unknown while tracing" if name in BY_VALUES else ""
-    return kind(f"{called} is not supported on symbolic arrays{why}", remedy_of(called))
+    depends = remedies.own_name(called) in remedies.BY_VALUES
+    why = ": its result depends on values, which are unknown while tracing" if depends else ""
+    return kind(f"{called} is not supported on symbolic arrays{why}", remedies.of_numpy(called), cause)
 
 
 class ShapeError(TracingError, ValueError):
@@ -181,6 +195,11 @@ class MeshWarning(UserWarning):
 
 class SolverError(GeooptError):
     """A matrix could not be factored; it is singular or, where it must be, not positive definite."""
+
+    @classmethod
+    def of_matrix(cls, what: str) -> SolverError:
+        """what : shows that the matrix is singular, or not positive definite"""
+        return cls(f"{what}; {remedies.HOLD}")
 
 
 class PictureError(GeooptError):

@@ -17,16 +17,16 @@ def curvature(V, F):
     return demo.mean_curvature(V, F, *cotan_laplacian(V, F))
 
 
-def test_of_a_sphere_it_is_twice_the_inverse_radius():
+def test_of_a_sphere_it_is_the_inverse_radius():
     V, F = icosphere(3000)
-    np.testing.assert_allclose(curvature(3 * V, F), 2 / 3, rtol=0.15)
+    np.testing.assert_allclose(curvature(3 * V, F), 1 / 3, rtol=0.15)
 
 
 def test_boundaries_have_that_of_their_neighbours():
     V, F = icosphere(3000)
     half = F[(V[F][:, :, 2] > 0).all(axis=1)]
     used = np.unique(half)
-    np.testing.assert_allclose(curvature(V, half)[used], 2, rtol=0.15)
+    np.testing.assert_allclose(curvature(V, half)[used], 1, rtol=0.15)
     flat = grid(100)
     np.testing.assert_allclose(curvature(*flat), 0, atol=1e-11)
     np.testing.assert_array_equal(curvature(V[F[0]], np.array([[0, 1, 2]])), 0)  # nothing is inside

@@ -276,13 +276,15 @@ def of_many_entries(x):
         (nothing_or_a_number, "NoneType and a number"),
         (two_texts, "two of str"),
         (a_dictionary_more, "two of dict"),
-        (without_end, "more than 32 symbolic values"),
+        (without_end, r"more than 32 symbolic values[^$]*compile one step"),
         (of_many_entries, "3 symbolic values"),
     ],
 )
 def test_what_leaves_no_choice_is_refused_with_its_line(function, why):
-    with pytest.raises(geoopt.BranchError, match=rf"cannot branch on .*{why}[^$]*test_branches.py:\d+: [^$]*np.where"):
+    with pytest.raises(geoopt.BranchError, match=rf"cannot branch on .*{why}") as caught:
         geoopt.compile(function, V)
+    _, line, remedy = str(caught.value).splitlines()
+    assert "test_branches.py:" in line and ("np.where" in remedy or "compile one step" in remedy)
 
 
 def test_more_paths_than_a_few_are_refused():

@@ -44,7 +44,8 @@ def folder(tmp_path):
         "Tetrahedra\n1\n1 2 3 4 0\nEnd\n"
     )
     (tmp_path / "flat.off").write_text("OFF\n4 2 0\n0 0 0\n1 0 0\n0 1 0\n2 0 0\n3 0 1 2\n3 0 1 3\n")
-    (tmp_path / "there.npz").write_text("precious")
+    for name in ("there.npz", "there.png"):
+        (tmp_path / name).write_text("precious")
     return tmp_path
 
 
@@ -53,6 +54,7 @@ def test_demo_checks_times_and_draws(folder):
     assert run.returncode == 0, run.stderr
     for word in ("prepare: trace", "peak memory", "geoopt, 1 thread", "NumPy + SciPy", "libigl", "largest difference"):
         assert word in run.stdout
+    assert "boundary" not in run.stdout  # it has none
     picture = folder / "curvature.png"
     if not picture.exists():
         assert "no picture" in run.stdout and "EGL" in run.stdout
@@ -94,7 +96,8 @@ ERRORS = {
     "there is no folder": ("operator", "cotan", "mesh.off", "--out", "no/a.npz"),
     "must end in .png": ("demo", "mesh.off", "--out", "a"),
     "is no folder": ("parametrize", "mesh.off", "--out", "there.npz", "--force"),
-    "demo: no such file": ("demo", "none.obj"),
+    "demo: no such file": ("demo", "none.obj", "--out", "there.png"),
+    "there.png exists": ("demo", "mesh.off", "--out", "there.png"),
     "missing a required argument: 'rest'; give a function of positions and elements": ("view", "spring_energy"),
     "too many positional arguments": ("view", "edges"),
     "arap_energy fails on this mesh: AttributeError": ("view", "arap_energy"),

@@ -159,6 +159,7 @@ def test_without_a_display_the_window_is_refused(folder, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     run = geoopt("cloth", "--grid", 4, cwd=folder)
     assert run.returncode == 2 and "no display" in run.stderr and "--headless" in run.stderr
+    assert "done" not in run.stdout  # before anything is prepared
 
 
 # -- what must not be lost ----------------------------------------------------------------------------------
@@ -208,6 +209,17 @@ def test_an_earlier_recording_stays_until_the_new_one_is_there(tmp_path, monkeyp
     assert set(contents(folder)) - set(before) == {n for n in left if n.startswith(UNFINISHED)}
     drawn(folder).finish()
     assert contents(folder).keys() == before.keys()
+
+
+def test_a_film_that_is_not_made_is_said_to_be_none(tmp_path, monkeypatch):
+    from rich.console import Console
+
+    from geoopt.apps import launch, recording
+
+    monkeypatch.setattr(recording.importlib.util, "find_spec", lambda name: None)
+    console = Console(record=True, width=200)
+    launch._write(drawn(tmp_path / "run"), console)
+    assert "no film: pip install geoopt-compiler[movies]" in console.export_text()
 
 
 def test_a_picture_that_is_not_drawn_leaves_the_old_one(tmp_path, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -255,3 +257,59 @@ def test_a_restart_from_what_has_converged_changes_nothing(number):
 def test_saddles_and_maxima_are_said_to_be_such(function, x0, kind, project):
     found = geoopt.newton(function, np.array(x0), project=project)
     assert not found.converged and kind in found.reason
+
+
+CHAIN = np.arange(1.0, 30)
+STIFF = np.array([1.0, 1e3, 1e6])
+ENERGIES_OF_NOTHING = {  # at their minima they are 0, or what rounding leaves of it
+    "squares": (lambda x: np.sum(x**2), np.ones(5)),
+    "far": (lambda x: np.sum(x**2), 1e10 * np.arange(1.0, 6)),
+    "stiff": (lambda x: np.sum(STIFF * x**2), np.array([1.0, -2.0, 3.0])),
+    "chain": (lambda x: np.sum((x[1:] - x[:-1]) ** 2) + x[0] ** 2, CHAIN),
+    "springs at rest": (lambda x: np.sum((lengths(x) - REST) ** 2), V),
+    "springs": (lambda x: np.sum((lengths(x) - REST) ** 2), 1.1 * V),
+    "far springs": (lambda x: np.sum((lengths(x) - REST) ** 2), 0.9 * V + 1e3),
+}
+
+
+@pytest.mark.parametrize("name", ENERGIES_OF_NOTHING)
+def test_minima_of_energy_zero_are_found_as_soon_as_others(name):
+    function, x0 = ENERGIES_OF_NOTHING[name]
+    found = geoopt.newton(function, x0)
+    assert found.converged and found.iterations <= 6 and "gradient is zero" in found.reason
+    again = geoopt.newton(function, found.x)
+    assert again.converged and abs(again.energy - found.energy) < 1e-20
+
+
+ENDLESS = {
+    "few": (
+        rosenbrock,
+        np.full(5, -1.0),
+        {"iterations": 3},
+        r"from [\d.e+]+ to [\d.e+]+; give iterations=30, or p",
+    ),
+    "falling": (lambda x: springs(x) + np.sum(x[:, 2]), V, {"iterations": 20}, "without end: hold vertices, by fixed="),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_search_that_ends_early_says_what_to_do(name):
+    function, x0, settings, message = ENDLESS[name]
+    found = geoopt.newton(function, x0, **settings)
+    assert not found.converged and re.search(message, found.reason) and found.reason in repr(found)
+    assert len(repr(found)) < 400 and "no minimum after" in repr(found)
+
+
+def test_a_tuple_that_holds_one_number_is_said_to():
+    with pytest.warns(UserWarning, match=r"holds one number, x0\[0, 1\]; give a list to hold these rows"):
+        geoopt.Minimizer(springs, V, fixed=(0, 1))
+
+
+def test_progress_is_lines_where_there_is_no_terminal(capsys):
+    found = geoopt.newton(rosenbrock, np.full(3, 0.9), progress=True)
+    assert capsys.readouterr().out.count("energy") == found.iterations + 1
+
+
+def test_a_dense_hessian_names_what_needs_none():
+    with pytest.raises(geoopt.UnsupportedError, match=rf"{__file__}[^$]*hessp=product, method='Newton-CG'"):
+        geoopt.newton(lambda x: (np.sum(x**2) - 1) ** 2 + np.sum(x), np.ones(30_000))

@@ -2,8 +2,12 @@
 //
 //   program = geoopt.compile(geoopt.operators.cotan_laplacian, V, F)
 //   program.export("laplacian", name="laplacian")
+//   V.tofile("positions.bin")  # float64, as the program was compiled
 //
-// and then, with the files of that folder,  g++ -O3 -march=native laplacian.cpp laplacian.c -lm
+// and then, with the files of that folder and Eigen (Debian: apt install libeigen3-dev),
+//   gcc -O3 -march=native -c laplacian.c
+//   g++ -O3 -march=native -I/usr/include/eigen3 laplacian.cpp laplacian.o -lm -o laplacian
+//   ./laplacian positions.bin
 #include <Eigen/Sparse>
 #include <cstdio>
 #include <fstream>

@@ -2,6 +2,7 @@
 //
 //   program = geoopt.compile(geoopt.operators.cotan_laplacian, V, F)
 //   program.export("laplacian", name="laplacian")
+//   V.tofile("positions.bin")  # float64, as the program was compiled
 //
 // and then, with the files of that folder,
 //   cc -O3 -march=native -c laplacian.c && ar rcs liblaplacian.a laplacian.o
@@ -16,6 +17,10 @@ extern "C" {
 /// The numbers that laplacian.h tells: LAPLACIAN_INPUT0, OUTPUT0, OUTPUT1, WORKSPACE, and how many tables there are.
 fn main() {
     let names: Vec<String> = std::env::args().collect();
+    if names.len() < 7 {
+        eprintln!("usage: {} POSITIONS INPUT0 OUTPUT0 OUTPUT1 WORKSPACE TABLES [laplacian.bin]", names[0]);
+        std::process::exit(2);
+    }
     let size = |at: usize| names[at].parse::<usize>().expect("a size that laplacian.h tells");
     let read = |at: usize| std::fs::read(&names[at]).expect("a file");
     let v: Vec<f64> = read(1).chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect();

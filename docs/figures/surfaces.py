@@ -53,7 +53,8 @@ def beside(pictures: list[Image.Image], path: Path, height: int = 420) -> None:
 
 
 def curvature(V: np.ndarray, F: np.ndarray) -> np.ndarray:
-    return mean_curvature(V, F, *cotan_laplacian(V, F))
+    """|M⁻¹ L V|, as pictures call it."""
+    return 2 * mean_curvature(V, F, *cotan_laplacian(V, F))
 
 
 def first(path: Path) -> None:

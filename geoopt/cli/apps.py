@@ -25,7 +25,7 @@ def arap(
     mesh: MeshFile = None,
     vertices: Annotated[int, typer.Option(help="Size of the generated mesh.")] = 50_000,
     iterations: Annotated[int, typer.Option(min=1, help="Local and global steps of a frame.")] = 4,
-    energy: Annotated[str, typer.Option(help="auto, spokes or spokes-and-rims.")] = "auto",
+    energy: Annotated[str, typer.Option(help="spokes-and-rims, which auto takes, or spokes.")] = "auto",
     precision: Annotated[str, typer.Option(help="Of the local step: single or double.")] = "single",
 ) -> None:
     """Deform a surface as rigidly as possible by dragging handles (without a window: the sample's handles)."""
@@ -60,8 +60,10 @@ def cloth(
 
 def _show(run: Run, mesh: tuple, build, script: Path | None, make_window, recording: Recording | None) -> None:
     """Prepare an app's simulation and run it, in its window or without one."""
-    from ..apps import launch
+    from ..apps import launch, window
 
+    if not run.headless:
+        window.require_display()
     console = Console()
     say_mesh(console, *mesh)
     with watching(console, run.device, "solver and handles") as watch:

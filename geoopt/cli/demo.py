@@ -29,8 +29,8 @@ def demo(
     """Specialise the cotan Laplacian for a mesh, check it against NumPy, time it, and draw the mean curvature."""
     if out.suffix != ".png":
         raise ArgumentError(f"{out}: the picture must end in .png")
-    refuse_existing([out], force)
     V, F, name = mesh_of(mesh, vertices)
+    refuse_existing([out], force)
     from ..apps import demo as job
 
     console = Console()
@@ -49,14 +49,15 @@ def _demo_table(result: Result) -> Table:
 
     table = Table()
     table.add_column("")
-    table.add_column("time", justify="right")
+    table.add_column("median time", justify="right")
     table.add_column("geoopt is faster by", justify="right")
     report = result.program.report()
     for stage, seconds in report["seconds"].items():
         table.add_row(f"prepare: {stage}", f"{1e3 * seconds:.0f} ms", "")
     table.add_row("prepare, total", f"{sum(report['seconds'].values()):.2f} s", "")
+    table.caption = "× : the median over the rounds, each of which times all, one right after another"
     if report["once_seconds"] >= NOTABLE:
-        table.caption = f"{report['once_seconds']:.2f} s of preparing are spent {FIRST_TIME}"
+        table.caption += f"\n{report['once_seconds']:.2f} s of preparing are spent {FIRST_TIME}"
     table.add_row("peak memory", size(report["peak_bytes"]), "", end_section=True)
     for name, timing in result.timings.items():
         ratio = result.ours.times_faster_than(timing)
@@ -68,6 +69,7 @@ def _draw(console: Console, V, F, result: Result, out: Path) -> None:
     import numpy as np
 
     from ..apps.picture import render
+    from ..operators.topology import boundary_edges
 
     try:
         flat = 1e-3 / float(np.linalg.norm(np.ptp(V, axis=0)))  # what is bent less looks flat
@@ -75,4 +77,5 @@ def _draw(console: Console, V, F, result: Result, out: Path) -> None:
     except PictureError as missing:
         console.print(f"no picture: {missing}", markup=False)
         return
-    console.print(f"mean curvature |M⁻¹ L V| (on boundaries that beside them) drawn to {out}", markup=False)
+    beside = "; at the boundary, that of the neighbours inside" if len(boundary_edges(F)) else ""
+    console.print(f"mean curvature |M⁻¹ L V| / 2 drawn to {out}{beside}", markup=False)

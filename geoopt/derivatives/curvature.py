@@ -17,6 +17,7 @@ from ..graph.references import reachable
 from ..graph.terms import flat_terms
 from ..integers.ids import Ids
 from ..integers.patterns import mirrored, multiplications
+from ..remedies import NO_MATRIX
 from ..sparse import from_triplets, summed, vstack
 from ..sparse.matrix import SparseMatrix
 from ..symbolic import Symbolic
@@ -61,7 +62,7 @@ class _Second:
         active = dependent(self.graph, {n.index for n in function.arguments})
         if any(n.op == "solution" and n.index in active for n in reachable(function.traced)):
             what = "the second derivatives, or the Jacobian, of the solution of a linear system are dense"
-            raise UnsupportedError(what, "use geoopt.hessian_product, or geoopt.gradient; they need no matrix")
+            raise UnsupportedError(what, NO_MATRIX)
         self.sums = [n for n in reachable(function.traced) if n.op == "segment_sum" and n.index in active]
         self.levels = Levels((*function.arguments, *self.sums))
         self.entries = sum(n.size for n in function.arguments)
@@ -195,6 +196,6 @@ def _product(what: str, left: SparseMatrix, right: SparseMatrix, rows: int) -> S
     if count > max(MOST_PRODUCTS, MOST_PER_ROW * rows):
         raise UnsupportedError(
             f"the {what} is dense by nature: it mixes sums over many elements, and would take {count:,} products",
-            "use geoopt.hessian_product, or geoopt.gradient of a product with the function; they need no matrix",
+            NO_MATRIX,
         )
     return left @ right

@@ -18,18 +18,27 @@ class Descent:
         self.problem, self.is_projected = problem, problem.project is not None
         self.near = NEAR if self.is_projected else 0.0
         self.was_projected = self.is_projected  # of the last direction
+        self.system = problem.projected  # that gave it
 
-    def __call__(self, x: np.ndarray, slope: np.ndarray, share: float, is_near: bool) -> np.ndarray | None:
+    def __call__(
+        self, x: np.ndarray, slope: np.ndarray, share: float, is_near: bool, is_fast: bool = False
+    ) -> np.ndarray | None:
         """A direction from x. slope : there;  share : of the energy, that the step before promised;  is_near : whether
-        that is so little that the plain Hessian has to decide"""
+        that is so little that the plain Hessian has to decide;  is_fast : whether the slope has become much smaller, so
+        that what is put on the diagonal would show"""
         if share < self.near or is_near:
-            found = self.problem.plain.direction(x, slope, LARGEST_PLAIN_SHIFT)
+            self.system = self.problem.plain
+            found = self.system.direction(x, slope, LARGEST_PLAIN_SHIFT, is_fast)
             if found is not None:
                 self.was_projected = False
                 return found
             self.near = FARTHER * share
-        self.was_projected = self.is_projected
-        return self.problem.projected.direction(x, slope, LARGEST_SHIFT)
+        self.was_projected, self.system = self.is_projected, self.problem.projected
+        return self.system.direction(x, slope, LARGEST_SHIFT, is_fast)
+
+    def is_noise(self, slope: np.ndarray, sizes: np.ndarray) -> bool:
+        """Whether a slope where the last direction began may come of rounding in numbers of some sizes."""
+        return bool((np.abs(slope) <= self.system.noise(sizes)).all())
 
     def at_rest(self, x: np.ndarray, reason: str) -> tuple[bool, str]:
         """Whether a point without slope is a minimum, and why the search ended, which says if it is none."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, ShapeError, user_line
 from ..options import Options
 from ..signature import Argument, ordered
 from ..trace import argument_names, variable
@@ -17,7 +18,7 @@ from .problem import Problem
 from .search import MaxStep, Minimum, Search
 
 if TYPE_CHECKING:
-    from rich.status import Status
+    from .problem import Status
 
 
 class Minimizer:
@@ -27,14 +28,15 @@ class Minimizer:
     x0 : an array of floats, of any shape
     parameters : the other arguments of the function. Floats, arrays of floats and sparse matrices are variables, by
         which minima can be differentiated: `Minimum.vjp`, `Minimum.jvp`; all others are structure
-    fixed : what holds its value, as an index of x0: a boolean mask, integers, slices or a tuple of them
+    fixed : what holds its value, as an index of x0: a boolean mask, integers, slices or a tuple of them. A list holds
+        vertices, [0, 1] the first two; a tuple is one index, (0, 1) one number of the first, of which a warning tells
     max_step : called as max_step(x, d), gives the longest step that may be taken from x along d, for instance before a
         triangle flips
     project : how Hessians are made positive semidefinite, see `hessian`
     tolerance : stop when a step by the plain Hessian promises a decrease that is smaller than this share of the energy
         that is left; that last step is taken
     iterations : at most so many;  solver : of `solvers.SOLVERS`, or "auto";  options : of the compiled programs
-    progress : show energy and step while it runs
+    progress : show energy and step while it runs: in a line of the terminal, or in lines where output goes elsewhere
 
     Called with x0, where to start, and the parameters that vary, by place or by name, it gives a `Minimum`. What
     depends on the structure is done once, when it is first needed: the function and its derivatives are compiled, and
@@ -86,11 +88,21 @@ class Minimizer:
             return search.run(Descent(self._problem), *self._how)
 
 
-def _shown(text: str) -> Status:
-    """A line on the terminal that says what goes on."""
+def _shown(text: str) -> AbstractContextManager[Status]:
+    """A line on the terminal that says what goes on; where there is none, a line for each step."""
+    from rich.console import Console
     from rich.status import Status
 
-    return Status(text)
+    console = Console()
+    return Status(text, console=console) if console.is_terminal else nullcontext(_Lines())
+
+
+class _Lines:
+    """What is shown in the place of a terminal's line: the steps, one after another."""
+
+    def update(self, text: str) -> None:
+        if text.startswith("step"):
+            print(text, flush=True)
 
 
 def _start(x0: Any) -> np.ndarray:
@@ -113,4 +125,7 @@ def _free(x0: Any, fixed: Any) -> np.ndarray:
             is_free[fixed] = False
         except (IndexError, ValueError, TypeError) as error:
             raise ArgumentError(f"newton: fixed is no index of x0, whose shape is {is_free.shape}: {error}") from error
+        if isinstance(fixed, tuple) and len(fixed) > 1 and all(isinstance(i, (int, np.integer)) for i in fixed):
+            what = f"newton: fixed={fixed} holds one number, x0{list(fixed)}; give a list to hold these rows"
+            warnings.warn(f"{what}\n  at {user_line()}", stacklevel=2)
     return is_free

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,8 +17,11 @@ from ..solvers import choose
 from ..timing import Stopwatch
 from .system import System
 
-if TYPE_CHECKING:
-    from rich.status import Status
+
+class Status(Protocol):
+    """Where it is shown what is being done."""
+
+    def update(self, text: str, /) -> Any: ...
 
 
 class Problem:
@@ -45,7 +48,7 @@ class Problem:
         self._projected_hessian = hessian(function, project=project)  # what this and the next line refuse is said now
         choose("factors", solver)
         self.clock = Stopwatch()
-        self.status: Status | None = None  # where it is shown what is being done
+        self.status: Status | None = None
         self.values: tuple = ()  # of the parameters that vary
         self.derived: dict[Any, Program] = {}  # of `Sensitivity`
         self.turn = Lock()  # of the threads that use it

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..derivatives.calls import Wrt
 from ..errors import ArgumentError
-from .descent import Descent
+from .descent import NEAR, Descent
 from .problem import Problem
 from .sensitivity import Sensitivity
 
@@ -18,19 +18,21 @@ ARMIJO = 1e-4  # the share of the decrease that the slope promises, that a step 
 SMALLEST = 2.0**-40  # step
 UNSEEN = 16 * np.finfo(float).eps  # a step below this share of x is lost in its rounding
 PROMISED_LITTLE = "the last step promised less than the tolerance"
+FEW = 3  # steps
+NO_SLOPE = "the gradient is zero up to rounding"
 
 MaxStep = Callable[[np.ndarray, np.ndarray], float]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Minimum:
     """What `newton` found, and how it went.
 
     x : like x0;  energy : there;  converged : whether the last step, by the plain Hessian, promised less than the
-    tolerance or was lost in the rounding of x, or the gradient is zero, where nothing curves downward;  reason : why it
-    stopped, also that it is at a saddle or a maximum;  energies, gradient_norms : before each step, and at the end (of
-    what is free, root of the sum of squares);  steps : the length of each, 1 for Newton's;  seconds : by part of the
-    work, with "prepare" for compiling
+    tolerance or was lost in the rounding of x, or the gradient is zero, up to rounding, where nothing curves downward;
+    reason : why it stopped, also that it is at a saddle or a maximum;  energies, gradient_norms : before each step, and
+    at the end (of what is free, root of the sum of squares);  steps : the length of each, 1 for Newton's;  seconds : by
+    part of the work, with "prepare" for compiling
 
     `vjp` and `jvp` are its derivatives by what is held and by parameters of the function.
     """
@@ -43,11 +45,16 @@ class Minimum:
     gradient_norms: np.ndarray
     steps: np.ndarray
     seconds: dict[str, float] = field(default_factory=dict)
-    sensitivity: Sensitivity | None = field(default=None, repr=False)
+    sensitivity: Sensitivity | None = None
 
     @property
     def iterations(self) -> int:
         return len(self.steps)
+
+    def __repr__(self) -> str:
+        found = "a minimum" if self.converged else "no minimum"
+        numbers = f"energy {self.energy:.10g}, gradient {self.gradient_norms[-1]:.2e}"
+        return f"<geoopt.Minimum: {found} after {self.iterations} steps, {numbers}; {self.reason}>"
 
     def vjp(self, cotangent: Any, wrt: Wrt = 1) -> Any:
         """The product of a cotangent of the minimum with its derivatives by parameters: from the slope of a loss by x,
@@ -97,6 +104,8 @@ class Search:
         self.energies: list[float] = []
         self.norms: list[float] = []
         self.steps: list[float] = []
+        self.moved: list[np.ndarray] = []  # how far what is free went in each of the last few steps
+        self.lost = 0  # how often in a row the gradient was the rounding of that
 
     def run(self, descent: Descent, max_step: MaxStep | None, tolerance: float, iterations: int) -> Minimum:
         energy, share, is_last = self._energy(self.x), np.inf, False
@@ -114,10 +123,12 @@ class Search:
             if is_last:
                 return self._minimum(*descent.at_rest(self.x, PROMISED_LITTLE))
             if len(self.steps) >= iterations:
-                return self._minimum(False, f"{iterations} steps were not enough")
-            found = descent(self.x, slope, share, share <= tolerance)
+                return self._minimum(False, self._not_enough(iterations))
+            found = descent(self.x, slope, share, share <= tolerance, self._fell(NEAR))
             if share <= tolerance and descent.was_projected:  # the plain Hessian is not positive definite
                 return self._minimum(*descent.at_rest(self.x, PROMISED_LITTLE))
+            if self._is_noise(slope, descent):
+                return self._minimum(*descent.at_rest(self.x, NO_SLOPE))
             if found is None:
                 return self._minimum(False, "no direction of descent was found")
             direction = np.zeros(self.x.shape)
@@ -131,9 +142,37 @@ class Search:
             if not length and share <= tolerance:
                 return self._minimum(*descent.at_rest(self.x, PROMISED_LITTLE))
             if not length:
-                return self._minimum(False, "no step decreases the energy")
+                return self._minimum(False, f"no step decreases the energy{self._without_end()}")
+            self.moved = [np.abs(length * found), *self.moved[: FEW - 1]]
             self.x = self.x + length * direction
             self.steps.append(length)
+
+    def _fell(self, share: float) -> bool:
+        """Whether the last step left less than a share of the gradient."""
+        return len(self.norms) > 1 and self.norms[-1] < share * self.norms[-2]
+
+    def _is_noise(self, slope: np.ndarray, descent: Descent) -> bool:
+        """Whether the gradient is what rounding makes of it: that of x, or twice in a row that of the last few steps,
+        as where x itself becomes zero. That is of numbers that are there now, whatever the first energies were."""
+        if len(self.norms) > 1 and not self._fell(NEAR):
+            self.lost = 0
+            return False
+        size = np.abs(self.x.ravel()[self.free])
+        self.lost = self.lost + 1 if descent.is_noise(slope, sum(self.moved, start=size)) else 0
+        return self.lost > 1 or (self.lost > 0 and descent.is_noise(slope, size))
+
+    def _not_enough(self, iterations: int) -> str:
+        others = "" if self.problem.project == "abs" else ", or project='abs'"
+        hint = self._without_end() or f"; give iterations={10 * max(iterations, 1)}{others}"
+        went = f"the gradient went from {self.norms[0]:.1e} to {self.norms[-1]:.1e}"
+        return f"{iterations} steps were not enough, {went}{hint}"
+
+    def _without_end(self) -> str:
+        """What to do where energies fall by more and more."""
+        falls = -np.diff(self.energies)
+        if len(falls) < FEW or falls[-1] < 0.9 * falls[len(falls) // 2 :].max() or self.norms[-1] < self.norms[0] / 2:
+            return ""
+        return "; energies fall without end: hold vertices, by fixed=, or add what holds them to the energy"
 
     def _energy(self, x: np.ndarray) -> float:
         with self.clock.part("energy"):

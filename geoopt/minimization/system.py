@@ -15,6 +15,7 @@ from ..timing import Stopwatch
 SHIFT = 1e-10  # added to the diagonal, relative to its mean: Hessians may be singular, as those of free bodies are
 LARGEST_SHIFT, LARGEST_PLAIN_SHIFT = 1e6, 1e-5
 LARGEST_RESIDUAL = 1e-6  # of a solution of the plain Hessian, relative to the right-hand side
+NOISE = 64 * np.finfo(float).eps  # of numbers, relative to their size: what some roundings in a row may change
 
 
 class System:
@@ -38,12 +39,16 @@ class System:
         self.A.data = self.entries.astype(float)
         rows = np.repeat(np.arange(len(free)), np.diff(self.A.indptr))
         self.diagonal = np.flatnonzero(self.A.indices == rows)
+        self._diagonal = np.zeros(0)  # of the Hessian that was evaluated last
         self._factored_at: np.ndarray | None = None  # see `solved_at`
         if len(free):
             solver.analyse(self.A)
 
-    def direction(self, x: np.ndarray, slope: np.ndarray, largest_shift: float) -> np.ndarray | None:
-        """By a Hessian with as much on its diagonal as it needs to be positive definite, if that is not too much."""
+    def direction(
+        self, x: np.ndarray, slope: np.ndarray, largest_shift: float, refined: bool = False
+    ) -> np.ndarray | None:
+        """By a Hessian with as much on its diagonal as it needs to be positive definite, if that is not too much.
+        refined : what the least of this changes is put right by another solution"""
         diagonal, scale = self._evaluate(x)
         shift = SHIFT
         while shift <= largest_shift:
@@ -51,12 +56,21 @@ class System:
             try:
                 self._factor()
                 direction = -self._solve(slope)
+                if refined and shift == SHIFT:
+                    direction -= self._solve(slope + self.A @ direction - shift * scale * direction)
                 if np.isfinite(direction).all() and slope @ direction < 0:
                     return direction
             except SolverError:
                 pass
             shift *= 100
         return None
+
+    def noise(self, sizes: np.ndarray) -> np.ndarray:
+        """What rounding of numbers of some sizes makes of the gradient where the Hessian was evaluated last."""
+        sizes = sizes.ravel()
+        off = np.abs(self.A.data)
+        off[self.diagonal] = np.abs(self._diagonal)
+        return NOISE * np.asarray(sp.csr_array((off, self.A.indices, self.A.indptr), shape=self.A.shape) @ sizes)
 
     def curves_upward(self, x: np.ndarray, sign: int) -> bool:
         """Whether the Hessian, or its negative, has no negative eigenvalue beyond rounding."""
@@ -103,5 +117,5 @@ class System:
         self._factored_at = None
         with self.clock.part("derivatives"):
             self.A.data = np.append(self.evaluate(x), 0.0)[self.entries]
-        diagonal = self.A.data[self.diagonal]
+        self._diagonal = diagonal = self.A.data[self.diagonal]
         return diagonal, float(np.abs(diagonal).mean()) or 1.0

@@ -64,9 +64,9 @@ class CuDSS(Solver):
             self._run(self._cudss.Phase.FACTORIZATION, self._nothing, self._nothing)
             info = self._info()
         except self._cudss.cuDSSError as error:
-            raise SolverError(f"{self.name}: {error}") from error
+            raise SolverError.of_matrix(f"{self.name}: {error}") from error
         if info:
-            raise SolverError(f"{self.name}: the matrix is not positive definite (error {info} on the GPU)")
+            raise SolverError.of_matrix(f"{self.name}: the matrix is not positive definite (error {info} on the GPU)")
         self._failed = False
 
     def solve(self, b: Array) -> Array:

@@ -32,9 +32,9 @@ class SuperLU(Solver):
         try:
             self._lu = splu(columns, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0, options={"SymmetricMode": True})
         except RuntimeError as error:
-            raise SolverError(f"{self.name}: {error}") from error
+            raise SolverError.of_matrix(f"{self.name}: {error}") from error
         if not (self._lu.U.diagonal() > 0).all():  # pivots are those on the diagonal
-            raise SolverError(f"{self.name}: the matrix is not positive definite")
+            raise SolverError.of_matrix(f"{self.name}: the matrix is not positive definite")
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         return self._lu.solve(b)
@@ -71,7 +71,7 @@ class Pardiso(Solver):
         try:
             return self._pardiso._call_pardiso(self._A, b)
         except self._error as error:
-            raise SolverError(f"{self.name}: {error}") from error
+            raise SolverError.of_matrix(f"{self.name}: {error}") from error
 
 
 class Cholespy(Solver):
@@ -92,7 +92,7 @@ class Cholespy(Solver):
             with _legacy_stream(A.data):
                 self._cholesky = cholespy.CholeskySolverD(A.shape[0], starts, indices, A.data, cholespy.MatrixType.CSR)
         except ValueError as error:
-            raise SolverError(f"{self.name}: {error}") from error
+            raise SolverError.of_matrix(f"{self.name}: {error}") from error
 
     def solve(self, b: Array) -> Array:
         x = np.empty(b.shape, like=b)

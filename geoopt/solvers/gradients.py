@@ -36,7 +36,7 @@ class ConjugateGradients(Solver):
             with checked(blocks):
                 np.linalg.cholesky(blocks)
         except np.linalg.LinAlgError as error:
-            raise SolverError(f"{self.name}: the matrix is not positive definite") from error
+            raise SolverError.of_matrix(f"{self.name}: the matrix is not positive definite") from error
         self._A, self._preconditioner.data = A, np.linalg.inv(blocks).ravel()
 
     def solve(self, b: Array) -> Array:
@@ -82,7 +82,7 @@ class ConjugateGradients(Solver):
         for curvature, size in history:
             self.iterations += 1
             if not curvature > 0:
-                raise SolverError(f"{self.name}: the matrix is not positive definite")
+                raise SolverError.of_matrix(f"{self.name}: the matrix is not positive definite")
             if size <= bound:
                 return True
         return False

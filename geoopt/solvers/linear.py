@@ -158,7 +158,7 @@ class LinearSolver:
             raise SolverError(f"row {self.name(bad[0])} of the matrix has an entry {bad[1]}")
         empty = np.flatnonzero(np.diff(A.indptr) == 0)
         if len(empty):
-            raise SolverError(f"the matrix is singular: row {self.name(int(empty[0]))} is empty")
+            raise SolverError.of_matrix(f"the matrix is singular: row {self.name(int(empty[0]))} is empty")
 
     def _by_cholesky(self, A: Any, sign: int) -> Solve:
         """sign : see `_sign`"""
@@ -193,7 +193,9 @@ class LinearSolver:
             lu = splu(columns) if is_first else splu(columns[:, order], permc_spec="NATURAL")
         except RuntimeError as error:
             unknown = self.name(_undetermined(columns))
-            raise why or SolverError(f"the matrix is singular: nothing determines unknown {unknown}") from error
+            raise why or SolverError.of_matrix(
+                f"the matrix is singular: nothing determines unknown {unknown}"
+            ) from error
         self._lu_bytes = 12 * lu.nnz  # numbers, and their places
         used = order[np.argsort(lu.perm_c)]  # the column of A in each column of the factor
         if is_first:
@@ -202,7 +204,9 @@ class LinearSolver:
         lost = np.flatnonzero(np.abs(lu.U.diagonal()) < LOST * EPSILON * largest[used])
         if len(lost) and not self.may_be_singular:
             unknown = self.name(int(used[lost[0]]))
-            raise why or SolverError(f"the matrix is singular, but for rounding: nothing determines unknown {unknown}")
+            raise why or SolverError.of_matrix(
+                f"the matrix is singular, but for rounding: nothing determines unknown {unknown}"
+            )
         return lambda b, is_transposed: _solved(lu, b, order, scale, is_transposed)
 
 
@@ -225,7 +229,7 @@ def _solved(lu: Any, b: np.ndarray, columns: np.ndarray, scale: np.ndarray, is_t
 def _checked(A: Any, x: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A solution of a singular matrix, unless it is none."""
     if np.isfinite(b).all() and not _residual(A, x, b) <= LARGEST_RESIDUAL:
-        raise SolverError("the matrix is singular, and the system has no solution for this right-hand side")
+        raise SolverError.of_matrix("the matrix is singular, and the system has no solution for this right-hand side")
     return x
 
 

@@ -89,7 +89,7 @@ class Multifrontal(Solver):
         if len(bad):
             place = f.table[bad, FIRST] + self._status[bad] - 1
             self.lost = row = int(f.order[place.min()])
-            raise SolverError(f"{self.name}: {_why(A, row, self.numbers)}")
+            raise SolverError.of_matrix(f"{self.name}: {_why(A, row, self.numbers)}")
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         f, plane, local = self._fronts, self._plane, self._local

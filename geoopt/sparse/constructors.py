@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import SCIPY, TracingError, UnsupportedError
+from ..errors import TracingError, UnsupportedError
+from ..remedies import SCIPY
 from ..symbolic import Symbolic
 from ..symbolic.dispatch import all_symbolic, flattened, is_symbolic
 from ..symbolic.fillable import resolved

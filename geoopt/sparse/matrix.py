@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import SOLVE_OUTSIDE, MissingAttributeError, ShapeError, TracingError, UnsupportedError, unsupported
+from ..errors import MissingAttributeError, ShapeError, TracingError, UnsupportedError, unsupported
 from ..graph import Graph
 from ..integers.gathers import taken
 from ..integers.ids import Ids, id_dtype
 from ..integers.patterns import Pattern, joint_places, product, restricted, selected, transposed, union
+from ..remedies import SOLVE_OUTSIDE
 from ..symbolic import MATRICES, Symbolic
 from ..symbolic.arithmetic import apply, as_symbolic
 from ..symbolic.conversion import asked_by_scipy

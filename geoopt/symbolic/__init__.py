@@ -26,6 +26,8 @@ from ..errors import (
 )
 from ..graph import Graph
 from ..integers.ids import Ids
+from ..remedies import BEFORE
+from .asking import whole_variable
 from .changing import Changing
 from .look import ArrayLook
 from .operands import KNOWN, bound, own_signature, with_strangers, written
@@ -358,8 +360,11 @@ def is_condition(key: object) -> bool:
 
 
 def _reject_symbolic_index(keys: tuple) -> None:
-    if any(isinstance(k, Symbolic) for k in keys):
-        raise TracingError(
-            "cannot index with a symbolic value: structure must be known while tracing",
-            "index with integers or boolean arrays; choose between values with np.where(condition, a, b)",
-        )
+    for key in keys:
+        if isinstance(key, Symbolic):
+            name = whole_variable(key.graph, key.ids)
+            varies = f"; {name!r} is an array of floats, so it varies: give {name}.astype(int)" if name else ""
+            raise TracingError(
+                f"cannot index with a symbolic value: structure must be known while tracing{varies}",
+                f"index with integers or boolean arrays, or {BEFORE}; choose between values with np.where",
+            )

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import SCIPY, TracingError
+from ..errors import TracingError
+from ..remedies import SCIPY
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -27,3 +28,8 @@ def asked_by_scipy(value: Any) -> np.ndarray | None:
     nothing = np.empty((), object)  # how SciPy finds out, in A @ x and A * x, that x knows better
     nothing[()] = value
     return nothing
+
+
+def asked_by_vectorize() -> bool:
+    """Whether it is ``np.vectorize`` that calls ``value.__array__``."""
+    return sys._getframe(2).f_code.co_qualname.startswith("vectorize.")

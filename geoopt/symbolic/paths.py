@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from ..errors import BranchError, user_line
+from ..errors import BranchError
+from .asking import Asked
 from .checks import is_check, is_spare, values_of
 
 LONGEST = 32  # conditions of a path
@@ -22,16 +23,17 @@ class Path:
 
     taken: list[bool]
     conditions: list[Any] = field(default_factory=list)  # symbolic numbers, each with ...
-    lines: list[str] = field(default_factory=list)  # ... where it was asked
+    asked: list[Asked] = field(default_factory=list)  # ... where it was asked
     is_given: bool = True  # whether it is the way of the given values so far
 
     def takes(self, condition: Any, for_given: bool) -> bool:
         """Whether the run goes on as if a condition holds. for_given : whether it does for the given values"""
         place = len(self.conditions)
         if place == LONGEST:
-            raise BranchError(f"branch on more than {LONGEST} symbolic values one after another")
+            what = f"branch on more than {LONGEST} symbolic values one after another"
+            raise BranchError(what, remedy=Asked.here().remedy)
         self.conditions.append(condition)
-        self.lines.append(user_line())
+        self.asked.append(Asked.here())
         if place == len(self.taken):
             self.taken.append(for_given)
         self.is_given = self.is_given and self.taken[place] == for_given
@@ -46,6 +48,7 @@ def truth(x: Any, frame: FrameType) -> bool:
     if is_spare(frame):  # nothing happens in it where nothing holds
         return True
     if x.size != 1 or path is None:
-        raise BranchError(f"branch on {x.size} symbolic values: they are unknown while tracing")
+        what = f"branch on {x.size} symbolic values: they are unknown while tracing"
+        raise BranchError(what, remedy=Asked.here().remedy)
     number = x.reshape(())
     return path.takes(number if number.dtype == bool else number != 0, bool(values_of(x.graph, number.ids)))

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from ..errors import ShapeError, UnsupportedError
+from ..errors import GeooptError, ShapeError, UnsupportedError
 from ..integers.ids import Ids
 
 
@@ -116,6 +116,8 @@ class Reshaping:
 def _integers(lengths: Any) -> tuple[int, ...]:
     try:
         return tuple(operator.index(length) for length in lengths)
+    except GeooptError:
+        raise
     except TypeError as error:
         raise ShapeError(f"a shape of {lengths!r}: {error}", "give integers") from None
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import remedies
 from ..errors import BranchError, MissingAttributeError, TracingError, UnsupportedError, unsupported
-from .conversion import asked_by_scipy
+from .conversion import asked_by_scipy, asked_by_vectorize
 from .paths import truth
 
 FLOATS: list[Callable] = []  # is told of a frame that asks for ``float(x)``; filled by `floats`
@@ -61,15 +62,22 @@ class Unknown:
     def __int__(self) -> int:
         if self._is_bool:
             return int(truth(self, sys._getframe(1)))
-        raise BranchError("convert a symbolic value to int: it is unknown while tracing")
+        raise BranchError("convert a symbolic value to int: it is unknown while tracing", remedy=remedies.INTEGERS)
 
-    __index__ = None  # type: ignore[assignment]  # so that range(x) and x as an index fail with Python's own message
+    def __index__(self) -> int:
+        what = "cannot take a symbolic value for an integer: it is unknown while tracing"
+        raise UnsupportedError(what, remedies.INTEGERS)
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         found = asked_by_scipy(self)
         if found is not None:
             return found
+        if self._is_bool:
+            raise TracingError("cannot turn comparisons of symbolic values into a NumPy array", remedies.KEEP_ROWS)
+        if asked_by_vectorize():
+            what = "np.vectorize calls the function with single values, and wants numbers of it"
+            raise UnsupportedError(what, "write it with arrays and np.where, or call it for each element in a loop")
         raise TracingError(
             "cannot turn a symbolic array into a NumPy array: its values are unknown while tracing",
-            "use NumPy functions that accept it; to fill an array, start from np.zeros_like(x) or np.zeros(n, like=x)",
+            f"use NumPy functions that accept it, or {remedies.BEFORE}; to fill an array, start from np.zeros_like(x)",
         )

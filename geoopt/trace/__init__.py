@@ -18,7 +18,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import ArgumentError, GeooptError, MissingAttributeError, TracingError, none_swallowed, scipy_remedy
+from .. import remedies
+from ..errors import (
+    ArgumentError,
+    GeooptError,
+    MissingAttributeError,
+    TracingError,
+    is_installed,
+    none_swallowed,
+    scipy_remedy,
+    unsupported,
+)
 from ..graph import Graph, Node, Traced
 from ..signature import Argument, Signature
 from ..sparse.matrix import stand_in
@@ -102,14 +112,14 @@ def _traced(function: Callable, arguments: tuple, keywords: dict | None) -> tupl
 
     try:
         result, paths = chosen_result(graph, run, [*arguments, *(keywords or {}).values()])
-    except (AttributeError, ValueError, TypeError, NotImplementedError) as error:
+    except Exception as error:
         if ours := _in_our_words(error):
             raise ours from (None if ours is error.__cause__ else error)
         raise
     if result is None:
         raise _returns_nothing(function, stand_ins)
     arrays: list[Symbolic] = []
-    parts, numbers, comparisons = flatten(result, arrays)
+    parts, numbers, comparisons = flatten(result, arrays, function)
     graph.finish()
     graph.given, graph.values = {}, None
     taken = tuple(argument for argument, _ in found)
@@ -119,32 +129,43 @@ def _traced(function: Callable, arguments: tuple, keywords: dict | None) -> tupl
 
 def _in_our_words(error: Exception) -> Exception | None:
     """What says why symbolic values do not do, of an error whose own words do not; None for all others."""
-    if isinstance(error.__cause__, TracingError) and "setting an array element" in str(error):
+    if isinstance(error, GeooptError):
+        return None
+    if isinstance(error.__cause__, TracingError) and _hides_its_cause(error):
         return error.__cause__
     if isinstance(error, AttributeError):
-        if isinstance(error, GeooptError) or not isinstance(error.obj, Symbolic) or str(error.name).startswith("_"):
+        if not isinstance(error.obj, Symbolic) or str(error.name).startswith("_"):
             return None
+        if hasattr(np.float64, str(error.name)):  # as it is where a number stands in for one
+            return unsupported(f"x.{error.name}", MissingAttributeError, error)
         what = f"NumPy's arrays have no attribute {error.name!r}"
         return MissingAttributeError(what, "NumPy refuses this, too", error)
+    said = (str(error).strip().splitlines() or [type(error).__name__])[0]
     if remedy := scipy_remedy(error):
-        return TracingError(f"SciPy refuses this call: {error}", f"if a value is symbolic: {remedy}", error)
+        return TracingError(f"SciPy refuses this call: {said}", f"if a value is symbolic: {remedy}", error)
     if _is_of_compiled_code(error):
-        what = f"compiled code does not take unknown values: {str(error).strip().splitlines()[0]}"
-        remedy = "call what is written in Python, with NumPy's functions"
+        what = f"compiled code does not take unknown values: {said}"
+        remedy = f"call what is written in Python, with NumPy's functions; or {remedies.BEFORE}"
         if "must be numpy.ndarray, not" in str(error):  # as SuperLU says
             remedy += "; factors: call splu or factorized inside, a known matrix is factored while preparing"
         return TracingError(what, remedy, error)
     return None
 
 
+def _hides_its_cause(error: Exception) -> bool:
+    """Whether NumPy, or Python itself, was told why, and tells of itself."""
+    return isinstance(error, SystemError) or "setting an array element" in str(error)
+
+
+_STAND_INS = ("Symbolic", "Scalar", "Fillable", "NumberLook", "ArrayLook", "object __array__ method")
+
+
 def _is_of_compiled_code(error: Exception) -> bool:
-    """Whether a function that is no Python code was given what stands in for an array, and said so."""
-    words = ("Symbolic", "Scalar", "Fillable", "object __array__ method", "No matching signature found")  # Cython's
-    return (
-        any(word in str(error) for word in words)
-        and not isinstance(error, GeooptError)
-        and not is_raised_by_user(error)
-    )
+    """Whether a function that is no code of the user's was given what stands in for an array, and said so, or raised
+    what only compiled code defines."""
+    words = (*_STAND_INS, "No matching signature found")  # Cython's
+    own = type(error).__module__ in ("struct", "_struct") or type(error).__qualname__ == "error"
+    return (own or any(word in str(error) for word in words)) and not is_raised_by_user(error, is_installed)
 
 
 def _label(function: Callable) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import dis
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,15 +12,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import ArgumentError, BranchError, GeooptError, is_of_libraries
+from ..errors import ArgumentError, BranchError, GeooptError, is_of_libraries, scipy_remedy
 from ..graph import Graph, Runs
+from ..remedies import AT_ONCE, CHOOSE
 from ..sparse.matrix import SparseMatrix
 from ..symbolic import AS_SPARSE, Symbolic
+from ..symbolic.asking import Asked
 from ..symbolic.fillable import Fillable
 from ..symbolic.paths import Path
 
 MOST = 256  # paths ...
 LARGE, MOST_LARGE = 1 << 20, 32  # ... and so many once there are so many scalars: each path adds its own
+SEEN, DOUBLING = 4, 0.75  # branches of one line that have been followed; what they did at least, as a power of two
 
 
 def chosen_result(graph: Graph, run: Callable[[], Any], given: list) -> tuple[Any, int]:
@@ -46,23 +50,41 @@ class _Paths:
         self.runs = graph.runs = Runs()
         self.count = 0
 
-    def chosen(self, taken: list[bool], line: str = "") -> Any:
-        """The result where the conditions that begin a path hold or not as they are ``taken``. line : of the last"""
-        most = MOST_LARGE if self.graph.size > LARGE else MOST
-        if self.count >= most:
-            raise BranchError(f"take more than {most} paths through branches on symbolic values", line)
+    def chosen(self, taken: list[bool], asked: Asked | None = None) -> Any:
+        """The result where the conditions that begin a path hold or not as they are ``taken``. asked : for the last"""
+        if self.count >= self._most():
+            what = f"take more than {self._most()} paths through branches on symbolic values"
+            raise BranchError(what, asked and asked.line, asked.remedy if asked else CHOOSE)
         self.count += 1
         path = self.graph.path = Path(list(taken))
         self.runs.begin()
-        result = self._result(line)
+        result = self._result(asked)
         for place in reversed(range(len(taken), len(path.conditions))):
-            condition, line, holds = path.conditions[place], path.lines[place], path.taken[place]
-            other = self.chosen([*path.taken[:place], not holds], line)
-            choice = _Choice(condition, line)
+            condition, asked, holds = path.conditions[place], path.asked[place], path.taken[place]
+            other = self.chosen([*path.taken[:place], not holds], asked)
+            choice = _Choice(condition, asked.line)
             result = choice.between(result, other) if holds else choice.between(other, result)
+            if not taken:
+                self._refuse_repeated(path, place)
         return result
 
-    def _result(self, line: str) -> Any:
+    def _most(self) -> int:
+        return MOST_LARGE if self.graph.size > LARGE else MOST
+
+    def _refuse_repeated(self, path: Path, place: int) -> None:
+        """Refuse a line that branches again and again, and doubles the paths nearly each time, once that shows, which
+        is long before there are too many. path : the first, whose conditions are followed to both sides from a place"""
+        followed = path.asked[place:]
+        if len(followed) < SEEN or any(a.line != followed[0].line for a in followed):
+            return
+        repeated = sum(a.line == followed[0].line for a in path.asked)
+        rate = math.log2(self.count) / len(followed)
+        if rate >= DOUBLING and rate * repeated > math.log2(self._most()):
+            what = f"branch {repeated} times at one line, which would take more than {self._most()} paths"
+            remedy = followed[0].remedy
+            raise BranchError(what, followed[0].line, AT_ONCE if remedy == CHOOSE else remedy)
+
+    def _result(self, asked: Asked | None) -> Any:
         try:
             return self.run()
         except GeooptError:
@@ -73,13 +95,13 @@ class _Paths:
             if is_raised_by_user(error):
                 return _RAISED
             what = f"branch on a symbolic value: the other way ends by {type(error).__name__}: {error}"
-            raise BranchError(what, line) from error
+            raise BranchError(what, asked and asked.line, scipy_remedy(error) or CHOOSE) from error
 
 
 _RAISED = object()  # what a path gives that ends by an error
 
 
-def is_raised_by_user(error: Exception) -> bool:
+def is_raised_by_user(error: Exception, is_library: Callable[[str], bool] = is_of_libraries) -> bool:
     """Whether traced code itself raised an error, by ``raise``: one of a library's may come of what stands in for
     values."""
     innermost = error.__traceback__
@@ -88,7 +110,7 @@ def is_raised_by_user(error: Exception) -> bool:
     if innermost is None:
         return False
     code = innermost.tb_frame.f_code
-    return dis.opname[code.co_code[innermost.tb_lasti]] == "RAISE_VARARGS" and not is_of_libraries(code.co_filename)
+    return dis.opname[code.co_code[innermost.tb_lasti]] == "RAISE_VARARGS" and not is_library(code.co_filename)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import UnsupportedError
+from ..errors import UnsupportedError, line_of
 from ..integers.ids import Ids
 from ..results import (
     Known,
@@ -31,14 +31,16 @@ from ..symbolic.masked import Masked
 from ..symbolic.np_matrix import MatrixLike
 
 
-def flatten(result: Any, arrays: list[Symbolic]) -> tuple[Part, bool, bool]:
+def flatten(result: Any, arrays: list[Symbolic], function: Callable | None = None) -> tuple[Part, bool, bool]:
     """Append the symbolic arrays of a result to ``arrays``; return its parts, whether it holds numbers or comparisons,
     and whether comparisons.
 
     All numbers and comparisons of the result are one array, the last; they come back as NumPy's numbers, and as arrays
     of booleans.
+
+    function : that has given it, which errors name
     """
-    parts = _Parts(arrays)
+    parts = _Parts(arrays, function)
     found = parts.flatten(result)
     if parts.numbers:
         ids = np.concatenate([x.ids.to_array().ravel() for x in parts.numbers])
@@ -81,8 +83,8 @@ _PLACEHOLDER = "Symbolic(shape="  # what stands for values in text
 class _Parts:
     """The arrays found so far, and apart from them the numbers and comparisons."""
 
-    def __init__(self, arrays: list[Symbolic]):
-        self.arrays = arrays
+    def __init__(self, arrays: list[Symbolic], function: Callable | None):
+        self.arrays, self.function = arrays, function
         self.numbers: list[Symbolic] = []
         self.has_comparisons = False
 
@@ -103,8 +105,8 @@ class _Parts:
             names = tuple(f.name for f in dataclasses.fields(result))
             return OfDataclass(type(result), names, self._all(getattr(result, n) for n in names))
         if isinstance(result, np.ndarray) and result.dtype == object:
-            raise UnsupportedError("the function returned an object array", "join symbolic values with np.stack")
-        return _known(result)
+            raise self._refusal("an object array", "join symbolic values with np.stack")
+        return self._known(result)
 
     def _all(self, results: Iterable[Any]) -> tuple[Part, ...]:
         return tuple([self.flatten(result) for result in results])
@@ -127,21 +129,23 @@ class _Parts:
         self.numbers.append(values)
         return begin
 
+    def _known(self, result: Any) -> Known:
+        """A part of the result that does not depend on the variables; arrays are fresh for each call."""
+        if isinstance(result, np.ndarray) or sp.issparse(result):
+            Fillable.reject_hidden(np.asarray(result.data if sp.issparse(result) else result))
+            return Known(result, True)
+        if isinstance(result, Masked):
+            what = "x[m] with an unknown m: how many entries that has is unknown"
+            raise self._refusal(what, "return all of them, np.where(condition, a, b), or the condition beside them")
+        if isinstance(result, str) and _PLACEHOLDER in result:
+            raise self._refusal("text made of unknown values", "format what the program returns")
+        if result is NotImplemented:
+            what = "NotImplemented, as methods of SciPy's matrices do for symbolic values"
+            raise self._refusal(what, "write the operator, or call the method of the symbolic one")
+        if hasattr(result, "__dict__") or hasattr(result, "__next__"):
+            what = "return arrays, sparse matrices, tuples, lists, dicts or dataclasses of them"
+            raise self._refusal(type(result).__name__, what)
+        return Known(result, False)
 
-def _known(result: Any) -> Known:
-    """A part of the result that does not depend on the variables; arrays are fresh for each call."""
-    if isinstance(result, np.ndarray) or sp.issparse(result):
-        Fillable.reject_hidden(np.asarray(result.data if sp.issparse(result) else result))
-        return Known(result, True)
-    if isinstance(result, Masked):
-        what = "the function returned x[m] with an unknown m: how many entries that has is unknown"
-        raise UnsupportedError(what, "return all of them, np.where(condition, a, b)")
-    if isinstance(result, str) and _PLACEHOLDER in result:
-        raise UnsupportedError("the function returned text made of unknown values", "format what the program returns")
-    if result is NotImplemented:
-        what = "the function returned NotImplemented, as methods of SciPy's matrices do for symbolic values"
-        raise UnsupportedError(what, "write the operator, or call the method of the symbolic one")
-    if hasattr(result, "__dict__") or hasattr(result, "__next__"):
-        what = f"the function returned {type(result).__name__}"
-        raise UnsupportedError(what, "return arrays, sparse matrices, tuples, lists, dicts or dataclasses of them")
-    return Known(result, False)
+    def _refusal(self, what: str, remedy: str) -> UnsupportedError:
+        return UnsupportedError(f"the function returned {what}", remedy, line=line_of(self.function))

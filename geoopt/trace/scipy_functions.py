@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Callable
@@ -11,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError, UnsupportedError
+from ..remedies import BEFORE
 from ..symbolic import filters
-from ..symbolic.dispatch import all_symbolic, require_default
+from ..symbolic.dispatch import all_symbolic, is_symbolic, require_default
+from ..symbolic.fillable import resolved
 from .solving_functions import ANSWERS as OF_SOLVERS
 from .solving_functions import SOLVERS
 
@@ -119,6 +122,33 @@ ANSWERS: dict[str, dict[str, Callable]] = {
     },
     **OF_SOLVERS,
 }
+
+
+_OF_QHULL = ("ConvexHull", "Delaunay", "HalfspaceIntersection", "Voronoi")
+
+
+def guarded() -> list[tuple[type, str, Callable]]:
+    """Methods of SciPy's classes that read the memory of what they are given, whatever that is; each with what refuses
+    symbolic values."""
+    return _guarded() if "scipy.spatial._qhull" in sys.modules else []
+
+
+@functools.cache
+def _guarded() -> list[tuple[type, str, Callable]]:
+    classes = [getattr(sys.modules["scipy.spatial._qhull"], name) for name in _OF_QHULL]
+    names = ("__init__", "add_points", "add_halfspaces")
+    return [(c, name, _refusing(getattr(c, name))) for c in classes for name in names if name in vars(c)]
+
+
+def _refusing(method: Callable) -> Callable:
+    @functools.wraps(method)
+    def substitute(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_symbolic([resolved(value) for value in (*args, *kwargs.values())]):
+            what = f"scipy.spatial.{type(self).__name__} gives structure that depends on values"
+            raise UnsupportedError(what, BEFORE)
+        return method(self, *args, **kwargs)
+
+    return substitute
 
 
 def loaded() -> tuple[str, ...]:

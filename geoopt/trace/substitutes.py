@@ -16,7 +16,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import CodeType, FrameType, FunctionType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -28,9 +28,10 @@ from ..sparse.matrix import SparseMatrix
 from ..symbolic import Symbolic, floats, unset
 from ..symbolic.dispatch import all_symbolic, flattened, is_symbolic
 from ..symbolic.fillable import Fillable, fillable, resolved
+from .function_code import calling, copied
 from .interrupts import held
 from .python_functions import of_python
-from .scipy_functions import loaded, of_scipy
+from .scipy_functions import guarded, loaded, of_scipy
 from .solving_functions import OF_KNOWN
 
 _CREATING = ("zeros", "ones", "eye", "identity", "zeros_like", "ones_like", "tile", "repeat")
@@ -51,7 +52,7 @@ _PLAIN = (Symbolic, Symbolic.number_type, Symbolic.condition_type)  # not seen a
 MAKING = (*_CREATING, *_EMPTY, *_CONVERTING, "full", "full_like")
 
 _PACKAGE = __name__.partition(".")[0]
-_HERE = sys._getframe().f_code.co_filename
+_HERE = (sys._getframe().f_code.co_filename, calling.__code__.co_filename)
 _INTERNAL = ("numpy.", f"{_PACKAGE}.")  # callers that mean the originals, but for ...
 _TRACED = tuple(f"{_PACKAGE}.{part}" for part in ("operators", "apps", "meshes"))  # ... what is written as users write
 
@@ -94,7 +95,10 @@ def _enter(own: object, function: Callable) -> None:
                 home.update(substitutes)
             for function, ours in _of_python_code():
                 _undo.append(lambda f=function, code=function.__code__: setattr(f, "__code__", code))
-                function.__code__ = _calling(_instead(ours, _copy(function)))
+                function.__code__ = calling(_instead(ours, copied(function)))
+            for kind, name, ours in guarded():
+                _undo.append(functools.partial(setattr, kind, name, ours.__wrapped__))  # type: ignore[attr-defined]
+                setattr(kind, name, ours)
         for module, names in _imported(function):
             for name, substitute in names.items():
                 _put(module, name, substitute)
@@ -372,29 +376,10 @@ def _instead(ours: Callable, original: Callable) -> Callable:
 
     def substitute(*args: Any, **kwargs: Any) -> Any:
         frame: Any = sys._getframe(1)
-        while frame.f_code.co_filename == _HERE:
+        while frame.f_code.co_filename in _HERE:
             frame = frame.f_back
         is_internal = _is_internal(frame) or frame.f_globals.get("__name__", "").startswith("scipy.")
         is_traced = getattr(TRACING, "depth", 0) and not is_internal
         return (ours if is_traced else original)(*args, **kwargs)
 
     return substitute
-
-
-def _copy(function: Any) -> Callable:
-    """A function that stays as it is now."""
-    parts = function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
-    copy = FunctionType(*parts)
-    copy.__kwdefaults__ = function.__kwdefaults__
-    return copy
-
-
-def _calling(substitute: Callable) -> CodeType:
-    """What a function's code is to be, so that it calls another whatever name it was imported under."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        function: Any = "the substitute"
-        return function(*args, **kwargs)
-
-    constants = call.__code__.co_consts
-    return call.__code__.replace(co_consts=tuple(substitute if c == "the substitute" else c for c in constants))
