@@ -41,7 +41,8 @@ class Halo:
     def piece(self, rings: int) -> Piece:
         """Its own and the rings around it: the first of its vertices and elements, as they are."""
         n, m = self.vertex_ends[rings], self.element_ends[rings]
-        return Piece(self.elements[:m], np.arange(n), np.arange(m))
+        kind = self.elements.dtype
+        return Piece(self.elements[:m], np.arange(n, dtype=kind), np.arange(m, dtype=kind))
 
     def pieces_of_differences(self, rings: int) -> tuple[Piece, Piece]:
         """Of the elements within so many rings that belong to this rank or to one before it: all, and those of ranks
@@ -64,8 +65,10 @@ class Halo:
 
     def values(self, given: Field) -> np.ndarray:
         width = int(np.prod(given.values.shape[1:]))
-        found = self.exchange(given.at, width).spread(given.values.reshape(-1, width).astype(float))
-        return found.reshape(-1, *given.values.shape[1:]).astype(given.values.dtype)  # whole numbers up to 2⁵³
+        exchange = self.exchange(given.at, width)
+        found = exchange.spread(given.values.reshape(-1, width).astype(float))
+        exchange.vector.destroy()
+        return found.reshape(-1, *given.values.shape[1:]).astype(given.values.dtype, copy=False)  # integers up to 2⁵³
 
 
 @dataclass(eq=False)

@@ -27,6 +27,7 @@ class Krylov:
     def __init__(self, comm: Any, options: Mapping[str, Any]):
         self._comm, self._options = comm, dict(options)
         self._solver: Any = None
+        self._vectors: tuple[Any, Any] | None = None  # a solution and a right-hand side
         self._sign = 1.0
 
     def solve(self, A: Any, b: Any, is_new: bool) -> np.ndarray:
@@ -36,7 +37,7 @@ class Krylov:
             A.scale(-1.0)
         rows = A.getLocalSize()[0]
         rights = b.array_r.reshape(rows, -1) if rows else np.zeros((0, b.getBlockSize() // A.getBlockSizes()[0]))
-        x, right = A.createVecs()
+        x, right = self._vectors = self._vectors or A.createVecs()
         found = np.empty(rights.shape)
         for column in range(rights.shape[1]):
             right.array[:] = self._sign * rights[:, column]

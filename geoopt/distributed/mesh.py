@@ -15,7 +15,7 @@ from .fields import ELEMENTS, VERTICES, Elements, Field, Record
 from .halo import Halo, Surroundings, halo, surroundings
 from .layouts import LAYOUT, Layout
 from .patch import Patch
-from .ranks import MPI, end_together, owner_of, scattered, sent, together
+from .ranks import MPI, end_together, give_back, owner_of, scattered, sent, together
 from .statistics import Statistics
 
 PATCH = 600  # elements on which it is tried how functions can be distributed
@@ -52,7 +52,11 @@ def partition(V: np.ndarray | None, F: np.ndarray | None, comm: Any = None, slic
         if parts is not None:
             elements = [part for part in parts if part is not None]
             division = divided(elements[0] if len(elements) == 1 else np.concatenate(elements), given[-1], comm.size)
-    return _mesh(comm, V, given, division)
+    give_back()
+    mesh = _mesh(comm, V, given, division)
+    del division
+    give_back()
+    return mesh
 
 
 def _positions(V: Any) -> np.ndarray:

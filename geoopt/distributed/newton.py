@@ -136,7 +136,9 @@ class _Search:
         self._norms.append(norm)
         self._energies.append(self._energy(snes, snes.getSolution()))
         promised = abs(self._slope_before.dot(snes.getSolutionUpdate())) / 2 if step else np.inf
-        self._slope_before = snes.getFunction()[0].copy()
+        slope = snes.getFunction()[0]
+        self._slope_before = self._slope_before or slope.duplicate()
+        slope.copy(self._slope_before)
         is_small = promised <= self._tolerance * abs(self._energies[-1])
         return reasons.CONVERGED_SNORM_RELATIVE if is_small or norm == 0 else reasons.ITERATING
 

@@ -18,6 +18,7 @@ from .inputs import Common, Input, OfField, OfSolution
 from .krylov import Krylov
 from .laws import Way
 from .mesh import Mesh
+from .ranks import cleaned
 from .replay import MATRIX, RIGHT
 from .stages import Known, Stage, Workshop, tried
 
@@ -99,6 +100,7 @@ def compile(
     Raises UnsupportedError for results that depend on the whole mesh at each vertex, as what is divided by a norm does,
     and what `geoopt.compile` raises, on all ranks.
     """
+    cleaned(mesh.comm)
     names = argument_names(function, arguments)
     _check(mesh, names, arguments)
     label = getattr(function, "__name__", "the function")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import sys
 import traceback
@@ -23,7 +24,7 @@ except ModuleNotFoundError as error:
     how = "`make mpi` installs them, docs/howto/ranks.md says how else"
     raise ImportError(f"geoopt.distributed needs mpi4py and petsc4py: {how}") from None
 
-__all__ = ["MPI", "PETSc", "end_together", "owner_of", "scattered", "sent", "together"]
+__all__ = ["MPI", "PETSc", "cleaned", "end_together", "give_back", "owner_of", "scattered", "sent", "together"]
 
 
 @contextmanager
@@ -62,6 +63,19 @@ def end_together(comm: Any) -> None:
 
     hook.ends_all = True  # type: ignore[attr-defined]
     sys.excepthook = hook
+
+
+def cleaned(comm: Any) -> None:
+    """Destroy PETSc's objects that Python has dropped on all ranks: that must be done by all at once."""
+    if hasattr(PETSc, "garbage_cleanup"):
+        PETSc.garbage_cleanup(comm)
+
+
+def give_back() -> None:
+    """Return memory that was freed to the system: libraries of MPI tell glibc to keep it, but ranks share a machine."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
 
 
 def scattered(comm: Any, rows: np.ndarray | None, starts: np.ndarray, root: int = 0) -> np.ndarray:

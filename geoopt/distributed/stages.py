@@ -16,7 +16,7 @@ from .inputs import Input, OfSolution, in_rows
 from .laws import ways
 from .outputs import Output, output
 from .patch import Patch
-from .ranks import together
+from .ranks import give_back, together
 from .replay import Until
 from .shares import Found, Share, pieces, restricted
 
@@ -92,6 +92,7 @@ class Workshop:
                 self._share(Share(piece, kind, sign, leaves), until, inputs)
                 for kind, piece, sign, leaves in pieces(self.halo, found)
             ]
+            give_back()  # what preparing has taken, before PETSc takes as much
             for share in shares:
                 examples |= {name: (share.piece, value) for name, value in share.values(inputs).items()}
         nothing = self.halo.piece(0), None

@@ -62,7 +62,7 @@ def _joined(blocks: list[list[Group]], reach: list[set[Shared]], most: int | Non
     joined: dict[int, _Joined] = {}
     holders: defaultdict[Shared, dict[int, None]] = defaultdict(dict)  # what has a key in common, and has room
     for number, (block, touched) in enumerate(zip(blocks, reach, strict=True)):
-        keys = {(block[0].level, block[0].size, key) for key in touched}
+        keys: set[Shared] = {(block[0].level, block[0].size, key) for key in touched}
         new = _Joined([], keys, sum(len(g.roots) for g in block))
         for other in sorted({other for key in keys for other in holders.get(key, ())}):
             if most is None or new.count + joined[other].count <= most:

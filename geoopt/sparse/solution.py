@@ -130,7 +130,7 @@ def _by_mask(matrix: SparseMatrix, right: Symbolic, fixed: Symbolic, given: Symb
     return np.where(each, held, x)
 
 
-def _by_known_mask(matrix: SparseMatrix, right: Symbolic, fixed: np.ndarray, given: Symbolic) -> Any:
+def _by_known_mask(matrix: SparseMatrix, right: Symbolic, fixed: np.ndarray, given: Any) -> Any:
     """Known while tracing, of a system that keeps its size."""
     is_held = np.zeros(len(right), bool)
     is_held[fixed] = True
