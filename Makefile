@@ -44,7 +44,7 @@ torch: $(VENV)/.dev  ## install torch, run the tests of geoopt.torch and its exa
 
 mpi: $(VENV)/.dev  ## install mpi4py and petsc4py, and run the tests of geoopt.distributed
 	.ci/petsc $(PY)
-	$(PY) -m pytest -rs tests/test_distributed.py
+	$(PY) -m pytest -rs --hypothesis-profile=thorough tests/test_distributed.py tests/test_benchmarks.py -k "distributed or ranks"
 
 docs: $(VENV)/.docs  ## build the documentation into out/docs
 	rm -rf docs/reference/generated docs/examples/gallery out/docs

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import scipy.sparse as sp
-from hypothesis import settings
 
 import geoopt
 from geoopt import differentiable
@@ -19,6 +18,7 @@ from geoopt.operators import cotan_laplacian
 from geoopt.trace import trace
 
 from .cases_operators import CASES, SOLVING, case
+from .conftest import is_thorough
 from .test_operators_energies import ENERGIES
 
 RNG = np.random.default_rng(3)
@@ -104,7 +104,7 @@ TWICE = {
     "springs",
 }
 TWICE |= {"mean_curvature_flow", "harmonic", "area", "L V", "L³"}
-IS_THOROUGH = settings.default.max_examples > 100
+IS_THOROUGH = is_thorough()
 
 
 def operator(name):

@@ -27,6 +27,12 @@ settings.register_profile("default", max_examples=10, deadline=None, suppress_he
 settings.register_profile("thorough", settings.get_profile("default"), max_examples=3000)
 settings.load_profile("default")
 
+
+def is_thorough() -> bool:
+    """Whether that profile was chosen: then tests run what takes longer, too."""
+    return settings.default.max_examples > 100  # pyright: ignore[reportOptionalMemberAccess]
+
+
 REAL_MESHES = Path(os.environ.get("GEOOPT_MESHES", Path(__file__).parents[2] / "shared" / "meshes"))
 
 

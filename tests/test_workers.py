@@ -20,6 +20,8 @@ import geoopt
 from geoopt.meshes import icosphere
 from geoopt.native import cache
 
+from .conftest import is_thorough
+
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 NEEDED = {"joblib": "joblib", "dask": "distributed", "ray": "ray"}
 ENGINES = [
@@ -127,7 +129,7 @@ def features(tmp_path_factory):
     return np.load(folder / "features.npy")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ENGINES if is_thorough() else ENGINES[:1])
 def test_a_data_set_is_prepared_once_and_computed_once(engine, features, tmp_path):
     text = printed("thousand_meshes.py", tmp_path, "--on", engine, *SMALL)
     prepared, there = re.findall(r"(\d) programs prepared by [12] processes, (\d) were there", text)[0]

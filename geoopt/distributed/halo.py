@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -94,8 +93,7 @@ class Surroundings:
         """Whether vertices are the rank's own."""
         return (corners >= self.first) & (corners < self.first + self.own[1])
 
-    @cached_property
-    def _around(self) -> sp.csr_array:
+    def of_vertices(self) -> sp.csr_array:
         """Of each of its own vertices, the rows."""
         corners = self.rows[:, 1:]
         is_own = self.is_own(corners)
@@ -103,11 +101,11 @@ class Surroundings:
         entries = np.ones(len(at), bool), (corners[is_own] - self.first, at)
         return sp.csr_array(entries, shape=(self.own[1], len(self.rows)))
 
-    def asked(self, vertices: np.ndarray) -> np.ndarray:
+    def asked(self, vertices: np.ndarray, around: sp.csr_array) -> np.ndarray:
         """The rows of elements around some vertices, which may belong to any rank, some of them twice. All ranks ask
-        at once."""
+        at once. around : from `of_vertices`"""
         requests = sent(self.comm, vertices, owner_of(self.starts[0], vertices))
-        replies = [self.rows[np.unique(self._around[numbers - self.first].indices)] for numbers in requests]
+        replies = [self.rows[np.unique(around[numbers - self.first].indices)] for numbers in requests]
         return np.concatenate(self.comm.alltoall(replies))
 
 
@@ -131,8 +129,9 @@ def halo(around: Surroundings, rings: int) -> Halo:
     frontier = np.union1d(ghosts, outer[:, 1:][around.is_own(outer[:, 1:])])
     added, ends = outer[:0], [(own + len(ghosts), m)]
     known, first_of_own = ghosts, around.starts[1][around.comm.rank]
+    of_vertices = around.of_vertices()
     for _ in range(rings):
-        came = around.asked(frontier)
+        came = around.asked(frontier, of_vertices)
         is_new = (came[:, 0] < first_of_own) | (came[:, 0] >= first_of_own + m)
         came = came[is_new & ~np.isin(came[:, 0], added[:, 0])]
         came = came[np.unique(came[:, 0], return_index=True)[1]]
@@ -146,7 +145,7 @@ def halo(around: Surroundings, rings: int) -> Halo:
     vertices = np.concatenate([np.arange(around.first, around.first + own), known])
     vertex_ends, element_ends = np.array(ends).T
     elements = _places(rows[:, 1:], around, known)
-    return Halo(around.comm, vertices, rows[:, 0], elements, vertex_ends, element_ends, own, around.starts)
+    return Halo(around.comm, vertices, rows[:, 0].copy(), elements, vertex_ends, element_ends, own, around.starts)
 
 
 def _places(corners: np.ndarray, around: Surroundings, ghosts: np.ndarray) -> np.ndarray:
