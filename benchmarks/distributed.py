@@ -48,7 +48,7 @@ Record = dict[str, Any]
 def missing() -> str:
     """What to install before ranks can be started; empty where all is there."""
     absent = [name for name in ("mpi4py", "petsc4py") if importlib.util.find_spec(name) is None]
-    if shutil.which("mpiexec") is None:
+    if mpiexec() is None:
         absent.append("mpiexec")
     return f"needs {' and '.join(absent)}: make mpi installs them" if absent else ""
 
@@ -60,12 +60,20 @@ def chosen(works: list[str] | None) -> tuple[str, ...]:
     return tuple(works or WORKS)
 
 
+def mpiexec() -> str | None:
+    """Where it is: beside this Python, if pip has installed MPI, or on the path."""
+    beside = Path(sys.executable).with_name("mpiexec")
+    return str(beside) if beside.exists() else shutil.which("mpiexec")
+
+
 @functools.cache
 def launcher() -> tuple[str, ...]:
     """mpiexec with what it needs to start more ranks than there are cores."""
-    told = subprocess.run(["mpiexec", "--version"], capture_output=True, text=True)
+    found = mpiexec()
+    assert found, "mpi4py is there, but no mpiexec"
+    told = subprocess.run([found, "--version"], capture_output=True, text=True)
     is_open_mpi = any(name in told.stdout for name in ("OpenRTE", "Open MPI"))
-    return ("mpiexec", *(("--oversubscribe", "--bind-to", "none") if is_open_mpi else ()))
+    return (found, *(("--oversubscribe", "--bind-to", "none") if is_open_mpi else ()))
 
 
 class Launches:

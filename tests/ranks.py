@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import geoopt
+from benchmarks.distributed import launcher
 from geoopt.meshes import bumpy, cloth, tetrahedral_ball
 from geoopt.operators import (
     arap_energy,
@@ -40,14 +40,9 @@ ROOT = Path(__file__).parents[1]
 
 def launched(ranks: int, *arguments: str | Path, limit: float = 240) -> subprocess.CompletedProcess:
     """Run Python with arguments on so many ranks, with a time limit, after which all are killed."""
-    beside = Path(sys.executable).with_name("mpiexec")
-    mpiexec = str(beside) if beside.exists() else shutil.which("mpiexec")
-    assert mpiexec, "mpi4py is there, but no mpiexec"
-    words = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False).stdout
-    more = ["--oversubscribe"] if "Open MPI" in words or "OpenRTE" in words else []
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     quiet = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMP_NUM_THREADS": "1"}
-    command = [mpiexec, *more, "-n", str(ranks), sys.executable, *map(str, arguments)]
+    command = [*launcher(), "-n", str(ranks), sys.executable, *map(str, arguments)]
     how: dict[str, Any] = {"cwd": ROOT, "env": os.environ | root | quiet, "text": True, "start_new_session": True}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how) as run:
         try:

@@ -53,14 +53,17 @@ class Halo:
         one = piece(self.elements[:m], n, owners <= rank, alone)
         return one, piece(self.elements[:m], n, owners < rank)
 
+    def own_at(self, at: str) -> int:
+        """How many vertices, or elements, are the rank's own."""
+        return self.own if at == VERTICES else int(self.element_ends[0])
+
     def numbers_at(self, at: str) -> np.ndarray:
         """Of all that it knows, by their numbers rank by rank."""
         return self.vertices if at == VERTICES else self.numbers
 
     def exchange(self, at: str, width: int) -> Exchange:
         """What brings values of other ranks' vertices or elements here, so many each."""
-        own = self.own if at == VERTICES else int(self.element_ends[0])
-        return Exchange(self.comm, own, self.numbers_at(at), width)
+        return Exchange(self.comm, self.own_at(at), self.numbers_at(at), width)
 
     def values(self, given: Field) -> np.ndarray:
         width = int(np.prod(given.values.shape[1:]))

@@ -70,12 +70,17 @@ class Krylov:
     def _check(self) -> None:
         reason = self._solver.getConvergedReason()
         if reason < 0:
-            names = {number: name for name, number in vars(PETSc.KSP.ConvergedReason).items() if name[0].isupper()}
             what = (
                 f"{self._solver.getType()} with {self._solver.getPC().getType()} stopped after {self.iterations} steps"
             )
             size = self._solver.getResidualNorm()
-            raise SolverError(f"{what}, residual {size:.3g}: {names.get(reason, reason)}; is the system singular?")
+            raise SolverError(f"{what}, residual {size:.3g}: {word_of(PETSc.KSP, reason)}; is the system singular?")
+
+
+def word_of(kind: Any, reason: int) -> str:
+    """PETSc's word for why a solver stopped. kind : of solver, KSP or SNES"""
+    names = {number: name for name, number in vars(kind.ConvergedReason).items() if name[0].isupper()}
+    return names.get(reason, str(reason))
 
 
 def take_options(solver: Any, options: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from ..derivatives import gradient, hessian
 from ..errors import ArgumentError
 from ..options import Options
 from .fields import VERTICES, Field
-from .krylov import take_options
+from .krylov import take_options, word_of
 from .mesh import Mesh
 from .program import RINGS, Program, compile
 from .ranks import PETSc, together
@@ -69,10 +69,10 @@ def newton(
 
     Raises ArgumentError where x0 is no such field or the energy is not finite there, and what `compile` raises.
     """
-    search = _Search(mesh, x0, fixed, tolerance)
     with together(mesh.comm):
         if x0.at != VERTICES or not x0.varies:
             raise ArgumentError("x0 must be a field of floats at vertices: mesh.scatter(positions)")
+    search = _Search(mesh, x0, fixed, tolerance)
     how: dict[str, Any] = {"options": options, "rings": rings}
     search.energy = compile(function, mesh, x0, *arguments, **how)
     search.slope = compile(gradient(function), mesh, x0, *arguments, **how)
@@ -123,9 +123,8 @@ class _Search:
         take_options(snes, solver)
         snes.solve(None, x)
         reason = snes.getConvergedReason()
-        names = {number: name for name, number in vars(PETSc.SNES.ConvergedReason).items() if name[0].isupper()}
         found = Field(x.array_r.reshape(values.shape).copy())
-        why = PROMISED_LITTLE if reason > 0 else names.get(reason, str(reason))
+        why = PROMISED_LITTLE if reason > 0 else word_of(PETSc.SNES, reason)
         return Minimum(found, self._energies[-1], reason > 0, why, self._energies, self._norms)
 
     def _is_done(self, snes: Any, step: int, norms: tuple[float, float, float]) -> int:

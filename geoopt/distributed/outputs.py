@@ -48,7 +48,7 @@ class _OwnVector:
 
     def __init__(self, halo: Halo, leaf: Leaf):
         assert leaf.rows is not None
-        own, width = _own(halo, leaf.rows), leaf.rows.each * math.prod(leaf.shape)
+        own, width = halo.own_at(leaf.rows.at), leaf.rows.each * math.prod(leaf.shape)
         self._vector = PETSc.Vec().createMPI((own * width, None), bsize=width, comm=halo.comm)
         self._vector.setAttr(LAYOUT, Layout(leaf.rows, None, leaf.shape))
 
@@ -90,7 +90,7 @@ class _Matrix:
             of_rows = Axis(leaf.rows.at, leaf.rows.each) if way.kind == OWNED else leaf.rows
             rows = _numbers(halo, of_rows, entries.row, piece)
             columns = _numbers(halo, leaf.columns, entries.col, piece)
-        sizes = [(_own(halo, axis) * axis.each, None) for axis in (leaf.rows, leaf.columns)]
+        sizes = [(halo.own_at(axis.at) * axis.each, None) for axis in (leaf.rows, leaf.columns)]
         self.matrix = PETSc.Mat().create(halo.comm)
         self.matrix.setSizes(sizes, (leaf.rows.each, leaf.columns.each))
         self.matrix.setType("aij")
@@ -100,10 +100,6 @@ class _Matrix:
     def put(self, share: Any) -> Any:
         set_values(self.matrix, np.empty(0) if share is None else share.data)
         return self.matrix
-
-
-def _own(halo: Halo, axis: Axis) -> int:
-    return halo.own if axis.at == VERTICES else int(halo.element_ends[0])
 
 
 def _numbers(halo: Halo, axis: Axis, rows: np.ndarray, piece: Piece) -> np.ndarray:

@@ -42,15 +42,13 @@ class Patch:
 
     def around(self, rank: int, rings: int) -> Piece:
         """The elements within some rings around those of a rank, which has all of its vertices, too."""
-        own = self.division.of_elements == rank
-        return self._piece(self._near(rank, rings) if rings else own, rank)
+        return self._piece(self._near(rank, rings), rank)
 
     def differences(self, rank: int, rings: int) -> tuple[Piece, Piece]:
         """See `Halo.pieces_of_differences`."""
         near = self._near(rank, rings)
-        return self._piece(near & (self.division.of_elements <= rank), rank), self._piece(
-            near & (self.division.of_elements < rank), None
-        )
+        owners = self.division.of_elements
+        return self._piece(near & (owners <= rank), rank), self._piece(near & (owners < rank), None)
 
     def _near(self, rank: int, rings: int) -> np.ndarray:
         own = self.division.of_elements == rank

@@ -11,7 +11,7 @@ from ..options import Options
 from ..pipeline import compile
 from ..program import Program
 from ..results import Known, OfDict
-from .fields import VERTICES, Piece
+from .fields import Piece
 from .halo import Halo
 from .inputs import Input
 from .laws import ADDED, DIFFERENCES, OWNED, Way
@@ -53,7 +53,7 @@ def pieces(halo: Halo, found: Found) -> Iterator[tuple[str, Piece, int, list[Lea
         leaves = [leaf for leaf, way in found if way.kind == kind]
         rings = max((way.rings for _, way in found if way.kind == kind), default=0)
         if kind == OWNED:
-            leaves = [leaf for leaf in leaves if leaf.rows and owned(halo, leaf.rows.at)]
+            leaves = [leaf for leaf in leaves if leaf.rows and halo.own_at(leaf.rows.at)]
         if not leaves:
             continue
         if kind != DIFFERENCES:
@@ -74,12 +74,7 @@ def restricted(function: Until, share: Share, halo: Halo) -> Callable:
     def of(leaf: Leaf, value: Any) -> Any:
         if share.kind == OWNED:
             assert leaf.rows is not None
-            return leaf.first_rows(value, owned(halo, leaf.rows.at), share.piece)
+            return leaf.first_rows(value, halo.own_at(leaf.rows.at), share.piece)
         return value if leaf.columns is None else value.tocsr()
 
     return run
-
-
-def owned(halo: Halo, at: str) -> int:
-    """How many vertices, or elements, are the rank's own."""
-    return halo.own if at == VERTICES else int(halo.element_ends[0])
