@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import geoopt
-from geoopt.codegen.simd import prefetch
+from geoopt.codegen.simd import outlines
 from geoopt.integers.cursors import LENGTH, ROOM, cursors_of
 from geoopt.integers.runs import Lists
 from geoopt.integers.segments import STRIP, whole_strips
@@ -184,7 +184,7 @@ def test_kernels_may_be_taken_apart():
 def test_later_rows_of_large_buffers_are_fetched(monkeypatch):
     A = random_matrix(400, 12)
     known = fetches_in(geoopt.compile(square, A, options=geoopt.Options(**WIDE)))
-    monkeypatch.setattr(prefetch, "LARGE", 0)
+    monkeypatch.setattr(outlines, "LARGE", 0)
     program = geoopt.compile(square, A, options=geoopt.Options(**WIDE))
     assert fetches_in(program) > known
     np.testing.assert_allclose(program(A).data, (A @ A).sorted_indices().data, rtol=1e-12, atol=1e-12)

@@ -11,7 +11,7 @@ import geoopt
 from geoopt.codegen.llvm import emit
 from geoopt.codegen.llvm.printer import LOADS
 from geoopt.codegen.lower import Lowered
-from geoopt.codegen.simd import functions_of, prefetch
+from geoopt.codegen.simd import functions_of, outline, outlines
 from geoopt.codegen.simd.fission import LONGEST, MOST_KEPT, pieces_of, rooms_of
 from geoopt.codegen.simd.frames import OfMembers
 from geoopt.codegen.simd.rows import ROW, neighbours, parts
@@ -63,9 +63,12 @@ def test_neighbours_leave_as_short_vectors():
     assert len(re.findall("store <4 x double>", body)) == 8 and len(re.findall("store double", body)) == 8
 
 
+def outlines_of(plan):
+    return [outline(plan, kernel, DOUBLE) for kernel in plan.kernels]
+
+
 def pieces_of_kernels(program, lanes=8):
-    plan = program.machine.plan
-    frames = (OfMembers(plan, kernel, Vectors(lanes, DOUBLE)) for kernel in plan.kernels)
+    frames = (OfMembers(found, Vectors(lanes, DOUBLE)) for found in outlines_of(program.machine.plan))
     return [pieces_of(Lowered(frame.kernel, frame).statements()) for frame in frames]
 
 
@@ -153,7 +156,7 @@ def test_many_totals_are_chosen_from_in_the_last_terms_only():
     def loops(lanes, function, *arguments):
         """How many there are over the terms of a whole vector's members, in each kernel."""
         plan = geoopt.compile(function, *arguments, options=geoopt.Options(lanes=lanes)).machine.plan
-        mains = [functions_of(plan, kernel, Vectors(lanes, DOUBLE)).functions[0] for kernel in plan.kernels]
+        mains = [functions_of(found, Vectors(lanes, DOUBLE)).functions[0] for found in outlines_of(plan)]
         wholes = [next(s for s in main.body if isinstance(s, For)) for main in mains]
         return [sum(isinstance(s, For) for s in whole.body) for whole in wholes]
 
@@ -179,8 +182,8 @@ def test_columns_are_fetched_ahead_line_by_line(terms):
     program = geoopt.compile(sums, x, options=geoopt.Options(lanes=8))
     np.testing.assert_allclose(program(x), sums(x), rtol=1e-14)
     plan = program.machine.plan
-    for kernel in plan.kernels:
-        fetched = [s.array for s in of_kind(Prefetch, functions_of(plan, kernel, Vectors(8, DOUBLE)).functions[0].body)]
+    for kernel, found in zip(plan.kernels, outlines_of(plan), strict=True):
+        fetched = [s.array for s in of_kind(Prefetch, functions_of(found, Vectors(8, DOUBLE)).functions[0].body)]
         assert kernel.loops
         lines, slot = -(-kernel.terms * 8 * 2 // (64 * kernel.size)), kernel.buffers().index
         assert [fetched.count(f"b{slot(read.table)}") for read in kernel.reads] == [lines]
@@ -215,7 +218,7 @@ def test_large_outputs_are_fetched_ahead_where_processors_read_what_they_write(m
         )
 
     assert [fetches(False), fetches(True)] == [0, 0]
-    monkeypatch.setattr(prefetch, "LARGE", 7999)
+    monkeypatch.setattr(outlines, "LARGE", 7999)
     assert [fetches(False), fetches(True)] == [0, 1]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import geoopt
 from geoopt.codegen.llvm import emit, expand
-from geoopt.codegen.simd import prefetch
+from geoopt.codegen.simd import outlines
 from geoopt.codegen.vectors import Vectors
 from geoopt.integers.patterns import Pattern, product
 from geoopt.integers.runs import runs_of
@@ -256,6 +256,6 @@ def test_runs_of_large_buffers_in_no_order_are_fetched_ahead(monkeypatch):
         return fetches_in(program)
 
     known = fetches(random), fetches(mesh)
-    monkeypatch.setattr(prefetch, "LARGE", 0)
+    monkeypatch.setattr(outlines, "LARGE", 0)
     assert fetches(random) > known[0]  # its rows are read in no order
     assert fetches(mesh) == known[1]  # narrow columns tell that neighbours read neighbours

@@ -474,8 +474,8 @@ def test_machine_code_is_taken_where_it_is_asked_for(device, tmp_path, monkeypat
 
 
 def test_machine_code_of_another_processor_is_left(program, tmp_path, monkeypatch):
-    [(name, code)] = program.machine.code.items()
-    monkeypatch.setattr(program.machine, "code", {name[::-1]: code[:100]})
+    others = {name[::-1]: code[:100] for name, code in program.machine.code.items()}
+    monkeypatch.setattr(program.machine, "code", others)
     program.save(tmp_path / "program", code=True)
     monkeypatch.setenv("GEOOPT_CACHE_DIR", str(tmp_path / "empty"))
     loaded = geoopt.load(tmp_path / "program", code=True)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import geoopt
 from geoopt.codegen.llvm import emit
-from geoopt.codegen.simd import prefetch
+from geoopt.codegen.simd import outline, outlines
 from geoopt.codegen.simd.across import AT_ONCE, one_at_a_time
 from geoopt.codegen.vectors import Vectors
 
@@ -44,9 +44,10 @@ def test_products_with_columns_are_those_of_scipy(function, columns, lanes, dtyp
     np.testing.assert_allclose(program(A, x), function(A, x), rtol=tolerance, atol=tolerance)
 
 
-def kernel_of(function, *arguments):
-    (kernel,) = geoopt.compile(function, *arguments).plan.kernels
-    return kernel
+def outline_of(function, *arguments):
+    plan = geoopt.compile(function, *arguments).plan
+    (kernel,) = plan.kernels
+    return outline(plan, kernel, DOUBLE)
 
 
 @pytest.mark.parametrize(
@@ -64,8 +65,8 @@ def kernel_of(function, *arguments):
 )
 def test_vectors_are_as_wide_as_there_are_columns(columns, widest, lanes, vectors):
     full = sp.csr_array(np.ones((N, 5)))  # all rows have equally many terms
-    found = one_at_a_time(kernel_of(lambda A, x: A @ x, full, np.ones((5, columns))), widest)
-    assert found is not None and found.lanes == lanes and len(found.kernel.roots) == vectors
+    found = one_at_a_time(outline_of(lambda A, x: A @ x, full, np.ones((5, columns))), widest)
+    assert found is not None and found.lanes == lanes and len(found.outline.kernel.roots) == vectors
     assert len(found.across) == (vectors if lanes > 1 else 0)
 
 
@@ -90,7 +91,7 @@ def test_nothing_is_gathered_or_transposed():
 )
 def test_members_are_side_by_side_where_their_values_differ(function):
     x = 1 + RNG.random((N, 8))
-    assert one_at_a_time(kernel_of(function, x), 4) is None
+    assert one_at_a_time(outline_of(function, x), 4) is None
     np.testing.assert_allclose(geoopt.compile(function, x)(x), function(x), rtol=1e-13)
 
 
@@ -100,7 +101,7 @@ def test_long_rows_of_large_outputs_go_past_the_caches(monkeypatch):
         return emit(plan, Vectors(8, DOUBLE, reads_what_it_writes=reads_what_it_writes)).text
 
     assert "nontemporal" not in text(16)
-    monkeypatch.setattr(prefetch, "LARGE", 100)
+    monkeypatch.setattr(outlines, "LARGE", 100)
     for columns, count in ((16, 2), (32, 4), (8, 0), (24, 0), (20, 0)):  # rows of one line, or not of whole pairs
         assert text(columns).count("!nontemporal !0") == count
     assert "fence" in text(16) and "fence" not in text(8)
@@ -110,7 +111,7 @@ def test_long_rows_of_large_outputs_go_past_the_caches(monkeypatch):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_results_may_be_anywhere(monkeypatch, threads):
     """Also where a caller's array does not begin with a cache line."""
-    monkeypatch.setattr(prefetch, "LARGE", 100)
+    monkeypatch.setattr(outlines, "LARGE", 100)
     x = RNG.normal(size=(N, 16))
     program = geoopt.compile(lambda A, x: A @ x, A, x, options=geoopt.Options(threads=threads))
     room = np.zeros(N * 16 + 8)

@@ -12,7 +12,7 @@ from geoopt.codegen.code_text import function_listing, listing
 from geoopt.codegen.expressions import Apply, Below, Divided, Lanes, Look, Name, Plus, Read, Whole, plus
 from geoopt.codegen.interpreter import Interpreter, memory_of, outputs_of
 from geoopt.codegen.lower import Lowered
-from geoopt.codegen.simd import MAIN, across, additions, fission, functions_of, kernels, rows, tails, tiles
+from geoopt.codegen.simd import MAIN, across, additions, fission, functions_of, kernels, outline, rows, tails, tiles
 from geoopt.codegen.simd.frames import OfMembers
 from geoopt.codegen.statements import (
     COUNT,
@@ -52,15 +52,19 @@ ALL = CASES | {
 
 def interpreted(plan, given, vectors):
     """What the functions for vectors give."""
-    memory, made = memory_of(plan, given), [functions_of(plan, kernel, vectors) for kernel in plan.kernels]
+    memory, outlines = memory_of(plan, given), outlines_of(plan)
     padded = dict(memory)
     for number, table in enumerate(plan.tables, plan.workspace + 1):
         padded[f"b{number}"] = np.append(table, np.zeros(PADDING, table.dtype))
-    machines = [Interpreter(kernel.functions) for kernel in made]
+    machines = [Interpreter(functions_of(found, vectors).functions) for found in outlines]
     for task in plan.tasks:
-        arrays = [padded[f"b{buffer}"] for buffer in made[task[KERNEL]].buffers]
+        arrays = [padded[f"b{buffer}"][first:] for buffer, first in outlines[task[KERNEL]].places]
         machines[task[KERNEL]].call(MAIN, [*arrays, np.asarray(task)])
     return outputs_of(plan, memory)
+
+
+def outlines_of(plan):
+    return [outline(plan, kernel, DOUBLE) for kernel in plan.kernels]
 
 
 def plan_of(name, lanes):
@@ -107,7 +111,7 @@ def test_bodies_may_be_cut_anywhere(name, longest, monkeypatch):
         monkeypatch.setattr(fission, limit, value)
     plan, given = plan_of(name, 4), inputs(ALL[name][1])
     assert_equal(interpreted(plan, given, Vectors(4, DOUBLE)), plan.evaluate(given, plan.tasks))
-    frames = [OfMembers(plan, kernel, Vectors(4, DOUBLE)) for kernel in plan.kernels]
+    frames = [OfMembers(found, Vectors(4, DOUBLE)) for found in outlines_of(plan)]
     assert any(len(fission.pieces_of(Lowered(frame.kernel, frame).statements())) > 1 for frame in frames)
 
 
@@ -130,7 +134,7 @@ def of_kind(kind, statements):
 )
 def test_passes_have_something_to_do(name, kinds):
     plan = plan_of(name, 4)
-    found = [functions_of(plan, kernel, Vectors(4, DOUBLE)).functions[0].body for kernel in plan.kernels]
+    found = [functions_of(found, Vectors(4, DOUBLE)).functions[0].body for found in outlines_of(plan)]
     for kind in kinds:
         assert any(True for body in found for _ in of_kind(kind, body)), kind
 

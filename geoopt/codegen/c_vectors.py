@@ -34,6 +34,7 @@ from .numbers import TYPES
 from .simd.arrays import TASK, Arrays
 from .simd.fission import in_pieces, pieces_of, room
 from .simd.frames import OfMembers
+from .simd.outlines import outline
 from .statements import CONDITION, COUNT, INDEX, Add, Block, For, Let, Room, Statement, Total, View, Write
 from .vectors import Vectors
 
@@ -70,15 +71,16 @@ class VectorText(CText):
 
         of : the type of what holds the tables;  types : of tables, as the plan numbers them
         """
-        vectors, arrays = Vectors(WIDTH, self.dtype, prefetches=False), Arrays(plan, kernel)
+        seen, vectors = outline(plan, kernel, self.dtype, is_split=False), Vectors(WIDTH, self.dtype, prefetches=False)
         written = {store.buffer for store in kernel.stores()}
-        own = {b: slot for b, slot in sorted(arrays.slots.items()) if b <= plan.workspace}
-        tables = {b: slot for b, slot in arrays.slots.items() if b > plan.workspace}
+        slots = {buffer: slot for slot, buffer in enumerate(kernel.buffers())}
+        own = {b: slot for b, slot in sorted(slots.items()) if b <= plan.workspace}
+        tables = {b: slot for b, slot in slots.items() if b > plan.workspace}
         self._kinds = {f"b{slot}": f"{'' if b in written else 'const '}{self.scalar}" for b, slot in own.items()}
         self._kinds |= {f"b{slot}": f"const {types[f'b{b}']}" for b, slot in tables.items()} | {TASK: "const int64_t"}
-        lines = list(self.lines(_loop(Lowered(kernel, OfMembers(plan, kernel, vectors)).statements()), "  "))
+        lines = list(self.lines(_loop(Lowered(seen.kernel, OfMembers(seen, vectors)).statements()), "  "))
         before = [f"const {types[f'b{b}']} *const b{slot} = tables->b{b};" for b, slot in tables.items()]
-        before += self.lines(arrays.views())
+        before += self.lines(Arrays(seen).views())
         given = [f"{self._kinds[f'b{slot}']} *restrict b{slot}" for slot in own.values()]
         return "\n".join([
             f"static int64_t {name}({', '.join([f'const {of} *tables', *given, f'const int64_t *{TASK}'])}) {{",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..graph import Node
 from ..graph.references import lanes
 from ..integers.hashing import content
 from ..integers.ids import Ids
+from ..ops import OPS
 from . import Group
 from .structure import Structure
 
@@ -25,6 +26,7 @@ NUMBERS: Shared = "numbers"  # what kernels have in common whose values belong t
 READ = "read"
 EXAMPLES = 16  # members by which columns are compared
 FEW = 16  # values of groups that are joined only since they read the same
+MOST_COMPUTED = 32  # nodes that are looked through for what they read
 
 
 def blocks(cut: Cut, structure: Structure, groups: list[Group]) -> list[Group]:
@@ -94,12 +96,12 @@ def _elementwise_reach(
 ) -> set[Shared]:
     """The nodes that a group computes, or reads, element by element, what these gather, and the terms of its sums, each
     with which elements are its members; empty where its values are not of the same elements."""
-    found = [structure.graph.nodes_of(r.ids) for r in g.roots]
-    if all(not node.shape for nodes in found for node in nodes):
+    nodes_of = [structure.graph.nodes_of(r.ids) for r in g.roots]
+    if all(not node.shape for nodes in nodes_of for node in nodes):
         return {NUMBERS}
-    if any(len(nodes) != 1 or not nodes[0].shape for nodes in found):
+    if any(len(nodes) != 1 or not nodes[0].shape for nodes in nodes_of):
         return set()
-    owners = [nodes[0] for nodes in found]
+    owners = [nodes[0] for nodes in nodes_of]
     elements = {_elements(r.ids, node) for r, node in zip(g.roots, owners, strict=True)}
     if len(elements) > 1:
         return set()
@@ -111,7 +113,29 @@ def _elementwise_reach(
     computed = [node for node in reached if not is_read(node)]
     seen: set[Shared] = {node.index for node in computed}.union(*(read(node, g.size) for node in computed))
     seen.update((READ, node.index) for node in reached if structure.reads(node, g.level))
-    return {(key, *elements) for key in seen}
+    found: set[Shared] = {(key, *elements) for key in seen}
+    if elements != {None}:
+        roots = zip(owners, g.roots, strict=True)
+        found.update(((READ, *key),) for node, r in roots for key in _read(cut, node, r.ids, is_read))
+    return found
+
+
+def _read(cut: Cut, node: Node, ids: Ids, is_read: Callable[[Node], bool]) -> Iterator[tuple]:
+    """What some scalars of a node are computed of, as far as some of them tell: outputs that loops make one by one may
+    be parts of one node."""
+    todo = [(node, ids.at(_examples(ids.size)) - node.first)] if ids.size > 1 else []
+    for _ in range(MOST_COMPUTED):
+        if not todo:
+            return
+        node, places = todo.pop()
+        for operand in node.operands if node.op in OPS else ():
+            read = operand.at(places) if operand.ndim == 1 else operand.compose(Ids.explicit(places)).to_array()
+            target = cut.graph.node_of(int(read[0]))
+            local = read - target.first
+            if is_read(target) and target.op != "constant":
+                yield target.index, local.tobytes()
+            elif not is_read(target) and 0 <= local.min() and local.max() < target.size:
+                todo.append((target, local))
 
 
 def _by_element(cut: Cut, nodes: list[Node], is_read: Callable[[Node], bool]) -> list[Node]:

@@ -31,6 +31,7 @@ from ..stages import Context
 from .chunks import Chunks, chunked
 from .cuts import Cuts, row_of
 from .in_order import lies_in_order, reads_in_order
+from .literals import read_from_tables
 from .order import Order, additions, chunk_order, member_order
 from .strips import Strips
 from .times import Locate, Times
@@ -38,17 +39,21 @@ from .times import Locate, Times
 LEAST_MEMBERS = 64  # of tasks that are shorter than others
 SLICES = 32  # of the sweep, that few members are cut into: of 1, 16, 32 and 64, the fastest on grids
 FEW = 2 * TASK_MEMBERS  # members that may be cut so
+# members so few that even spacing is chance, as of any two: by a table, other meshes have the same code
+ANY_EVEN, LONGEST_STEP = 8, 64
 CACHED = 1 << 16  # intermediates that stay in cache in any order of tasks
 
 
 def place(kernels: Kernels, context: Context) -> Plan:
     by_chunks = context.by_chunks and context.options.has("memory")
+    kernels = read_from_tables(kernels)
     kernels, chunks = chunked(kernels) if by_chunks else (kernels, [])
     layout, tables = kernels.layout, Tables(kernels.layout.workspace + 1)
     ordered = _ordered(kernels, chunks, context)
+    few = 0 if context.vectors is None else ANY_EVEN  # on GPUs, one more column may take one register too many
     planned, tasks = [], []
     for number, kernel in enumerate(kernels.kernels):
-        placed = _PlacedKernel(kernel, tables, *ordered.pop(0))
+        placed = _PlacedKernel(kernel, tables, few, *ordered.pop(0))
         planned.append(placed.planned())
         tasks.append(placed.tasks(number))
         del placed  # what is listed for one kernel is given back before the next one's
@@ -136,11 +141,11 @@ def _slices(kernel: Kernel, locate: Locate, layout: Layout, largest: int) -> int
 
 
 class _PlacedKernel:
-    """One kernel's addresses and tasks."""
+    """One kernel's addresses and tasks. few : members whose columns with long even steps are listed"""
 
-    def __init__(self, kernel: Kernel, tables: Tables, locate: Locate, order: Order, in_order: bool):
+    def __init__(self, kernel: Kernel, tables: Tables, few: int, locate: Locate, order: Order, in_order: bool):
         self.kernel, self.tables, self.locate, self.order = kernel, tables, locate, order
-        self.in_order = in_order
+        self.few, self.in_order = few, in_order
         self._strips: dict[int, Strips] = {}  # by loop, but for those whose terms stay as they come
         self._placed: dict[tuple, tuple[Ids, Address]] = {}  # by what varies of a column
 
@@ -178,6 +183,8 @@ class _PlacedKernel:
     def _read(self, leaf: Leaf) -> Address:
         if leaf.ids is None:
             assert leaf.constants is not None
+            if leaf.loop is None and len(leaf.constants) < self.kernel.size:  # one for all
+                return Address(self.tables.number(leaf.constants))
             return self.tables.constants(self._ordered_constants(leaf.constants, leaf.loop), leaf.loop)
         return self._address(self.locate(leaf.ids), leaf.loop)
 
@@ -215,9 +222,10 @@ class _PlacedKernel:
         if self.order.members is not None:
             column = column.compose(Ids.explicit(self.order.members))
         column = (column if located.moves is None else Ids.explicit(located.moved(column.to_array()))).canonical()
-        if column.base is None:
-            return linear(0, column.offset, column.strides[0] if column.size > 1 else 0)
-        return self.tables.column(0, column.to_array(), None)
+        stride = 0 if column.base is not None or column.size == 1 else column.strides[0]
+        if column.base is not None or (stride > LONGEST_STEP and column.size <= self.few):
+            return self.tables.column(0, column.to_array(), None)
+        return linear(0, column.offset, stride)
 
 
 def _constants_of_sums(kernel: Kernel) -> list[tuple[int, int]]:

@@ -65,6 +65,11 @@ class Plan:
         ends = np.searchsorted(self.tasks[order, KERNEL], np.arange(len(self.kernels)), side="right")
         return np.split(order, ends)[: len(self.kernels)]
 
+    @cached_property
+    def buffers_read(self) -> frozenset[int]:
+        """Those of which some kernel reads numbers."""
+        return frozenset(address.buffer for kernel in self.kernels for address in kernel.reads)
+
     def forms(self) -> frozenset[type]:
         """The kinds of terms, stores and loops that are in it: see `forms`."""
         return forms_of(self.kernels, self.chunks)

@@ -4,7 +4,7 @@ together."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -42,6 +42,10 @@ class PlannedSequences(NamedTuple):
     field: int
 
     NAMES = ("first", "alone", "last")  # of the three fields
+
+    def moved(self, number: Callable[[int], int]) -> PlannedSequences:
+        """With its tables among others."""
+        return self._replace(firsts=number(self.firsts), lengths=number(self.lengths))
 
     def of_tasks(self, tasks: np.ndarray) -> np.ndarray:
         """Those fields, of one task or of several."""
@@ -90,6 +94,14 @@ class PlannedKernel:
     level: int
     size: int
     sequences: PlannedSequences | None = None
+
+    def moved(self, address: Callable[[Address], Address], number: Callable[[int], int]) -> PlannedKernel:
+        """With others in the places of its addresses. number : of its other tables"""
+        reads = tuple(map(address, self.reads))
+        writes = tuple(tuple(store.at(address(store.address), number) for store in places) for places in self.writes)
+        loops = tuple(loop.moved(number) for loop in self.loops)
+        sequences = None if self.sequences is None else self.sequences.moved(number)
+        return replace(self, reads=reads, writes=writes, loops=loops, sequences=sequences)
 
     @property
     def root_loops(self) -> list[int | None]:

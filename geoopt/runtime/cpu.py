@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import os
 import threading
+from functools import cached_property
 
 import llvmlite.binding as llvm
 import numpy as np
 
 from ..codegen import TARGETS
+from ..codegen.llvm import Emitted, module
 from ..codegen.llvm.crew import crew
 from ..codegen.llvm.math import vector_names
 from ..codegen.vectors import Vectors
@@ -59,38 +61,67 @@ def vectors_of(name: str, features: str, math: frozenset[str], options: Options,
     return Vectors(lanes, dtype, is_hardware, math, options.has("memory"), not is_zen, permutes, not options.strict)
 
 
+class Modules:
+    """What is compiled of a program, from the cache or, beside what the caller does meanwhile, by LLVM.
+
+    code : by its key, of each module;  were_cached : all of them
+    """
+
+    def __init__(self, emitted: Emitted):
+        self.texts, self.numbers = len(emitted.texts), list(emitted.modules())
+        modules = [module(emitted.texts[n] for n in numbers) for numbers in self.numbers]
+        self.names = [object_code.name(host(), text) for text in modules]
+        found = {name: cache.load(cache.programs(), name) for name in self.names}
+        missing = {name: text for name, text in zip(self.names, modules, strict=True) if found[name] is None}
+        self.were_cached = not missing
+        self._known = {name: code for name, code in found.items() if code is not None}
+        compiled = lambda: {name: _compiled(name, text) for name, text in missing.items()}  # noqa: E731
+        self._future = started(compiled) if missing else None
+
+    @cached_property
+    def code(self) -> dict[str, bytes]:
+        return self._known if self._future is None else self._known | self._future.result()
+
+    def placed(self) -> tuple[list[object_code.Engine], np.ndarray]:
+        """Engines, which hold the code, and the address of each text's function."""
+        engines, addresses = [], np.zeros(self.texts, np.int64)
+        for name, numbers in zip(self.names, self.numbers, strict=True):
+            engine, found = object_code.placed(name, self.code[name], [f"k{n}" for n in range(len(numbers))])
+            engines.append(engine)
+            addresses[numbers] = found
+        return engines, addresses
+
+
+def _compiled(name: str, text: str) -> bytes:
+    return cache.obtained(cache.programs(), name, lambda: object_code.compiled(name, text, host()))[0]
+
+
 class CpuMachine(HostMachine):
-    """Machine code for a schedule's kernels, compiled or from the cache; the engine keeps it alive."""
+    """Machine code for a schedule's kernels; engines keep it alive."""
 
     device = "cpu"
 
     def __init__(self, schedule: Schedule, context: Context):
         v, options = context.vectors, context.options
         assert v is not None
-        module = TARGETS["cpu"](schedule.plan, v)
-        text, processor = module.text, host()
-        name = object_code.name(processor, text)
-        code = cache.load(cache.programs(), name)
-        self.was_cached = code is not None
-        make = lambda: object_code.compiled(name, text, processor)  # noqa: E731
-        future = None if code else started(lambda: cache.obtained(cache.programs(), name, make)[0])
+        emitted = TARGETS["cpu"](schedule.plan, v)
+        code = Modules(emitted)
         super().__init__(schedule, context)  # packs the tables
-        code = code or future.result()  # type: ignore[union-attr]
-        self.code = {name: code}
+        self.code, self.was_cached = code.code, code.were_cached
         self.traits = {"lanes": v.lanes, "threads": options.worker_count}
-        self.sources = {"llvm": lambda: text, "asm": lambda: assembly(text, processor)}
-        functions = [f"k{number}" for number in range(max(module.functions, default=-1) + 1)]
-        self._engine, addresses = object_code.placed(name, code, functions)
-        # the buffers of all kernels, one kernel's after the other; per kernel, its function and where its buffers begin
-        self._buffers = np.array([b for buffers in module.buffers for b in buffers], np.int64)
-        ends = np.cumsum([len(buffers) for buffers in module.buffers], dtype=np.int64)
-        kernels = np.stack([addresses[module.functions], np.append(0, ends)[:-1]], axis=1)
+        self.sources = {"llvm": lambda: emitted.text, "asm": lambda: assembly(emitted.text, host())}
+        self._engines, addresses = code.placed()
+        # the arrays of all kernels, one kernel's after the other; per kernel, its function and where its arrays begin
+        places = np.array([place for arrays in emitted.arrays for place in arrays], np.int64).reshape(-1, 2)
+        self._buffers, self._offsets = places[:, 0].copy(), places[:, 1] * self.dtype.itemsize
+        ends = np.cumsum([len(arrays) for arrays in emitted.arrays], dtype=np.int64)
+        kernels = np.stack([addresses[emitted.functions], np.append(0, ends)[:-1]], axis=1)
         self._helpers = min(options.worker_count - 1, _most_helpers())
         self._work = Work(kernels, schedule.tasks, schedule.shares, self._helpers)
         self._work_of_batch: dict[int, Work] = {}  # by how many items
 
     def _launch(self, buffers: np.ndarray) -> None:
-        own = buffers[self._buffers]
+        own = buffers[self._buffers] + self._offsets
         shared_crew().run(self._work, address(own))
 
     def _groups(self, size: int) -> list[int]:
@@ -105,7 +136,7 @@ class CpuMachine(HostMachine):
         if len(groups) == 1 and self._helpers:
             super()._launch_batch(buffers, groups)  # threads share the work of each item
             return
-        size, own = len(buffers), buffers.take(self._buffers, axis=1)
+        size, own = len(buffers), buffers.take(self._buffers, axis=1) + self._offsets
         if size not in self._work_of_batch:
             self._work_of_batch[size] = self._work.of_batch(groups, own.shape[1], self._helpers)
         shared_crew().run(self._work_of_batch[size], address(own))

@@ -6,15 +6,16 @@ from ...plan import Plan
 from ..code_text import function_listing
 from ..vectors import Vectors
 from .kernels import MAIN, Compiled, functions_of
+from .outlines import Outline, outline
 
-__all__ = ["MAIN", "Compiled", "code", "functions_of"]
+__all__ = ["MAIN", "Compiled", "Outline", "code", "functions_of", "outline"]
 
 
 def code(plan: Plan, vectors: Vectors) -> str:
     """All functions of all kernels in the kernel language."""
     parts = []
     for number, kernel in enumerate(plan.kernels):
-        made = functions_of(plan, kernel, vectors)
+        made = functions_of(outline(plan, kernel, vectors.dtype), vectors)
         head = f"kernel {number}, by vectors of {made.lanes}:"
         parts.append("\n".join([head, *map(function_listing, made.functions)]))
     return "\n\n".join(parts)

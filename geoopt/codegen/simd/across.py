@@ -18,11 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ...integers.segments import STRIP
 from ...ops import OPS
-from ...plan import Plan
 from ...plan.address import Address, Linear, Listed, Term
 from ...plan.loops import ByCursor, ByMember, ByRun
 from ...plan.planned import Joint, PlannedKernel
@@ -33,6 +30,7 @@ from ..lower import Lowered
 from ..statements import INDEX, Add, Fence, For, Let, Statement, Total
 from ..vectors import Vectors
 from .frames import OfMembers
+from .outlines import OUTPUT, Array, Outline
 from .prefetch import LINE
 from .rows import ROW
 
@@ -43,24 +41,25 @@ SHARED = 1 / 4  # operations on what all values of a member share, per value, up
 
 @dataclass(frozen=True)
 class SideBySide:
-    """kernel : with one root for each vector of roots;  lanes : of these vectors
+    """outline : of a kernel with one root for each vector of roots;  lanes : of these vectors
     across : its leaves that are vectors, not one value for all"""
 
-    kernel: PlannedKernel
+    outline: Outline
     lanes: int
     across: frozenset[int]
 
 
-def one_at_a_time(kernel: PlannedKernel, widest: int) -> SideBySide | None:
+def one_at_a_time(outline: Outline, widest: int) -> SideBySide | None:
     """A kernel whose members are evaluated one by one: by vectors of its roots, or number by number where the terms of
     its sums are read as they lie; else None. widest : lanes at most"""
-    found = _side_by_side(kernel, widest)
-    is_in_order = any(isinstance(loop, ByMember) for loop in kernel.loops)
-    return SideBySide(kernel, 1, frozenset()) if found is None and is_in_order else found
+    found = _side_by_side(outline, widest)
+    is_in_order = any(isinstance(loop, ByMember) for loop in outline.kernel.loops)
+    return SideBySide(outline, 1, frozenset()) if found is None and is_in_order else found
 
 
-def _side_by_side(kernel: PlannedKernel, widest: int) -> SideBySide | None:
+def _side_by_side(outline: Outline, widest: int) -> SideBySide | None:
     """By vectors of roots, where these do the same with neighbours."""
+    kernel = outline.kernel
     count = len(kernel.roots)
     lanes = min(widest, 1 << count.bit_length() - 1)
     if lanes < ROW or kernel.sequences is not None or any(isinstance(loop, ByRun | ByCursor) for loop in kernel.loops):
@@ -79,7 +78,7 @@ def _side_by_side(kernel: PlannedKernel, widest: int) -> SideBySide | None:
     if _shared_operations(roots, alike.across) > SHARED * count:
         return None
     by_vectors = replace(kernel, roots=roots, writes=tuple(kernel.writes[n] for n in firsts))
-    return SideBySide(by_vectors, lanes, frozenset(alike.across))
+    return SideBySide(outline.of_roots(by_vectors), lanes, frozenset(alike.across))
 
 
 class _Alike:
@@ -124,13 +123,13 @@ def _is_beside(address: Address, other: Address, step: int) -> bool:
     return other == address.at(address.offset + step)
 
 
-def _are_multiples(plan: Plan, term: Term, number: int) -> bool:
-    """Whether all that a term adds to entries is a multiple of a number."""
+def _are_multiples(arrays: tuple[Array, ...], term: Term, number: int) -> bool:
+    """Whether all that a term adds to entries is a multiple of a power of two."""
     match term:
         case Linear(times_):
             return times_ % number == 0
         case Listed(table, times_):
-            return not (plan.table(table).astype(np.int64) * times_ % number).any()
+            return arrays[table].multiple * times_ % number == 0
     return False
 
 
@@ -145,8 +144,8 @@ def _shared_operations(roots: tuple[Expression, ...], across: set[int]) -> int:
 class _OfMember(OfMembers):
     """Of one member, ``i``, whose values fill vectors."""
 
-    def __init__(self, plan: Plan, found: SideBySide, vectors: Vectors):
-        super().__init__(plan, found.kernel, vectors)
+    def __init__(self, found: SideBySide, vectors: Vectors):
+        super().__init__(found.outline, vectors)
         self.across = found.across
 
     def index(self, loop: int | None) -> Expr:
@@ -170,14 +169,13 @@ class _OfMember(OfMembers):
     def streams(self, address: Address) -> bool:
         """Long rows of large outputs: whole lines, and several; so that these are not read before. Outputs begin with
         a line (`runtime.host`)."""
-        v, plan = self.vectors, self.plan
-        is_output = len(plan.variable_sizes) <= address.buffer < plan.workspace
-        is_read = any(a.buffer == address.buffer for kernel in plan.kernels for a in kernel.reads)
-        assert self.prefetching is not None
-        if not v.reads_what_it_writes or not is_output or is_read or not self.prefetching.is_large(address):
+        v, arrays = self.vectors, self.outline.arrays
+        array = arrays[address.buffer]
+        if not v.reads_what_it_writes or array.kind != OUTPUT or array.is_read or not array.is_large:
             return False
         row = SEVERAL * LINE // v.dtype.itemsize
-        return address.offset % v.lanes == 0 and all(_are_multiples(plan, term, row) for term in address.varying)
+        is_aligned = array.is_aligned and address.offset % v.lanes == 0
+        return is_aligned and all(_are_multiples(arrays, term, row) for term in address.varying)
 
     def course(self, joint: Joint) -> Course:
         """The terms end with the member's own; rows of terms lie apart, but those of neighbours are between them."""
@@ -214,10 +212,10 @@ def next_term(loop: int) -> str:
     return f"next{loop}"
 
 
-def across(plan: Plan, found: SideBySide, vectors: Vectors) -> tuple[Statement, ...]:
+def across(found: SideBySide, vectors: Vectors) -> tuple[Statement, ...]:
     """The statements for the members of a task."""
-    frame = _OfMember(plan, found, vectors)
-    body = Lowered(found.kernel, frame).statements()
-    streams = any(frame.streams(store.address) for store in found.kernel.stores())
+    frame = _OfMember(found, vectors)
+    body = Lowered(frame.kernel, frame).statements()
+    streams = any(frame.streams(store.address) for store in frame.kernel.stores())
     loop = For("i", Name("begin"), Name("end"), 1, body)
     return (*frame.arrays.views(), *frame.first_terms(), loop, *([Fence()] if streams else []))

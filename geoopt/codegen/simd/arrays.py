@@ -5,31 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
-from ...plan import Plan
 from ...plan.address import Address
-from ...plan.planned import PlannedKernel
 from ...plan.task import BEGIN, COLUMN, END, FIRST_STRIP, field_name
 from ..expressions import Expr, Look, Name, Whole, plus, times
 from ..statements import INDEX, Let, Statement, View
+from .outlines import OUTPUT, Outline
 
 TASK = "task"  # the array of a task's fields
 
 
 class Arrays:
-    """What a kernel's arrays are called: ``b0, b1, ...`` in the order in which it takes them, so that kernels that are
-    alike have one text; ``c0, c1, ...`` from the task's own entries on, ``b0_1, ...`` from where a task counts."""
+    """What a kernel's arrays are called: ``b0, b1, ...`` in the order in which it takes them; ``c0, c1, ...`` from the
+    task's own entries on, ``b0_1, ...`` from where a task counts."""
 
-    def __init__(self, plan: Plan, kernel: PlannedKernel):
-        self.plan, self.kernel = plan, kernel
-        self.slots = {buffer: slot for slot, buffer in enumerate(kernel.buffers())}
-        self.starts = {terms: n for n, terms in enumerate({(): None, **{a.of_task: None for a in kernel.addresses()}})}
+    def __init__(self, outline: Outline):
+        self.outline, self.kernel = outline, outline.kernel
+        of_tasks = {(): None, **{a.of_task: None for a in self.kernel.addresses()}}
+        self.starts = {terms: n for n, terms in enumerate(of_tasks)}
 
     def of(self, buffer: int) -> str:
-        return f"b{self.slots[buffer]}"
+        return f"b{buffer}"
 
     def of_members(self, table: int) -> str:
         """A column, from the task's first member on if its members are counted from 0."""
-        return f"c{self.slots[table]}" if self.kernel.sequences is None else self.of(table)
+        return f"c{table}" if self.kernel.sequences is None else self.of(table)
 
     def from_start(self, address: Address) -> str:
         """From where a task counts the entries of an address."""
@@ -42,8 +41,8 @@ class Arrays:
 
     @cached_property
     def _outputs(self) -> frozenset[str]:
-        first, end = len(self.plan.variable_sizes), self.plan.workspace
-        return frozenset(self.from_start(a) for a in self.kernel.addresses() if first <= a.buffer < end)
+        arrays = self.outline.arrays
+        return frozenset(self.from_start(a) for a in self.kernel.addresses() if arrays[a.buffer].kind == OUTPUT)
 
     def views(self) -> Iterable[Statement]:
         """What comes first in a function."""
@@ -51,7 +50,7 @@ class Arrays:
         for field in sorted(fields):
             yield Let(field_name(field), INDEX, Look(TASK, Whole(field)))
         if self.kernel.sequences is None:
-            for table in sorted(self.kernel.columns(None), key=self.slots.__getitem__):
+            for table in sorted(self.kernel.columns(None)):
                 yield View(self.of_members(table), self.of(table), Name(field_name(COLUMN)))
         starts = {self.from_start(a): a for a in self.kernel.addresses() if a.of_task}
         for name, address in sorted(starts.items()):

@@ -20,23 +20,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...integers.segments import STRIP
-from ...plan import Plan
 from ...plan.address import Along
 from ...plan.loops import ByCursor
-from ...plan.planned import Joint, PlannedKernel
+from ...plan.planned import Joint
 from ..expressions import Below, Divided, Expr, Look, Name, Read, Whole, less, plus
 from ..lower import Lowered
 from ..statements import CONDITION, INDEX, NUMBER, Add, For, Let, Room, Statement, Total, Write
 from ..vectors import Vectors
 from .frames import OfMembers, terms_array
+from .outlines import Outline
 from .uses import free
 
 
 class _OfCursor(OfMembers):
     """Of a vector of the terms of one cursor."""
 
-    def __init__(self, plan: Plan, kernel: PlannedKernel, vectors: Vectors, loop: int):
-        super().__init__(plan, kernel, vectors)
+    def __init__(self, outline: Outline, vectors: Vectors, loop: int):
+        super().__init__(outline, vectors)
         self._terms[loop] = Name(f"k{loop}")
 
     def read(self, number: int, entry: Expr) -> Expr:
@@ -48,17 +48,17 @@ class _OfCursor(OfMembers):
         return Read(array, plus(plus(at, Name(f"j{address.loop}")), self.lanes), Name(f"part{address.loop}"))
 
 
-def terms_of_task(plan: Plan, kernel: PlannedKernel, vectors: Vectors) -> Iterator[Statement]:
+def terms_of_task(outline: Outline, vectors: Vectors) -> Iterator[Statement]:
     """The statements before a task's members."""
-    for joint in kernel.joints:
-        planned = kernel.loops[joint.loop]
+    for joint in outline.kernel.joints:
+        planned = outline.kernel.loops[joint.loop]
         if isinstance(planned, ByCursor):
-            yield from _terms(plan, kernel, vectors, joint, planned)
+            yield from _terms(outline, vectors, joint, planned)
 
 
-def _terms(plan: Plan, kernel: PlannedKernel, vectors: Vectors, joint: Joint, planned: ByCursor) -> Iterator[Statement]:
-    loop = joint.loop
-    frame = _OfCursor(plan, kernel, vectors, loop)
+def _terms(outline: Outline, vectors: Vectors, joint: Joint, planned: ByCursor) -> Iterator[Statement]:
+    loop, kernel = joint.loop, outline.kernel
+    frame = _OfCursor(outline, vectors, loop)
     lowered, value = Lowered(kernel, frame).of_term(joint.sums[0].args[0])
     lanes, arrays = frame.lanes, frame.arrays
     cursor, term, begin, length = (Name(f"{letter}{loop}") for letter in ("k", "j", "begin", "length"))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...integers.segments import STRIP
-from ...plan import Plan
 from ...plan.address import Address, Along, OfTask
 from ...plan.loops import ByCursor, ByRun, Loop
-from ...plan.planned import Joint, PlannedKernel
+from ...plan.planned import Joint
 from ..expressions import (
     Below,
     Bits,
@@ -30,6 +29,7 @@ from ..frames import Course, Frame, Stretch
 from ..statements import CONDITION, COUNT, INDEX, Let, Statement
 from ..vectors import Vectors
 from .arrays import Arrays
+from .outlines import Outline
 from .prefetch import Prefetching
 
 
@@ -42,11 +42,11 @@ class OfMembers(Frame):
     """Of a whole vector of neighbouring members, the first of which is ``i``; or of its rest, to which `tails` masks
     it. is_whole : which of them"""
 
-    def __init__(self, plan: Plan, kernel: PlannedKernel, vectors: Vectors, is_whole: bool = True):
-        super().__init__(kernel)
-        self.plan, self.vectors, self.arrays = plan, vectors, Arrays(plan, kernel)
+    def __init__(self, outline: Outline, vectors: Vectors, is_whole: bool = True):
+        super().__init__(outline.kernel)
+        self.outline, self.vectors, self.arrays = outline, vectors, Arrays(outline)
         self.is_whole = is_whole
-        self.prefetching = Prefetching(plan, kernel, vectors, self.arrays) if is_whole else None
+        self.prefetching = Prefetching(outline, vectors, self.arrays) if is_whole else None
         self._terms: dict[int, Expr] = {}  # by loop, the entries in its columns of the lanes' terms
         self._numbers: dict[int, Expr] = {}  # by loop, that of the current term
         self._copy = 0  # of a loop's body
@@ -138,8 +138,8 @@ class OfMembers(Frame):
 
     def _bounds(self, planned: Loop) -> tuple[Name, Name, Name]:
         """Where the terms of the vector's strip start and end in the columns, and where the first lane's start."""
-        slot = self.arrays.slots[planned.starts]
-        return Name(f"start{slot}"), Name(f"end{slot}"), Name(f"first{slot}")
+        table = planned.starts
+        return Name(f"start{table}"), Name(f"end{table}"), Name(f"first{table}")
 
     def _find_bounds(self, planned: Loop) -> Iterable[Statement]:
         if planned.starts in self._known:

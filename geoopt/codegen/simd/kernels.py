@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ...plan import Plan
 from ...plan.loops import ByCursor
-from ...plan.planned import PlannedKernel
 from ..expressions import Below, Divided, Name, Whole, less, plus, times
 from ..lower import Lowered
 from ..statements import INDEX, For, Function, If, Let, Statement
@@ -24,6 +22,7 @@ from .arrays import TASK, Arrays
 from .cursors import terms_of_task
 from .fission import in_pieces, pieces_of, room
 from .frames import OfMembers
+from .outlines import Outline
 from .prefetch import Prefetching
 from .rows import ROW, read_rows, written_rows
 from .sequences import Alone, InSequence, in_sequences
@@ -35,47 +34,44 @@ MAIN = "k"
 
 @dataclass(frozen=True)
 class Compiled:
-    """functions : the first is that of a task;  buffers : those whose addresses it takes, in order
+    """functions : the first is that of a task, which takes the addresses of the arrays
     types : NumPy's, of the arrays of whole numbers;  lanes : of a vector"""
 
     functions: tuple[Function, ...]
-    buffers: list[int]
     types: dict[str, str]
     lanes: int
 
 
-def functions_of(plan: Plan, kernel: PlannedKernel, vectors: Vectors) -> Compiled:
-    found = one_at_a_time(kernel, vectors.lanes)
-    kernel = kernel if found is None else found.kernel
-    arrays = Arrays(plan, kernel)
+def functions_of(outline: Outline, vectors: Vectors) -> Compiled:
+    found = one_at_a_time(outline, vectors.lanes)
     if found is None:
-        made = _OfMembers(plan, kernel, vectors)
+        made = _OfMembers(outline, vectors)
         lanes, body, others = vectors.lanes, made.statements(), made.others()
     else:
         lanes, others = found.lanes, ()
-        body = across(plan, found, replace(vectors, lanes=lanes))
-    names = tuple(arrays.of(buffer) for buffer in kernel.buffers())
-    tables = {b: plan.table(b).dtype for b in kernel.buffers() if b > plan.workspace}
-    types = {arrays.of(b): dtype.name for b, dtype in tables.items() if dtype.kind in "iu"}
+        body = across(found, replace(vectors, lanes=lanes))
+    arrays = Arrays(outline)
+    names = tuple(map(arrays.of, range(len(outline.arrays))))
+    types = {arrays.of(table): dtype for table, dtype in outline.types.items()}
     main = Function(MAIN, (*names, TASK), (), lanes, tuple(body))
-    return Compiled((main, *others), kernel.buffers(), types | {TASK: "int64", PLACES: "int64"}, lanes)
+    return Compiled((main, *others), types | {TASK: "int64", PLACES: "int64"}, lanes)
 
 
 class _OfMembers:
     """The statements of a task whose vectors hold values of several members."""
 
-    def __init__(self, plan: Plan, kernel: PlannedKernel, vectors: Vectors):
-        self.plan, self.kernel, self.vectors, self.lanes = plan, kernel, vectors, vectors.lanes
-        self.arrays = Arrays(plan, kernel)
+    def __init__(self, outline: Outline, vectors: Vectors):
+        self.outline, self.kernel, self.vectors, self.lanes = outline, outline.kernel, vectors, vectors.lanes
+        self.arrays = Arrays(outline)
 
     def statements(self) -> list[Statement]:
         if self.kernel.sequences is not None:
             long, alone = (self._together(self._lowered(kind)) for kind in (InSequence, Alone))
-            return [*self.arrays.views(), *in_sequences(self.plan, self.kernel, self.vectors, long, alone)]
+            return [*self.arrays.views(), *in_sequences(self.outline, self.vectors, long, alone)]
         found, length = list(self.arrays.views()), less(Name("end"), Name("begin"))
         found.append(Let("stop", INDEX, plus(Name("begin"), times(self.lanes, Divided(length, self.lanes)))))
         if any(isinstance(loop, ByCursor) for loop in self.kernel.loops):
-            found += terms_of_task(self.plan, self.kernel, self.vectors)
+            found += terms_of_task(self.outline, self.vectors)
         return [*found, *self._whole(), *self._rest()]
 
     def others(self) -> tuple[Function, ...]:
@@ -92,7 +88,7 @@ class _OfMembers:
         return self._additions(self._body)
 
     def _lowered(self, kind: Callable[..., OfMembers], is_whole: bool = True) -> tuple[Statement, ...]:
-        return Lowered(self.kernel, kind(self.plan, self.kernel, self.vectors, is_whole)).statements()
+        return Lowered(self.kernel, kind(self.outline, self.vectors, is_whole)).statements()
 
     def _additions(self, body: Iterable[Statement]) -> Additions | None:
         return additions_of(body, self.lanes, self.arrays.views()) if self.kernel.added else None
@@ -102,7 +98,7 @@ class _OfMembers:
         return For("i", Name("begin"), Name("stop"), self.lanes, tuple(body))
 
     def _whole(self) -> list[Statement]:
-        fetched = list(Prefetching(self.plan, self.kernel, self.vectors, self.arrays).of_members())
+        fetched = list(Prefetching(self.outline, self.vectors, self.arrays).of_members())
         if pieces := pieces_of(self._body):
             pieces[0] = replace(pieces[0], statements=[*fetched, *pieces[0].statements])
             done = [replace(piece, statements=self._together(piece.statements)) for piece in pieces]

@@ -15,23 +15,21 @@ from operator import itemgetter
 
 from ...errors import InternalError
 from ...integers.segments import STRIP
-from ...plan import Plan
 from ...plan.address import Address, Along, Linear, Listed
 from ...plan.loops import ByCursor
-from ...plan.planned import PlannedKernel
 from ...plan.stores import ROW_TERMS, RowStore, Store
 from ..expressions import Divided, Expr, Look, Name, Product, Remainder, Whole, less, plus, times
 from ..statements import INDEX, Let, Prefetch, Statement
 from ..vectors import Vectors
 from .arrays import Arrays
+from .outlines import CONSTANTS, INPUT, OUTPUT, Outline
 
 AHEAD = 96  # members between a prefetch and its use: a memory latency's worth of work
 COLUMNS_AHEAD = 2 * AHEAD  # the same for columns, which tell what to fetch
-ROUGHLY = 128  # terms, by multiples of which these are told, so that kernels that are nearly alike have one text
+ROUGHLY = 128  # entries: how far ahead is a multiple of these, so that kernels that are nearly alike have one text
 RUNS_AHEAD = 64  # runs between a prefetch and its use
 CURSORS_AHEAD = 16  # cursors between a prefetch and its use
 NARROW = 2  # bytes of an entry of a column that `compress` could make narrow
-LARGE = 8 << 20  # bytes that do not stay in a cache
 LINE = 64  # bytes of a cache line
 MOST_LINES = 8  # that one read is fetched ahead by
 
@@ -39,8 +37,8 @@ MOST_LINES = 8  # that one read is fetched ahead by
 class Prefetching:
     """What is fetched ahead in a kernel; none where the processor, or its options, do without."""
 
-    def __init__(self, plan: Plan, kernel: PlannedKernel, vectors: Vectors, arrays: Arrays):
-        self.plan, self.kernel, self.vectors, self.arrays = plan, kernel, vectors, arrays
+    def __init__(self, outline: Outline, vectors: Vectors, arrays: Arrays):
+        self.outline, self.kernel, self.vectors, self.arrays = outline, outline.kernel, vectors, arrays
         self.size = vectors.dtype.itemsize
 
     def of_members(self) -> Iterator[Statement]:
@@ -52,16 +50,17 @@ class Prefetching:
         that the kernel also reads. Past the end of a task the columns of the next are read, past the end of all
         columns their padding: a prefetch from a wrong address does nothing.
         """
-        kernel, plan = self.kernel, self.plan
+        kernel, arrays = self.kernel, self.outline.arrays
         if not self.vectors.prefetches or kernel.sequences is not None:  # which hardware follows
             return
-        inputs = [a for a in kernel.reads if a.buffer < len(plan.variable_sizes)]
-        known = {a.buffer for a in kernel.reads} | {plan.workspace}
-        outputs = [store for store in kernel.stores() if store.buffer not in known and not store.adds]
+        inputs = [a for a in kernel.reads if arrays[a.buffer].kind == INPUT]
+        read = {arrays[a.buffer].of for a in kernel.reads}
+        outputs = [s for s in kernel.stores() if arrays[s.buffer].kind == OUTPUT and arrays[s.buffer].of not in read]
+        outputs = [store for store in outputs if not store.adds]
         streams: dict[tuple, tuple[Address, Store | None]]
-        streams = {_stream(a): (a, None) for a in reversed(inputs) if a.columns and a.loop is None}
+        streams = {self._stream(a): (a, None) for a in reversed(inputs) if a.columns and a.loop is None}
         written = [(store.address, store) for store in outputs]
-        streams |= {_stream(a): (a, store) for a, store in written if a.columns and a.loop is None}
+        streams |= {self._stream(a): (a, store) for a, store in written if a.columns and a.loop is None}
         wanted = [(a, store) for a, store in streams.values() if not kernel.loops or isinstance(store, RowStore)]
         of_blocks = {a.table for a, _ in written if len(a.columns) > 1}
         yield from self._of_columns()
@@ -81,7 +80,7 @@ class Prefetching:
         narrow columns."""
         along = [a for a in self.kernel.reads if a.loop == loop and any(isinstance(term, Along) for term in a.terms)]
         for table, address in {a.table: a.start for a in along if a.table is not None}.items():
-            if self.vectors.prefetches and self.plan.table(table).itemsize > NARROW and self.is_large(address):
+            if self.vectors.prefetches and self.outline.arrays[table].itemsize > NARROW and self.is_large(address):
                 entry = self._entry(address, plus(run, Whole(RUNS_AHEAD)))
                 yield self._fetch(address, plus(entry, Whole(address.offset)))
 
@@ -91,7 +90,7 @@ class Prefetching:
         columns = self._columns(loop)
         if not self.vectors.prefetches or not columns:
             return
-        terms = self.kernel.loops[loop].terms / self.kernel.size
+        terms = self.outline.averages[loop].of_member
         within = Remainder(less(Name("i"), Name("begin")), STRIP)
         first, ahead = Name(f"fetched{loop}"), round(terms * COLUMNS_AHEAD / ROUGHLY) * ROUGHLY
         yield Let(first.name, INDEX, plus(start, Divided(Product(less(end, start), within), STRIP)))
@@ -104,18 +103,16 @@ class Prefetching:
         """What a later cursor reads of a large buffer, as much as cursors read on average. address : where they
         begin"""
         assert address.loop is not None
-        planned = self.kernel.loops[address.loop]
-        assert isinstance(planned, ByCursor)
         if not self.vectors.prefetches or not self.is_large(address):
             return
         later = self._entry(address, plus(cursor, Whole(CURSORS_AHEAD)))
-        lines = ceil(planned.terms / self.plan.table(planned.lengths).size * self.size / LINE)
+        lines = ceil(self.outline.averages[address.loop].of_cursor * self.size / LINE)
         for line in range(min(lines, MOST_LINES)):
             yield self._fetch(address, plus(later, Whole(address.offset + line * LINE // self.size)))
 
     def is_large(self, address: Address) -> bool:
         """Whether its buffer does not stay in a cache."""
-        return self.plan.buffer_sizes[address.buffer] * self.size > LARGE
+        return self.outline.arrays[address.buffer].is_large
 
     def _lanes(
         self, address: Address, store: Store | None, of_blocks: set[int | None]
@@ -145,13 +142,13 @@ class Prefetching:
 
     def _columns(self, loop: int | None) -> list[tuple[str, int]]:
         """The columns that vary with the members, or in a loop, and the bytes of an entry of each."""
-        kernel, arrays, workspace = self.kernel, self.arrays, self.plan.workspace
+        kernel, names, arrays = self.kernel, self.arrays, self.outline.arrays
         planned = None if loop is None else kernel.loops[loop]
         tables = {planned.positions} if isinstance(planned, ByCursor) else kernel.columns(loop)
-        constants = {a.buffer for a in kernel.reads if a.buffer > workspace and a.loop == loop}
-        name = arrays.of_members if loop is None else arrays.of
-        found = [(arrays.slots[t], name(t), self.plan.table(t).itemsize) for t in tables]
-        found += [(arrays.slots[b], arrays.of(b), self.size) for b in constants]
+        constants = {a.buffer for a in kernel.reads if arrays[a.buffer].kind == CONSTANTS and a.loop == loop}
+        name = names.of_members if loop is None else names.of
+        found = [(t, name(t), arrays[t].itemsize) for t in tables]
+        found += [(b, names.of(b), self.size) for b in constants]
         return [(column, size) for _, column, size in sorted(found)]
 
     def _entry(self, address: Address, i: Expr) -> Expr:
@@ -171,7 +168,6 @@ class Prefetching:
     def _fetch(self, address: Address, entry: Expr) -> Statement:
         return Prefetch(self.arrays.from_start(address), entry)
 
-
-def _stream(address: Address) -> tuple:
-    """Equal for neighbours."""
-    return address.buffer, address.terms
+    def _stream(self, address: Address) -> tuple:
+        """Equal for neighbours."""
+        return self.outline.arrays[address.buffer].of, address.terms

@@ -25,14 +25,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ...plan import Plan
 from ...plan.address import Address
-from ...plan.planned import PlannedKernel
 from ..expressions import Expr, Lanes, Least, Look, Name, Whole, less, plus, times
 from ..statements import INDEX, For, Let, Statement, View
 from ..vectors import Vectors
 from .arrays import TASK
 from .frames import OfMembers
+from .outlines import Outline
 
 
 class InSequence(OfMembers):
@@ -54,7 +53,7 @@ class InSequence(OfMembers):
         return [View(name, self.arrays.from_start(a), self._first(a)) for name, a in sorted(found.items())]
 
     def _viewed(self, address: Address) -> str:
-        columns = "_".join(f"{self.arrays.slots[c.table]}{f'x{c.times}' * (c.times != 1)}" for c in address.columns)
+        columns = "_".join(f"{c.table}{f'x{c.times}' * (c.times != 1)}" for c in address.columns)
         return f"{self.arrays.from_start(address)}_from_{columns}"
 
     def _first(self, address: Address) -> Expr:
@@ -91,14 +90,14 @@ class Alone(OfMembers):
 
 
 def in_sequences(
-    plan: Plan, kernel: PlannedKernel, vectors: Vectors, long: Iterable[Statement], alone: Iterable[Statement]
+    outline: Outline, vectors: Vectors, long: Iterable[Statement], alone: Iterable[Statement]
 ) -> Iterator[Statement]:
     """The statements of a task. long, alone : what is done for a vector of either kind"""
-    found, width = kernel.sequences, vectors.lanes
+    found, width = outline.kernel.sequences, vectors.lanes
     assert found is not None
     for field, name in enumerate(found.NAMES, found.field):
         yield Let(name, INDEX, Look(TASK, Whole(field)))
-    frame = InSequence(plan, kernel, vectors)
+    frame = InSequence(outline, vectors)
     first, length = (Look(frame.arrays.of(table), Name("q")) for table in (found.firsts, found.lengths))
     sequence = (
         Let("from", INDEX, plus(Name("begin"), first)),
@@ -107,7 +106,7 @@ def in_sequences(
         For("t", Whole(0), Name("length"), width, (*_of_vector(width), *long), is_entered=True),
     )
     yield For("q", Name("first"), Name("alone"), 1, sequence)
-    yield For("q", Name("alone"), Name("last"), width, (*Alone(plan, kernel, vectors).members(), *alone))
+    yield For("q", Name("alone"), Name("last"), width, (*Alone(outline, vectors).members(), *alone))
 
 
 def _of_vector(width: int) -> Iterator[Statement]:
