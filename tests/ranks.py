@@ -159,35 +159,41 @@ def ways(run: Run) -> None:
         run.found["refused"] = str(error)
 
 
-def steps(run: Run) -> None:
-    """Whole steps: a Poisson problem, twenty of a cloth, a minimum, fields and records of each rank's own."""
+EXACT = {"ksp_rtol": 1e-13}
+
+
+def poisson(run: Run) -> None:
+    """A Poisson problem; fields of each rank's own rows."""
     V, F = bumpy(500)
     mesh = run.partition(V, F)
     is_held = np.arange(len(V)) % 40 == 0
     height = V[:, 2] ** 2
 
-    def poisson(V: Any, F: Any, f: Any, held: Any) -> Any:
+    def solved(V: Any, F: Any, f: Any, held: Any) -> Any:
         L, M = cotan_laplacian(V, F)
         return geoopt.solve(L, M @ f, fixed=held, values=0.5)
 
-    exact = {"ksp_rtol": 1e-13}
     fields = mesh.V, mesh.F, mesh.scatter(height), mesh.scatter(is_held)
-    program = run.gd.compile(poisson, mesh, *fields, solver=exact)
-    run.compare("Poisson", mesh, program(mesh.V, fields[2]), poisson(V, F, height, is_held))
+    program = run.gd.compile(solved, mesh, *fields, solver=EXACT)
+    run.compare("Poisson", mesh, program(mesh.V, fields[2]), solved(V, F, height, is_held))
     own = mesh.own["vertices"]
     assert np.array_equal(mesh.V.values, V[own])
-    run.compare("own rows", mesh, program(mesh.field(V[own]), height[own]), poisson(V, F, height, is_held))
+    run.compare("own rows", mesh, program(mesh.field(V[own]), height[own]), solved(V, F, height, is_held))
     rank, size = run.comm.rank, run.comm.size
     rows, faces = (slice(rank * n // size, (rank + 1) * n // size) for n in (len(V), len(F)))
     again = run.gd.partition(V[rows], F[faces], sliced=True)
     assert all(np.array_equal(again.own[at], mesh.own[at]) for at in mesh.own)
     assert np.array_equal(again.V.values, mesh.V.values)
-    _falling_cloth(run, exact)
-    _minimum(run)
     run.found["statistics"] = str(mesh.statistics())
 
 
-def _falling_cloth(run: Run, exact: dict) -> None:
+def steps(run: Run) -> None:
+    """Twenty steps of a cloth, with records of each rank's own; a minimum."""
+    _falling_cloth(run)
+    _minimum(run)
+
+
+def _falling_cloth(run: Run) -> None:
     V, F = cloth(200)
     is_held = V[:, 1] > 1 - 1e-9
 
@@ -199,7 +205,7 @@ def _falling_cloth(run: Run, exact: dict) -> None:
     mesh = run.partition(V, F)
     record = mesh.record(lambda V, F: cloth_record(V, F, 2.5 * len(V) / mesh.n), mesh.V, mesh.F)
     x, v = mesh.V, mesh.scatter(0 * V)
-    program = run.gd.compile(step, mesh, x, v, record, mesh.scatter(is_held), solver=exact)
+    program = run.gd.compile(step, mesh, x, v, record, mesh.scatter(is_held), solver=EXACT)
     serial = geoopt.compile(step, V, 0 * V, cloth_record(V, F), is_held)
     at, speed, gap = V, 0 * V, 0.0
     for _ in range(20):

@@ -21,7 +21,7 @@ from geoopt.ops import ROWS
 from geoopt.runtime import cuda_on_host, nvrtc
 
 from .cases_operators import CASES, SOLVING, case, variables
-from .conftest import grid_of, needs, needs_cuda_on_host
+from .conftest import grid_of, is_thorough, needs, needs_cuda_on_host
 from .test_ops import SPECIAL, as_floats, exactly, operands
 from .test_stages import ALL, arrays
 
@@ -29,6 +29,7 @@ HOST = "cuda-on-host"
 V, F = bumpy(600)
 
 needs_nvrtc = needs(nvrtc.library)
+ARCHITECTURES = ["sm_75", "sm_90"] if is_thorough() else ["sm_90"]
 
 
 def assert_same(function, arguments, dtype=np.float64, **options):
@@ -286,7 +287,7 @@ def test_launches_run_every_kernel_once():
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("name", CASES)
 def test_the_text_of_an_operator_compiles_for_gpus(name, architecture):
     function, arguments = case(name)
@@ -301,7 +302,7 @@ def test_the_text_of_an_operator_compiles_for_gpus(name, architecture):
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_short_and_long_kernels_of_chunks_spill_nothing(architecture):
     def columns(x, y, A):
         return np.stack([np.sin(x), np.cos(x)], axis=1), np.stack([abs(y) ** 0.3, y], axis=1), np.linalg.inv(A)

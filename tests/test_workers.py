@@ -28,6 +28,8 @@ ENGINES = [
     pytest.param(name, marks=pytest.mark.skipif(find_spec(package) is None, reason=f"{package} is not installed"))
     for name, package in NEEDED.items()
 ]
+# all of them with the thorough profile; else one for each test
+JOBLIB, DASK = (ENGINES, ENGINES) if is_thorough() else (ENGINES[:1], ENGINES[1:2])
 WORKERS = {"joblib": "popen_loky", "dask": "spawn_main", "ray": "ray::compute"}  # in their command lines
 only_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux lists processes in /proc")
 SMALL = "--sizes 400 --count 50 --chunk 2".split()  # five triangulations, 25 chunks
@@ -129,7 +131,7 @@ def features(tmp_path_factory):
     return np.load(folder / "features.npy")
 
 
-@pytest.mark.parametrize("engine", ENGINES if is_thorough() else ENGINES[:1])
+@pytest.mark.parametrize("engine", JOBLIB)
 def test_a_data_set_is_prepared_once_and_computed_once(engine, features, tmp_path):
     text = printed("thousand_meshes.py", tmp_path, "--on", engine, *SMALL)
     prepared, there = re.findall(r"(\d) programs prepared by [12] processes, (\d) were there", text)[0]
@@ -175,7 +177,7 @@ def killed_amid(folder: Path, engine: str, whole_run: bool) -> tuple[int, str]:
 
 
 @only_linux
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", DASK)
 def test_a_killed_worker_loses_nothing(engine, features, tmp_path):
     status, text = killed_amid(tmp_path, engine, whole_run=False)
     there = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*-*")}
@@ -232,7 +234,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", JOBLIB)
 def test_a_jitted_function_of_a_script_prepares_nothing_twice_in_a_worker(engine, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(IN_A_SCRIPT)
