@@ -29,21 +29,26 @@ def mesh_of(path: Path | None, vertices: int, corners: int = 3) -> tuple[Any, An
 
 
 def _loaded(path: Path, corners: int) -> tuple[Any, Any]:
-    """A mesh file's cells of so many corners; cells of the other kind beside them are left out, with a warning."""
+    """A mesh file's cells of so many corners; other cells beside them are left out, with a warning."""
     from .meshes import load
 
-    kinds = {3: "triangles", 4: "tetrahedra"}
-    with warnings.catch_warnings(record=True) as told:
-        V, F = load(path)
-    if F.shape[1] == corners:
+    kinds, wanted = {3: "triangles", 4: "tetrahedra"}, {3: "triangle", 4: "tetra"}[corners]
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            V, F = load(path, merge=True, linearize=True)
+        beside = f"the {len(F)} {kinds[F.shape[1]]} beside them"
+    except MeshError:
+        F, beside = None, "the other cells beside them"
+    if F is not None and F.shape[1] == corners:
         for warning in told:
             warnings.warn(warning.message, stacklevel=2)
         return V, F
     try:
-        V, cells = load(path, cells="triangle" if corners == 3 else "tetra")
+        V, cells = load(path, cells=wanted, merge=True, linearize=True)
     except MeshError as error:
+        if F is None:
+            raise
         remedy = "; igl.boundary_facets gives their surface" if corners == 3 else ""
         raise ArgumentError(f"{path}: has {kinds[F.shape[1]]}; this needs {kinds[corners]}{remedy}") from error
-    what = f"its {len(cells)} {kinds[corners]} without the {len(F)} {kinds[F.shape[1]]} beside them"
-    warnings.warn(f"{path}: {what}", MeshWarning, stacklevel=2)
+    warnings.warn(f"{path}: its {len(cells)} {kinds[corners]} without {beside}", MeshWarning, stacklevel=2)
     return V, cells

@@ -80,20 +80,22 @@ def _chosen(V: np.ndarray, blocks: Blocks, cells: str | None, linearize: bool) -
     if (cells == "triangle" and not flat) or (cells == "tetra" and not solid):
         raise MeshError(f"has no cells for cells={cells!r}, only {told}")
     kept = solid if cells == "tetra" or (cells is None and solid) else flat
-    if not linearize and any(data.shape[1] > _corners(kind, data) for kind, data in kept):
+    is_curved = any(data.shape[1] > _corners(kind, data) for kind, data in kept)
+    if is_curved and not linearize:
         raise MeshError(f"has {told}: cells of higher order; give linearize=True to keep their corners only")
+    note = f"has {told}: of cells of higher order, the corners alone are kept" if is_curved else ""
     kept = [(kind, data[:, : _corners(kind, data)]) for kind, data in kept]
     if cells is None and others:
         raise MeshError(f"has {told}: give cells={'tetra' if solid else 'triangle'!r} to leave the others out")
     if (flat and not solid) or cells == "triangle":
-        return of_blocks(V, [data for _, data in kept]), ""
+        return of_blocks(V, [data for _, data in kept]), note
     T = np.concatenate([data for _, data in kept])
     if cells is None and flat:
         if not _are_sides(T, flat):
             raise MeshError(f"has {told}: give cells='tetra' or cells='triangle' to leave the others out")
         note = f"has {told}: the triangles are sides of tetrahedra, and left out; cells='triangle' gives the surface"
         return (V, T), note
-    return (V, T), ""
+    return (V, T), note
 
 
 def _corners(kind: str, data: np.ndarray) -> int:

@@ -10,22 +10,34 @@ from geoopt.errors import MeshError
 
 from .libraries import quiet
 from .polygons import Polygons, of_blocks
+from .repeated import each_once
 
 
-def read_gltf(path: Path) -> Polygons:
-    """Vertices are not merged: there are several at seams of texture coordinates and at creases."""
+def read_gltf(path: Path, merge: bool) -> tuple[Polygons, str]:
+    """The surface, and what is to be said of positions that are repeated.
+
+    merge : equal positions of one mesh of the scene are one vertex, in the place of the first
+    """
     import trimesh
 
     with quiet():
-        scene = trimesh.load_scene(path, process=False, merge_primitives=False, skip_materials=True)
-    V, F = [np.zeros((0, 3))], [np.zeros((0, 3), np.int64)]
+        scene = trimesh.load_scene(path, process=False, merge_primitives=merge, skip_materials=True)
+    V, F, repeated = [np.zeros((0, 3))], [np.zeros((0, 3), np.int64)], 0
     for name in scene.graph.nodes_geometry:
         where, geometry = scene.graph[name]
         mesh = scene.geometry[geometry]
         if not isinstance(mesh, trimesh.Trimesh):
             continue  # points and lines
-        F.append(np.asarray(mesh.faces) + sum(map(len, V)))
-        V.append(trimesh.transform_points(mesh.vertices, where))
+        points, faces = np.asarray(mesh.vertices, np.float64), np.asarray(mesh.faces, np.int64)
+        first, number = each_once(points)
+        repeated += len(points) - len(first)
+        if merge:
+            points, faces = points[first], number[faces]
+        F.append(faces + sum(map(len, V)))
+        V.append(trimesh.transform_points(points, where))
     if len(F) == 1:
         raise MeshError("the scene has no triangles")
-    return of_blocks(np.concatenate(V), F)
+    count = sum(map(len, V))
+    before = f"{count + repeated} vertices became {count}; give merge=False for the file's own"
+    now = f"{repeated} of {count} vertices repeat positions, as at seams of textures; merge=True makes them one"
+    return of_blocks(np.concatenate(V), F), (before if merge else now) if repeated else ""

@@ -1,4 +1,5 @@
-"""Read a mesh file as it is: nothing reordered or dropped, and only what an STL file repeats is merged."""
+"""Read a mesh file as it is: nothing reordered or dropped; what an STL file repeats is merged, and what else is asked
+for."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _KINDS = ("triangle", "tetra")
 
 
 def load(
-    path: str | Path, *, cells: str | None = None, merge: bool = True, linearize: bool = False
+    path: str | Path, *, cells: str | None = None, merge: bool | None = None, linearize: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Load a triangle or tetrahedral mesh.
 
@@ -34,12 +35,13 @@ def load(
     the order of the file. Polygons are cut into triangles that fill them, in the place that they have.
 
     cells : "triangle" or "tetra" where a file has both or others beside them; the rest is left out
-    merge : of STL, whose triangles have three positions each: equal positions of one solid are one vertex
+    merge : equal positions are one vertex: of each solid of an STL file, whose triangles have three positions each, by
+        default; of each mesh of a glTF file, which repeats positions at seams of textures, if it is True
     linearize : keep only the corners of cells of second order, which are refused else
 
     Raises MeshError for a missing file, an unknown format, content that is not a mesh, or one that is not what its own
-    header says. Warns (MeshWarning) of vertices that were merged, and of triangles that are sides of tetrahedra and
-    left out.
+    header says. Warns (MeshWarning) of vertices that were merged, or repeat positions, of triangles that are sides of
+    tetrahedra and left out, and of cells whose corners alone are kept.
     """
     path = Path(path)
     if cells not in (None, *_KINDS):
@@ -77,7 +79,7 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def _read(path: Path, content: bytes, cells: str | None, merge: bool, linearize: bool) -> tuple[Any, str]:
+def _read(path: Path, content: bytes, cells: str | None, merge: bool | None, linearize: bool) -> tuple[Any, str]:
     """Polygons, or positions and tetrahedra, and what is to be said."""
     suffix = path.suffix.lower()
     if suffix == ".obj":
@@ -87,9 +89,9 @@ def _read(path: Path, content: bytes, cells: str | None, merge: bool, linearize:
     if suffix == ".ply":
         return read_ply(path, content), ""
     if suffix == ".stl":
-        return _of_stl(content, merge)
+        return _of_stl(content, merge is not False)
     if suffix in (".gltf", ".glb"):
-        return read_gltf(path), ""
+        return read_gltf(path, bool(merge))
     return read_cells(path, content, cells, linearize)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from geoopt.errors import MeshError
 
 from .libraries import quiet
+from .repeated import each_once
 
 
 def read_stl(content: bytes) -> list[np.ndarray]:
@@ -37,12 +38,9 @@ def merged(solids: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     V, F = [np.zeros((0, 3))], [np.zeros((0, 3), np.int64)]
     for triangles in solids:
         points = triangles.reshape(-1, 3) + 0.0  # so that -0 is 0
-        _, first, place = np.unique(points, axis=0, return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        rank = np.empty_like(order)
-        rank[order] = np.arange(len(order))
-        F.append(rank[place.ravel()].reshape(-1, 3) + sum(map(len, V)))
-        V.append(points[first[order]])
+        first, number = each_once(points)
+        F.append(number.reshape(-1, 3) + sum(map(len, V)))
+        V.append(points[first])
     return np.concatenate(V), np.concatenate(F)
 
 

@@ -362,7 +362,8 @@ def test_cells_of_second_order_are_refused_or_made_linear(tmp_path, name):
         path = written(tmp_path, name, V, [(kind, cell)])
         with pytest.raises(geoopt.MeshError, match="of higher order; give linearize=True"):
             meshes.load(path)
-        _, found = meshes.load(path, linearize=True)
+        with pytest.warns(geoopt.MeshWarning, match="the corners alone are kept"):
+            _, found = meshes.load(path, linearize=True)
         assert set(found.ravel()) == set(cell[0, :corners])
 
 
@@ -473,6 +474,32 @@ def test_meshes_of_a_scene_are_where_its_nodes_put_them(tmp_path, suffix):
     W, G = meshes.load(tmp_path / f"m.{suffix}")
     np.testing.assert_allclose(area(W, G), 2 * area(V, F), rtol=1e-6)
     assert np.ptp(W[:, 0]) > 6 and len(G) == 2 * len(F)
+
+
+def textured(V, F, seam):
+    """A mesh whose faces have vertices of their own on one side of a seam, as texture coordinates need."""
+    own = len(V) + np.arange(seam.sum())
+    number = np.arange(len(V))
+    number[seam] = own
+    right = V[F].mean(axis=1)[:, 0] > 0
+    W, G = np.concatenate([V, V[seam]]), np.where(right[:, None], number[F], F)
+    uv = np.random.default_rng(0).random((len(W), 2))
+    return trimesh.Trimesh(W, G, process=False, visual=trimesh.visual.TextureVisuals(uv=uv))
+
+
+def test_vertices_at_seams_of_textures_are_merged_where_that_is_asked_for(tmp_path):
+    V, F = meshes.icosphere(162)
+    V = V.astype(np.float32).astype(float)
+    seam = abs(V[:, 0]) < 0.3
+    mesh = textured(V, F, seam)
+    (tmp_path / "m.glb").write_bytes(mesh.export(file_type="glb"))
+    with pytest.warns(geoopt.MeshWarning, match=f"{seam.sum()} of {len(V) + seam.sum()} vertices repeat positions"):
+        W, G = meshes.load(tmp_path / "m.glb")
+    assert len(W) == len(V) + seam.sum() and trimesh.Trimesh(W, G, process=False).is_watertight is False
+    with pytest.warns(geoopt.MeshWarning, match=f"{len(W)} vertices became {len(V)}; give merge=False"):
+        W, G = meshes.load(tmp_path / "m.glb", merge=True)
+    np.testing.assert_array_equal(W, V)
+    np.testing.assert_array_equal(G, F)
 
 
 # -- damage ---------------------------------------------------------------------------------------------
