@@ -12,6 +12,7 @@ from ..integers.cursors import TRIED, cursors_of
 from ..integers.ids import Ids
 from ..integers.runs import Lists, sample
 from ..integers.segments import STRIP
+from ..integers.spacing import evenly
 from ..ops import OPS
 from ..plan.task import TASK_MEMBERS
 
@@ -39,7 +40,7 @@ def has_cursors(graph: Graph, node: Node, stored: Collection[int], width: int) -
     if node.lanes > 1 or node.size < width:
         return False
     size = min(TASK_MEMBERS, node.size)
-    begin = np.unique(np.linspace(0, node.size - size, TRIED).astype(np.int64))
+    begin = evenly(node.size - size + 1, TRIED)
     lists = _lists_of(graph, node, stored, (begin[:, None] + np.arange(size)).ravel(), width)
     if lists is None:
         return False

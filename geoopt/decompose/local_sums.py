@@ -13,6 +13,7 @@ import numpy as np
 from ..graph import Node, Traced
 from ..graph.rebuild import Rebuild
 from ..graph.references import elements_and_lanes, lane_ids, reachable
+from ..integers.gathers import has_repeats
 from ..integers.hashing import mixed, positions_by_value
 from ..integers.ids import Ids
 from ..integers.segments import Segments
@@ -90,7 +91,7 @@ def _is_repeated(traced: Traced, node: Node) -> bool:
     some = int(offsets[-1])
     element, _ = elements_and_lanes(targets, node.operands[0][:some].to_array())
     segment = np.searchsorted(offsets, np.arange(some), side="right")
-    return np.unique(np.stack([segment, element]), axis=1).shape[1] < some
+    return some > 0 and has_repeats(segment * (int(element.max()) + 1) + element)
 
 
 def _starts(element: np.ndarray, segment: np.ndarray) -> np.ndarray:

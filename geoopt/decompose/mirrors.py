@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..integers.spacing import evenly
+
 EXAMPLES = 16  # elements by which neighbours are guessed
 
 
@@ -30,7 +32,7 @@ def align(pairs: list[np.ndarray]) -> None:
 def _likely_neighbours(pairs: list[np.ndarray], value: int) -> list[int]:
     """The values of as many elements whose entries are beside those of a value, as far as some elements tell."""
     shape = pairs[value].shape
-    chosen = np.unique(np.linspace(0, shape[1] - 1, EXAMPLES).astype(np.int64))
+    chosen = evenly(shape[1], EXAMPLES)
     pair = pairs[value][:, chosen]
     others = ((n, other) for n, other in enumerate(pairs) if n != value and other.shape == shape)
     return [n for n, other in others if (abs(other[:, None, chosen] - pair) == 1).any(axis=(0, 1)).all()]

@@ -17,6 +17,7 @@ from .cores import divided
 from .ids import id_dtype
 from .runs import Lists
 from .segments import STRIP
+from .spacing import evenly
 
 ROOM = 4096  # the most terms of a task, which are on the stack
 TRIED = 8  # tasks by which a loop is judged
@@ -52,7 +53,7 @@ def cursors_of(lists: Lists, steps: tuple[int, ...], tasks: np.ndarray) -> Curso
     """
     if 0 not in steps or len(tasks) < 2:
         return None
-    some = np.unique(np.linspace(0, len(tasks) - 2, min(TRIED, len(tasks) - 1)).astype(np.int64))
+    some = evenly(len(tasks) - 1, TRIED)
     found = _found(lists, steps, tasks[some], tasks[some + 1])
     if found is None or found.lengths.mean() < LENGTH:
         return None

@@ -121,11 +121,10 @@ def replace_range(numbers: np.ndarray, first: int, others: np.ndarray) -> None:
 
 def has_repeats(places: np.ndarray) -> bool:
     """Whether a number is among some integers (k,) twice; fast where they are dense."""
-    if places.size < FEW:
-        return len(np.unique(places)) < len(places)
-    low, high = int(places.min()), int(places.max())
-    if high - low >= SPARSE * places.size:
-        return len(np.unique(places)) < len(places)
+    low, high = (int(places.min()), int(places.max())) if places.size >= FEW else (0, 0)
+    if places.size < FEW or high - low >= SPARSE * places.size:
+        in_order = np.sort(places)
+        return bool((in_order[1:] == in_order[:-1]).any())
     return high - low + 1 < places.size or _repeats(places, low, np.zeros((high - low) // 64 + 1, np.uint64))
 
 

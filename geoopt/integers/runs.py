@@ -15,6 +15,7 @@ import numpy as np
 from ..native import compiled, trailing_zeros
 from .cores import in_parts
 from .segments import STRIP, Segments, first_of, whole_strips
+from .spacing import evenly
 
 GROUPS = 64  # how many vectors of members a sum is judged by
 MADE_UP = 1.2  # times as many runs: from then on fewer are read at once
@@ -56,7 +57,7 @@ def _multiple(counts: np.ndarray, choices: tuple[int, ...]) -> int:
 
 def sample(groups: int) -> np.ndarray:
     """Some groups of so many."""
-    return np.unique(np.linspace(0, max(groups - 1, 0), min(groups, GROUPS)).astype(np.int64))
+    return evenly(groups, GROUPS)
 
 
 def _choices(columns: int) -> list[tuple[int, ...]]:

@@ -14,6 +14,12 @@ def id_dtype(largest: int) -> type:
     return np.int32 if largest < 2**31 else np.int64
 
 
+def evenly(count: int, most: int) -> np.ndarray:
+    """Some of the numbers below a count, at most so many, evenly apart from the first to the last."""
+    some = min(count, most)
+    return np.arange(some) * (count - 1) // max(some - 1, 1)
+
+
 def bounds_of_parts(ids: np.ndarray) -> list[tuple[np.integer, np.integer]]:
     """The least and the greatest id of each part of an array that is not empty."""
     flat = ids.reshape(-1) if ids.flags.c_contiguous else ids  # a view

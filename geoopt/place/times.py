@@ -17,6 +17,7 @@ from ..integers.cores import divided
 from ..integers.gathers import taken
 from ..integers.ids import Ids
 from ..integers.segments import Segments
+from ..integers.spacing import evenly
 from ..kernels import Kernel, Leaf, Loop
 from ..layout import Layout, Located
 from ..native import compiled
@@ -120,7 +121,7 @@ class Times:
 
     def _is_poor(self, buffer: int, columns: list[tuple[Located, Segments | None]], size: int) -> bool:
         """Whether members read rows of an input far apart, as some tell."""
-        some = np.unique(np.linspace(0, size - 1, min(size, SAMPLE)).astype(np.int64))
+        some = evenly(size, SAMPLE)
         low, high, _ = self._rows_read(buffer, columns, some)
         return bool(np.mean(high - low > POOR * self.variables[buffer][0]) > FEW)
 
