@@ -1,5 +1,6 @@
 """Docstrings of this project, which are plain text with lines such as ``V : (n, 3) positions [m];  F : (m, 3) faces``,
-as reStructuredText: such lines become lists, and characters with a meaning in reStructuredText are escaped."""
+as reStructuredText: such lines become lists, and characters with a meaning in reStructuredText are escaped. Examples
+stay as they are, for numpydoc."""
 
 from __future__ import annotations
 
@@ -48,9 +49,10 @@ def _goes_on(item: str, line: str) -> bool:
 
 def process(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Of the event ``autodoc-process-docstring``."""
-    is_numpydoc = any(re.fullmatch(r" *---+", line) for line in lines)  # inherited from NumPy
+    begin = lines.index("Examples") if "Examples" in lines else len(lines)
+    is_numpydoc = any(re.fullmatch(r" *---+", line) for line in lines[:begin])  # inherited from NumPy
     if what != "module" and not is_numpydoc:
-        lines[:] = listed(lines)
+        lines[:] = [*listed(lines[:begin]), *lines[begin:]]
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -2,117 +2,37 @@
 
 from __future__ import annotations
 
-import inspect
-import linecache
-import os
-import sys
-import sysconfig
 import threading
-import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from types import FrameType
-from typing import Any
-
-import numpy as np
-import scipy
 
 from . import remedies
-
-_PACKAGE = str(Path(__file__).parent) + os.sep
-_NUMPY, _SCIPY = (str(Path(str(library.__file__)).parent) + os.sep for library in (np, scipy))
-_INSTALLED = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-_CYTHON = (".pyx", ".pxd", ".pxi")  # what it makes has these names, from the root of a library's sources
-
-
-def user_line(error: BaseException | None = None) -> str:
-    """``file:line: source`` of the innermost caller that is nobody's library: of this function, or of what raised an
-    error. Where a library that traced code calls is in between, its line comes after."""
-    inner = ""
-    for frame, number in _frames(error):
-        name = frame.f_code.co_filename
-        if not is_installed(name):
-            return _line(frame, number) + inner
-        if not inner and not _is_unnamed(name):
-            inner = f"\n  in {_line(frame, number)}"
-    return inner.removeprefix("\n  in ") or "<unknown line>"
-
-
-def line_of(function: Any) -> str | None:
-    """Where a function of the user's begins; None of what has no code."""
-    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
-    return code and _source(code.co_filename, code.co_firstlineno)
-
-
-def user_frame() -> FrameType:
-    """Of the innermost caller that is nobody's library; the outermost where all are."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and is_installed(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
-
-
-def _frames(error: BaseException | None) -> Iterable[tuple[FrameType, int]]:
-    """With their lines, the innermost first: of the callers of the caller, or of what raised an error."""
-    if error is None:
-        return traceback.walk_stack(sys._getframe(2))
-    return reversed(list(traceback.walk_tb(error.__traceback__)))
-
-
-def _line(frame: FrameType, line: int) -> str:
-    return _source(frame.f_code.co_filename, line)
-
-
-def _source(name: str, line: int) -> str:
-    source = linecache.getline(name, line).strip()
-    return f"{name}:{line}: {source}" if source else f"{name}:{line}"
-
-
-def is_of_libraries(file: str) -> bool:
-    """Whether a file is of geoopt's compiler, NumPy or SciPy, or none: of what Cython makes."""
-    return _is_compiled(file) or file.startswith((_PACKAGE, _NUMPY, _SCIPY))
-
-
-def _is_compiled(file: str) -> bool:
-    return file.startswith(("<__array_function__", "<stringsource>", "<frozen ")) or file.endswith(_CYTHON)
-
-
-def is_installed(file: str) -> bool:
-    """Whether a file is of any library, Python's own as well."""
-    return is_of_libraries(file) or file.startswith(_INSTALLED)
-
-
-def _is_unnamed(file: str) -> bool:
-    """Whether it is of a library whose lines say nothing to its users."""
-    of_python = file.startswith(_INSTALLED[:2]) and not file.startswith(_INSTALLED[2:])
-    return is_of_libraries(file) or of_python
-
-
-def scipy_remedy(error: BaseException | None = None) -> str | None:
-    """What to do instead, if SciPy raised an error, or called who calls this, or NumPy when SciPy called it; else None.
-    It is that of the module whose function the user called."""
-    module = None
-    for frame, _ in _frames(error):
-        name = frame.f_code.co_filename
-        if found := _module_of_scipy(name):
-            module = module if module and found.startswith("scipy._lib") else found
-        elif not is_of_libraries(name):
-            break
-    return module and remedies.of_scipy(module)
-
-
-def _module_of_scipy(file: str) -> str | None:
-    is_scipy = file.startswith(_SCIPY) or (file.startswith("scipy/") and file.endswith(_CYTHON))
-    return file.removeprefix(str(Path(_SCIPY).parent) + os.sep).replace(os.sep, ".") if is_scipy else None
+from .callers import is_of_libraries, scipy_remedy, user_line
 
 
 class GeooptError(Exception):
-    """Base class of every error that is caused by the input or the traced code."""
+    """Base class of every error that is caused by the input or the traced code.
+
+    Examples
+    --------
+    >>> try:
+    ...     geoopt.meshes.load("nothing.obj")
+    ... except geoopt.GeooptError as error:
+    ...     print(error)
+    nothing.obj: no such file
+    """
 
 
 class TracingError(GeooptError):
-    """The traced code asked for something that has no meaning on unknown values."""
+    """The traced code asked for something that has no meaning on unknown values.
+
+    Examples
+    --------
+    >>> geoopt.compile(lambda x: np.empty(3) * x, np.ones(3))
+    Traceback (most recent call last):
+        ...
+    geoopt.errors.TracingError: numbers are read that nobody has set, of the array made at <doctest ...
+    """
 
     def __init__(self, what: str, remedy: str, cause: BaseException | None = None, line: str | None = None):
         """remedy : unless a function of SciPy asks, which has its own;  cause : what was raised instead, by a line"""
@@ -146,18 +66,42 @@ def _was_caught_by_user(error: BaseException) -> bool:
 
 
 class BranchError(TracingError):
-    """The traced code branches on values that are unknown while tracing, in a way that leaves no choice to be made."""
+    """The traced code branches on values that are unknown while tracing, in a way that leaves no choice to be made.
+
+    Examples
+    --------
+    >>> geoopt.compile(lambda x: np.stack([v if v > 0 else -v for v in x]), np.ones(42))
+    Traceback (most recent call last):
+        ...
+    geoopt.errors.BranchError: cannot branch on more than 32 symbolic values one after another...
+    """
 
     def __init__(self, what: str, line: str | None = None, remedy: str = remedies.CHOOSE):
         super().__init__(f"cannot {what}", remedy, line=line)
 
 
 class UnsupportedError(TracingError, TypeError):
-    """A NumPy function or argument that the symbolic array does not answer."""
+    """A NumPy function or argument that the symbolic array does not answer.
+
+    Examples
+    --------
+    >>> geoopt.compile(np.unique, np.ones(3))
+    Traceback (most recent call last):
+        ...
+    geoopt.errors.UnsupportedError: np.unique is not supported on symbolic arrays: its result depends ...
+    """
 
 
 class MissingAttributeError(UnsupportedError, AttributeError):
-    """An attribute of NumPy's arrays that the symbolic array has not; `hasattr` says so."""
+    """An attribute of NumPy's arrays that the symbolic array has not; `hasattr` says so.
+
+    Examples
+    --------
+    >>> geoopt.compile(lambda x: x.tobytes(), np.ones(3))
+    Traceback (most recent call last):
+        ...
+    geoopt.errors.MissingAttributeError: x.tobytes() is not supported on symbolic arrays: its result ...
+    """
 
 
 def unsupported(
@@ -170,31 +114,92 @@ def unsupported(
 
 
 class ShapeError(TracingError, ValueError):
-    """Shapes that do not fit together."""
+    """Shapes that do not fit together.
+
+    Examples
+    --------
+    >>> geoopt.compile(lambda x: x + np.ones(3), np.ones(5))
+    Traceback (most recent call last):
+        ...
+    geoopt.errors.ShapeError: cannot add arrays of shapes (5,) and (3,): they do not broadcast...
+    """
 
 
 class AxisError(ShapeError, IndexError):
-    """An axis that the array has not; like NumPy's, it is a ValueError and an IndexError."""
+    """An axis that the array has not; like NumPy's, it is a ValueError and an IndexError.
+
+    Examples
+    --------
+    >>> geoopt.compile(lambda x: x.sum(axis=2), np.ones((5, 3)))
+    Traceback (most recent call last):
+        ...
+    geoopt.errors.AxisError: np.sum: axis 2 is out of bounds for array of dimension 2...
+    """
 
 
 class ArgumentError(GeooptError, ValueError):
-    """A program or a function of geoopt was called with something it cannot take."""
+    """A program or a function of geoopt was called with something it cannot take.
+
+    Examples
+    --------
+    >>> geoopt.compile(lambda x: 2 * x, np.ones(5))(np.ones(3))
+    Traceback (most recent call last):
+        ...
+    geoopt.errors.ArgumentError: variable 'x' has shape (3,); the program was compiled for (5,)
+    """
 
 
 class DeviceError(GeooptError):
-    """A device that this machine lacks, or something that programs for it need; the message says what to install."""
+    """A device that this machine lacks, or something that programs for it need; the message says what to install.
+
+    Examples
+    --------
+    >>> try:
+    ...     half = geoopt.compile(lambda x: x / 2, np.ones(3), device="cuda")
+    ... except geoopt.DeviceError:
+    ...     half = geoopt.compile(lambda x: x / 2, np.ones(3))
+    >>> print(half(np.ones(3)).sum())
+    1.5
+    """
 
 
 class MeshError(GeooptError, ValueError):
-    """A mesh, or a file that should hold one, is not usable; the message names the first bad element."""
+    """A mesh, or a file that should hold one, is not usable; the message names the first bad element.
+
+    Examples
+    --------
+    >>> geoopt.meshes.check(np.eye(3), np.array([[0, 1, 1]]))
+    Traceback (most recent call last):
+        ...
+    geoopt.errors.MeshError: face 0 repeats a vertex: [0, 1, 1]
+    """
 
 
 class MeshWarning(UserWarning):
-    """What was merged or left out of a mesh file."""
+    """What was merged or left out of a mesh file.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> geoopt.meshes.save("sphere.stl", *geoopt.meshes.icosphere(42))
+    >>> with warnings.catch_warnings(action="error"):
+    ...     geoopt.meshes.load("sphere.stl")
+    Traceback (most recent call last):
+        ...
+    geoopt.errors.MeshWarning: sphere.stl: 240 corners became 42 vertices; give merge=False for the ...
+    """
 
 
 class SolverError(GeooptError):
-    """A matrix could not be factored; it is singular or, where it must be, not positive definite."""
+    """A matrix could not be factored; it is singular or, where it must be, not positive definite.
+
+    Examples
+    --------
+    >>> geoopt.solve(sp.csr_array([[1.0, -1.0], [-1.0, 1.0]]), np.ones(2))
+    Traceback (most recent call last):
+        ...
+    geoopt.errors.SolverError: geoopt: the matrix is singular, or not positive definite: nothing is ...
+    """
 
     @classmethod
     def of_matrix(cls, what: str) -> SolverError:
@@ -203,11 +208,23 @@ class SolverError(GeooptError):
 
 
 class PictureError(GeooptError):
-    """No picture could be rendered; the message says what is missing."""
+    """No picture could be rendered; the message says what is missing.
+
+    Examples
+    --------
+    >>> issubclass(geoopt.errors.PictureError, geoopt.GeooptError)  # apps catch it, and go on without pictures
+    True
+    """
 
 
 class InternalError(Exception):
-    """A fault of geoopt itself; the message names the stage. Please report it."""
+    """A fault of geoopt itself; the message names the stage. Please report it.
+
+    Examples
+    --------
+    >>> issubclass(geoopt.errors.InternalError, geoopt.GeooptError)  # which nobody catches by mistake
+    False
+    """
 
     def __init__(self, stage: str, what: str):
         super().__init__(f"internal error in stage {stage!r}: {what}\n  this is a fault of geoopt, please report it")

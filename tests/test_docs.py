@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [p for p in sorted(DOCS.rglob("*.md")) if "generated" not in p.parts]
 NAMES = [p.relative_to(DOCS).as_posix() for p in PAGES]
+LISTED = re.compile(r"^   ([\w.]+)$", re.MULTILINE)  # in the autosummaries of a page, a public name
 MARK = "--- end of a block ---"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n*```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 HOW = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -111,10 +112,7 @@ def test_all_public_names_are_in_the_reference():
     import geoopt
     from geoopt import meshes, operators
 
-    listed = {
-        name: set(re.findall(r"^   ([\w.]+)$", text_of(f"reference/{name}.md"), re.MULTILINE))
-        for name in ("geoopt", "operators", "meshes")
-    }
+    listed = {name: set(LISTED.findall(text_of(f"reference/{name}.md"))) for name in ("geoopt", "operators", "meshes")}
     from_elsewhere = {name for name in geoopt.__all__ if name.endswith(("Error", "Warning"))} | {"sparse"}
     assert set(geoopt.__all__) - from_elsewhere <= listed["geoopt"]
     assert {f"operators.{name}" for name in operators.__all__} <= listed["operators"]
@@ -131,7 +129,7 @@ def test_every_stage_is_described():
 def test_sphinx_reads_docstrings_as_lists():
     sys.path.insert(0, str(DOCS))
     try:
-        from docstrings import listed
+        from docstrings import listed, process
     finally:
         sys.path.pop(0)
     given = ["A sum.", "", "V : (n, 3) positions [m];  F : (m, 3) faces", "a, b : |x|_ and x*y", "    more", "Ends."]
@@ -139,3 +137,6 @@ def test_sphinx_reads_docstrings_as_lists():
         "A sum.", "", "- **V** : (n, 3) positions [m]", "- **F** : (m, 3) faces", r"- **a, b** : \|x\|\_ and x\*y",
         "  more", "", "Ends.",
     ]  # fmt: skip
+    examples = ["Examples", "--------", ">>> x_ : y"]
+    process(None, "function", "", None, None, lines := [*given, "", *examples])
+    assert lines == [*listed([*given, ""]), *examples]

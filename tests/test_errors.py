@@ -125,7 +125,7 @@ def test_lines_of_libraries_come_after_the_users(tmp_path, monkeypatch):
     """As if a folder were that of installed packages."""
     (tmp_path / "packaged.py").write_text("def largest(V):\n    return int(V.max())\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("geoopt.errors._INSTALLED", (*geoopt.errors._INSTALLED, str(tmp_path)))
+    monkeypatch.setattr("geoopt.callers._INSTALLED", (*geoopt.callers._INSTALLED, str(tmp_path)))
     import packaged  # type: ignore[import-not-found]
 
     with pytest.raises(geoopt.BranchError) as caught:

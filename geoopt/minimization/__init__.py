@@ -28,8 +28,16 @@ def newton(
     """A local minimum of a function of an array of floats, from x0: what a `Minimizer` gives, which says what the
     arguments are.
 
-    >>> found = geoopt.newton(energy, V, stiffness, fixed=[0, 1])
-    >>> found.x, found.converged, found.reason
+    Examples
+    --------
+    >>> x = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> E, rest = np.array([[0, 1], [1, 2], [2, 0]]), np.full(3, 2.0)  # springs
+    >>> pulled = lambda x: geoopt.operators.spring_energy(x, E, rest, 1.0) - x[2, 1]
+    >>> found = geoopt.newton(pulled, x, fixed=[0, 1])
+    >>> found.converged, found.x.shape, np.array_equal(found.x[:2], x[:2])
+    (True, (3, 2), True)
+    >>> np.allclose(geoopt.gradient(pulled)(found.x)[2], 0)
+    True
     """
     minimizer = Minimizer(
         function,

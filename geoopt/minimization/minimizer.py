@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError, user_line
+from ..callers import user_line
+from ..errors import ArgumentError, ShapeError
 from ..options import Options
 from ..signature import Argument, ordered
 from ..trace import argument_names, variable
@@ -48,8 +49,16 @@ class Minimizer:
     Raises ArgumentError where x0, or the function there, is not finite, and ShapeError where it returns no number;
     where no step decreases the energy, it stops and says so.
 
-    >>> settle = geoopt.Minimizer(energy, V, stiffness, fixed=[0, 1])
-    >>> soft, hard = settle(V, 1.0), settle(V, 100.0)
+    Examples
+    --------
+    >>> def energy(x, pull):
+    ...     return np.sum((x[1:] - x[:-1]) ** 2) / 2 - pull * x[-1]
+    >>> start = np.arange(4.0) ** 2
+    >>> settle = geoopt.Minimizer(energy, start, 1.0, fixed=[0])
+    >>> np.round(settle(start, 1.0).x, 6)
+    array([0., 1., 2., 3.])
+    >>> np.round(settle(start, pull=2.0).x, 6)
+    array([0., 2., 4., 6.])
     """
 
     def __init__(

@@ -35,6 +35,17 @@ class Minimum:
     part of the work, with "prepare" for compiling
 
     `vjp` and `jvp` are its derivatives by what is held and by parameters of the function.
+
+    Examples
+    --------
+    >>> def energy(x, pull):
+    ...     return np.sum((x[1:] - x[:-1]) ** 2) / 2 - pull * x[-1]
+    >>> start = np.arange(4.0) ** 2
+    >>> found = geoopt.newton(energy, start, 2.0, fixed=[0])
+    >>> np.round(found.x, 6), found.converged
+    (array([0., 2., 4., 6.]), True)
+    >>> print(round(found.vjp(np.array([0.0, 0.0, 0.0, 1.0])), 6))  # the slope of x[3] by the pull
+    3.0
     """
 
     x: np.ndarray

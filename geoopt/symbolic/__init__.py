@@ -17,13 +17,8 @@ import numpy as np
 import scipy.sparse
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ..errors import (
-    ShapeError,
-    TracingError,
-    UnsupportedError,
-    unsupported,
-    user_line,
-)
+from ..callers import user_line
+from ..errors import ShapeError, TracingError, UnsupportedError, unsupported
 from ..graph import Graph
 from ..integers.ids import Ids
 from ..remedies import BEFORE
@@ -62,7 +57,18 @@ def _method(function: Callable) -> Callable[..., Symbolic]:
 
 
 class Symbolic(Unknown, Reshaping, NDArrayOperatorsMixin):
-    """An array of unknown numbers with known structure. Read it with NumPy's own functions."""
+    """An array of unknown numbers with known structure. Read it with NumPy's own functions.
+
+    Examples
+    --------
+    >>> def doubled(x):
+    ...     print(isinstance(x, geoopt.Symbolic), x.shape)
+    ...     return 2 * x
+    >>> geoopt.compile(doubled, np.ones((2, 3)))(np.ones((2, 3)))
+    True (2, 3)
+    array([[2., 2., 2.],
+           [2., 2., 2.]])
+    """
 
     __slots__ = ("_added", "_changing", "_derive", "_graph", "_ids", "_is_bool", "_owner", "_version")
     __array_priority__ = 1000.0

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedError, is_of_libraries
+from ..callers import is_of_libraries
+from ..errors import UnsupportedError
 from . import Symbolic
 from .arithmetic import apply
 from .array_joining import stack

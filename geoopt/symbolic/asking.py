@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import remedies
-from ..errors import user_frame, user_line
+from ..callers import user_frame, user_line
 from ..graph import Graph
 from ..integers.ids import Ids
 from .checks import source_of

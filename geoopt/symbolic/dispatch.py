@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import AxisError, GeooptError, ShapeError, TracingError, UnsupportedError, user_line
+from ..callers import user_line
+from ..errors import AxisError, GeooptError, ShapeError, TracingError, UnsupportedError
 from . import FUNCTIONS, UFUNC_METHODS, UFUNCS, Symbolic
 from .arithmetic import as_number, as_symbolic, graph_of, reject_comparison
 from .operands import bound, own_signature, written

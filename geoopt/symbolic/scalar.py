@@ -55,7 +55,17 @@ class NumberLook(Look, np.float64):
 
 
 class Scalar(Symbolic):
-    """One symbolic number."""
+    """One symbolic number.
+
+    Examples
+    --------
+    >>> def square(x):
+    ...     print([isinstance(number, geoopt.Scalar) for number in (x[0], x[1] + 1, x)])
+    ...     return x[0] ** 2
+    >>> print(geoopt.compile(square, np.ones(3))(np.full(3, 5.0)))
+    [True, True, False]
+    25.0
+    """
 
     __slots__ = ("_id",)
     __class__ = property(lambda self: NumberLook)  # type: ignore[assignment]

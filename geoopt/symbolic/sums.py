@@ -25,6 +25,12 @@ def segment_sum(values: Symbolic, segments: np.ndarray | Segments) -> Symbolic:
 
     values : (k,);  segments : `Segments`, or offsets (n + 1,): integers, non-decreasing, from 0 to k.
     Returns (n,). An empty segment is 0.
+
+    Examples
+    --------
+    >>> sums = geoopt.compile(lambda x: geoopt.sparse.segment_sum(x, np.array([0, 2, 2, 5])), np.ones(5))
+    >>> sums(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    array([ 3.,  0., 12.])
     """
     reject_comparison(values, "a sum")
     if not isinstance(segments, Segments):

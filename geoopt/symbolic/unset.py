@@ -9,7 +9,8 @@ import threading
 
 import numpy as np
 
-from ..errors import TracingError, user_line
+from ..callers import user_line
+from ..errors import TracingError
 from ..graph import Traced
 from ..graph.references import reachable
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import ArgumentError, BranchError, GeooptError, is_of_libraries, scipy_remedy
+from ..callers import is_of_libraries, scipy_remedy
+from ..errors import ArgumentError, BranchError, GeooptError
 from ..graph import Graph, Runs
 from ..remedies import AT_ONCE, CHOOSE
 from ..sparse.matrix import SparseMatrix

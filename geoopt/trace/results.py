@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import UnsupportedError, line_of
+from ..callers import line_of
+from ..errors import UnsupportedError
 from ..integers.ids import Ids
 from ..results import (
     Known,

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import user_line
+from ..callers import user_line
 from ..sparse.constructors import FUNCTIONS, TRACING, answer_classes
 from ..sparse.matrix import SparseMatrix
 from ..symbolic import Symbolic, floats, unset
