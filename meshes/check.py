@@ -15,6 +15,15 @@ def check(V: Any, F: Any, *, degenerate: bool = True) -> None:
     V : (n, 3) finite floats;  F : (m, 3) or (m, 4) integers in 0..n-1, distinct in each row
     degenerate : also refuse triangles of zero area and tetrahedra of zero volume
     Unreferenced vertices, boundaries and several components are fine.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> geoopt.meshes.check(V, F)
+    >>> geoopt.meshes.check(V, np.array([[0, 1, 2], [0, 1, 1]]))
+    Traceback (most recent call last):
+        ...
+    geoopt.errors.MeshError: face 1 repeats a vertex: [0, 1, 1]
     """
     V, F = np.asarray(V), np.asarray(F)
     check_form(V, F)

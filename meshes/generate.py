@@ -16,7 +16,16 @@ Mesh = tuple[np.ndarray, np.ndarray]
 
 
 def icosphere(vertices: int) -> Mesh:
-    """The unit sphere: an icosahedron whose edges are split into k parts; 10 k² + 2 vertices, valence 6 and 5."""
+    """The unit sphere: an icosahedron whose edges are split into k parts; 10 k² + 2 vertices, valence 6 and 5.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> V.shape, F.shape
+    ((42, 3), (80, 3))
+    >>> np.allclose(np.linalg.norm(V, axis=1), 1)
+    True
+    """
     _at_least(vertices, 12)
     corners, faces = _icosahedron()
     k = max(round(np.sqrt((vertices - 2) / 10)), 1)
@@ -39,7 +48,16 @@ def icosphere(vertices: int) -> Mesh:
 
 
 def torus(vertices: int, radius: float = 2.0, tube: float = 1.0) -> Mesh:
-    """A torus on a k × k grid; k² vertices, all of valence 6. radius, tube : of the circle, and around it [m]"""
+    """A torus on a k × k grid; k² vertices, all of valence 6. radius, tube : of the circle, and around it [m]
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.torus(400, radius=3.0, tube=0.5)
+    >>> V.shape, F.shape
+    ((400, 3), (800, 3))
+    >>> len(V) - len(geoopt.operators.edges(F)) + len(F)  # as of every torus
+    0
+    """
     _at_least(vertices, 9)
     _positive(radius=radius, tube=tube)
     k = max(round(np.sqrt(vertices)), 3)
@@ -54,7 +72,16 @@ def torus(vertices: int, radius: float = 2.0, tube: float = 1.0) -> Mesh:
 
 
 def bumpy(vertices: int, seed: int = 0) -> Mesh:
-    """A closed surface of sphere topology with bumps and irregular valence (3 to 8); 6 k² + 2 vertices."""
+    """A closed surface of sphere topology with bumps and irregular valence (3 to 8); 6 k² + 2 vertices.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.bumpy(100)
+    >>> V.shape, F.shape
+    ((98, 3), (192, 3))
+    >>> len(V) - len(geoopt.operators.edges(F)) + len(F)  # as of a sphere
+    2
+    """
     _at_least(vertices, 8)
     k = max(round(np.sqrt((vertices - 2) / 6)), 1)
     points, quads = _cube(k)
@@ -70,7 +97,16 @@ def bumpy(vertices: int, seed: int = 0) -> Mesh:
 
 
 def cloth(vertices: int, width: float = 1.0, height: float = 1.0) -> Mesh:
-    """A flat rectangle in the plane z = 0 with alternating diagonals; boundary, about ``vertices`` vertices."""
+    """A flat rectangle in the plane z = 0 with alternating diagonals; boundary, about ``vertices`` vertices.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.cloth(25, width=2.0)
+    >>> V.shape, F.shape
+    ((28, 3), (36, 3))
+    >>> print(round(geoopt.operators.surface_area(V, F), 6))
+    2.0
+    """
     _at_least(vertices, 4)
     _positive(width=width, height=height)
     columns = max(round(np.sqrt(vertices * width / height)), 2)
@@ -85,7 +121,16 @@ def cloth(vertices: int, width: float = 1.0, height: float = 1.0) -> Mesh:
 
 
 def tetrahedral_ball(vertices: int) -> Mesh:
-    """The unit ball in tetrahedra: a cube of k³ vertices, six tetrahedra per cell, mapped smoothly to the ball."""
+    """The unit ball in tetrahedra: a cube of k³ vertices, six tetrahedra per cell, mapped smoothly to the ball.
+
+    Examples
+    --------
+    >>> V, T = geoopt.meshes.tetrahedral_ball(125)
+    >>> V.shape, T.shape
+    ((125, 3), (384, 4))
+    >>> print(round(np.linalg.det(V[T[:, 1:]] - V[T[:, :1]]).sum() / 6, 2))  # of the ball, 4π / 3 = 4.19
+    3.92
+    """
     _at_least(vertices, 8)
     k = max(round(vertices ** (1 / 3)), 2)
     number = np.arange(k**3).reshape(k, k, k)

@@ -42,6 +42,14 @@ def load(
     Raises MeshError for a missing file, an unknown format, content that is not a mesh, or one that is not what its own
     header says. Warns (MeshWarning) of vertices that were merged, or repeat positions, of triangles that are sides of
     tetrahedra and left out, and of cells whose corners alone are kept.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> geoopt.meshes.save("sphere.obj", V, F)
+    >>> W, G = geoopt.meshes.load("sphere.obj")
+    >>> np.array_equal(W, V), np.array_equal(G, F), G.dtype
+    (True, True, dtype('int32'))
     """
     path = Path(path)
     if cells not in (None, *_KINDS):

@@ -18,6 +18,17 @@ def save(path: str | Path, V: np.ndarray, F: np.ndarray) -> None:
     V : (n, 3) positions;  F : (m, 3) triangles, or (m, 4) tetrahedra for MSH, MESH and VTK. OBJ, OFF, PLY and STL are
     written by trimesh (the latter two in single precision, STL without shared vertices), MSH, MESH and VTK by meshio.
     Raises MeshError for an unknown format, one that does not hold such elements, and for arrays that are no mesh.
+
+    Examples
+    --------
+    >>> V, T = geoopt.meshes.tetrahedral_ball(27)
+    >>> geoopt.meshes.save("ball.vtk", V, T)
+    >>> geoopt.meshes.load("ball.vtk")[1].shape
+    (48, 4)
+    >>> geoopt.meshes.save("ball.obj", V, T)
+    Traceback (most recent call last):
+        ...
+    geoopt.errors.MeshError: ball.obj: holds triangles only; tetrahedra are written as .msh .mesh .vtk
     """
     path, V, F = Path(path), np.asarray(V), np.asarray(F)
     check_form(V, F)

@@ -30,6 +30,15 @@ class ArapMesh:
     offsets : (n + 1,) the edges around vertex i are ``offsets[i]`` to ``offsets[i + 1]``; there may be none
     F : (m, 3) triangles;  half_cot : (m, 3) half the cotangent of the angle at each of their corners: what a triangle
         adds to the weight of the edge opposite
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> rest = geoopt.operators.arap_mesh(V, F)
+    >>> np.allclose(rest.laplacian.toarray(), -geoopt.operators.cotan_laplacian(V, F)[0].toarray())
+    True
+    >>> np.unique(np.diff(rest.offsets), return_counts=True)[1]  # vertices of 5 neighbours, and of 6
+    array([12, 30])
     """
 
     V: np.ndarray
@@ -52,6 +61,13 @@ def arap_mesh(V: np.ndarray, F: np.ndarray) -> ArapMesh:
     """The record of a rest mesh. V : (n, 3) rest positions [m]; F : (m, 3) triangles, in any orientation.
 
     Raises MeshError for other shapes, and for triangles without area.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> rest = geoopt.operators.arap_mesh(V, F)
+    >>> len(rest.weight), bool((rest.weight > 0).all())  # both ways along 120 edges
+    (240, True)
     """
     V = np.array(V, float)
     if V.ndim != 2 or V.shape[1] != 3:
@@ -75,6 +91,14 @@ def arap_rhs(P: Any, mesh: ArapMesh, rims: bool = False) -> Any:
     rims : R_i fits all edges of the triangles at i ("spokes and rims"), which keeps the surface smoother; then b sums,
     over triangles, half_cot R (v_i − v_j) with the mean R of the rotations at its corners. Chao et al. 2010.
     Vertices without neighbours have b_i = 0.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> rest = geoopt.operators.arap_mesh(V, F)
+    >>> turned = V[:, [1, 2, 0]]
+    >>> np.allclose(rest.laplacian @ turned, geoopt.operators.arap_rhs(turned, rest))  # at rest, however it is turned
+    True
     """
     return rhs_of_quaternions(polar_quaternion(covariances(P, mesh, rims)), mesh, rims)
 
@@ -87,6 +111,17 @@ def arap_step(P: Any, mesh: ArapMesh, fixed: Any, values: Any, rims: bool = Fals
     Returns P_next (n, 3) [m], without more energy than P where weights are positive. Vertices without triangles stay
     where they are.
     Raises SolverError where a component of the mesh has no fixed vertex.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> rest, ends = geoopt.operators.arap_mesh(V, F), np.array([V[:, 2].argmin(), V[:, 2].argmax()])
+    >>> steps = [V]
+    >>> for _ in range(10):
+    ...     steps.append(geoopt.operators.arap_step(steps[-1], rest, ends, 1.5 * V[ends]))
+    >>> energies = [geoopt.operators.arap_energy(P, rest) for P in steps[1:]]
+    >>> np.allclose(steps[-1][ends], 1.5 * V[ends]), bool((np.diff(energies) < 0).all())
+    (True, True)
     """
     n = len(mesh.V)
     alone = np.setdiff1d(unreferenced(mesh.F, n), fixed)
@@ -101,6 +136,14 @@ def arap_energy(P: Any, mesh: ArapMesh, rims: bool = False) -> Any:
     P : (n, 3) deformed positions [m]. Returns a number, zero for rigid motions of the rest positions. Its
     gradient is 4 (mesh.laplacian @ P − arap_rhs(P, mesh)). Sorkine & Alexa 2007.
     rims : Σ_i over the sides of all triangles at i, with the weights half_cot; the gradient has 6 instead of 4.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> rest = geoopt.operators.arap_mesh(V, F)
+    >>> moved = V[:, [1, 2, 0]] + [5.0, 0.0, 0.0]  # turned and carried away
+    >>> print(np.round([geoopt.operators.arap_energy(P, rest) for P in (V, moved, 1.1 * V)], 3))  # [m²]
+    [0.    0.    0.467]
     """
     R = polar_rotation(covariances(P, mesh, rims))
     if not rims:

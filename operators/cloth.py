@@ -25,6 +25,14 @@ class Cloth:
     bend : (n, n) sparse, symmetric, negative semidefinite; ``bend @ x`` is the force of unit bending stiffness
     mass : of one vertex [kg];  gravity : (3,) acceleration
     stretch, shear, bending : stiffness;  stretch_damping, shear_damping, bend_damping : damping
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.cloth(25)
+    >>> cloth = geoopt.operators.cloth(V, F)
+    >>> J = np.einsum("mic,mip->mcp", cloth.B, 3 * V[F])  # the images of the axes of the rest planes
+    >>> np.allclose(np.linalg.norm(J, axis=2), 3)
+    True
     """
 
     F: np.ndarray
@@ -59,6 +67,17 @@ def cloth(
     the vertices. Edge 01 of a triangle is the first axis of its rest plane (warp), across it is the second (weft).
     Raises MeshError for wrong shapes, triangles without area and edges of more than two triangles, ArgumentError for
     negative constants.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.cloth(25)
+    >>> cloth = geoopt.operators.cloth(V, F, total_mass=2.0)
+    >>> print(round(25 * cloth.mass, 6), round(cloth.area.sum(), 6))  # [kg], [m²]
+    2.0 1.0
+    >>> geoopt.operators.cloth(V, F, stretch=-1.0)
+    Traceback (most recent call last):
+        ...
+    geoopt.errors.ArgumentError: stretch must be a number of at least 0, not -1.0
     """
     V, F = _checked(V_rest, F)
     constants = dict(

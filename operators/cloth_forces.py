@@ -20,6 +20,14 @@ def cloth_forces(x: Any, v: Any, cloth: Cloth) -> Any:
     Conditions per triangle: stretch C_c = area (|J_c| − 1) along both axes of the rest plane, shear
     C = area J_0·J_1; each pulls by −∂C/∂x (stiffness C + damping Ċ). Bending is linear. Baraff & Witkin 1998; bending
     as Bergou et al. 2006.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.cloth(25)
+    >>> cloth = geoopt.operators.cloth(V, F, total_mass=2.0)
+    >>> f = geoopt.operators.cloth_forces(V, np.zeros_like(V), cloth)
+    >>> np.allclose(f.sum(axis=0), [0, 0, -2.0 * 9.81])  # its weight [N]
+    True
     """
     J = _deformation(x, cloth)
     along, across = _pulls(J, _deformation(v, cloth), cloth)
@@ -31,6 +39,14 @@ def stretch_shear_energy(x: Any, cloth: Cloth) -> Any:
     """The energy ½ Σ stiffness C² of stretch and shear in a cloth at positions x (n, 3); see `cloth_forces`.
 
     Minus its gradient are the forces without bending, damping and gravity. Returns a number.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.cloth(25)
+    >>> cloth = geoopt.operators.cloth(V, F)
+    >>> energies = [geoopt.operators.stretch_shear_energy(x, cloth) for x in (V, V[:, [1, 2, 0]], 1.1 * V)]
+    >>> np.round(energies, 6)  # at rest, turned, and stretched [J]
+    array([0.  , 0.  , 0.25])
     """
     J = _deformation(x, cloth)
     along, across = _stretch(J, cloth), _shear(J, cloth)
@@ -48,6 +64,15 @@ def cloth_system(x: Any, v: Any, h: Any, cloth: Cloth, definite: bool = False, l
     definite : leave out of K what compression and shear add to it that is not negative semidefinite: A is positive
     definite at all positions and velocities, the forces are the same.
     lower : A is the lower triangle alone, of all entries with row ≥ column.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.cloth(25)
+    >>> A, b = geoopt.operators.cloth_system(V, np.zeros_like(V), 0.01, geoopt.operators.cloth(V, F))
+    >>> A.shape, np.allclose(A.toarray(), A.T.toarray())
+    ((75, 75), True)
+    >>> bool((np.linalg.eigvalsh(A.toarray()) > 0).all())  # at rest
+    True
     """
     n = x.shape[0]
     J = _deformation(x, cloth)
@@ -72,6 +97,17 @@ def cloth_step(x: Any, v: Any, h: Any, cloth: Cloth, held: Any = (), definite: b
     x, v : (n, 3) positions [m] and velocities [m/s];  cloth : from `cloth`
     held : numbers of vertices that stay where they are;  definite : see `cloth_system`
     Returns ``(x + h v_next, v_next)``, both (n, 3). Baraff & Witkin 1998.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.cloth(25)
+    >>> cloth = geoopt.operators.cloth(V, F)
+    >>> x, v = geoopt.operators.cloth_step(V, np.zeros_like(V), 0.1, cloth)
+    >>> np.allclose(v, [0, 0, -0.981])  # [m/s], after a tenth of a second of free fall
+    True
+    >>> x, v = geoopt.operators.cloth_step(V, np.zeros_like(V), 0.1, cloth, held=[0, 4])
+    >>> np.allclose(x[[0, 4]], V[[0, 4]])
+    True
     """
     A, b = cloth_system(x, v, h, cloth, definite)
     fixed = 3 * np.asarray(held, int)[:, None] + np.arange(3)

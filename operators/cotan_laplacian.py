@@ -19,6 +19,15 @@ def cotan_laplacian(V: Numeric, F: np.ndarray) -> tuple[Any, Any]:
     ``igl.cotmatrix``: L[i, j] is half the sum of the cotangents of the angles opposite edge ij, and
     rows sum to zero. M is diagonal [m²]: a third of the area of the incident triangles.
     The orientation of the triangles does not matter. Pinkall & Polthier 1993; Meyer et al. 2003.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> L, M = geoopt.operators.cotan_laplacian(V, F)
+    >>> np.allclose(L @ np.ones(42), 0)  # constants have no slope
+    True
+    >>> print(round(M.sum(), 2))  # [m²], the area of the mesh
+    11.67
     """
     n = V.shape[0]
     i, j, k = F[:, 0], F[:, 1], F[:, 2]

@@ -19,6 +19,13 @@ def cotan_laplacian_intrinsic(lengths: Numeric, F: np.ndarray, n: int | None = N
     n : number of vertices, by default the largest index in F plus one.
     Returns ``(L, M)``, sparse (n, n), as `cotan_laplacian` does: L dimensionless and negative semidefinite, the sign
     of ``igl.cotmatrix_intrinsic``; M diagonal [m²]. By the law of cosines; areas as in `face_areas_intrinsic`.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> L, M = geoopt.operators.cotan_laplacian_intrinsic(geoopt.operators.edge_lengths(V, F), F)
+    >>> np.allclose(L.toarray(), geoopt.operators.cotan_laplacian(V, F)[0].toarray())
+    True
     """
     if n is None:
         n = int(np.max(F)) + 1 if len(F) else 0

@@ -18,6 +18,13 @@ def dihedral_angles(V: Numeric, F: np.ndarray) -> Any:
     Returns (h,) radians in [-π, π], in the order of `interior_edges`: 0 where flat, positive where convex, π/2 at the
     edges of a cube. The angle inside is π minus this. Of two faces that disagree about outside, the first one counts.
     Raises MeshError where three or more faces meet at an edge.
+
+    Examples
+    --------
+    >>> V = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, -1.0]])
+    >>> angle = geoopt.operators.dihedral_angles(V, np.array([[0, 1, 2], [1, 0, 3]]))
+    >>> print(np.round(np.degrees(angle), 6))  # as at an edge of a cube
+    [90.]
     """
     hinges, _ = interior_edges(F)
     i, j, left, right = (V[hinges[:, c]] for c in range(4))

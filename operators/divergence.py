@@ -21,6 +21,13 @@ def divergence(V: Numeric, F: np.ndarray) -> Any:
     D = -Gᵀ A with the face areas A, so ``D @ G`` is the cotangent Laplacian; divided by vertex areas, D @ x is the
     divergence per area. Polthier & Preuß 2003, Identifying vector field singularities using a discrete Hodge
     decomposition.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> D, G = geoopt.operators.divergence(V, F), geoopt.operators.gradient(V, F)
+    >>> np.allclose((D @ G).toarray(), geoopt.operators.cotan_laplacian(V, F)[0].toarray())
+    True
     """
     area = face_areas(V, F)
     return -(gradient(V, F).T @ from_diagonal(np.concatenate([area, area, area])))

@@ -14,5 +14,11 @@ def edge_lengths(V: Numeric, F: np.ndarray) -> Any:
 
     V : (n, 3) vertex positions [m];  F : (m, 3) triangles.
     Returns (m, 3) [m], column c the edge opposite corner c: the edges 12, 20, 01.
+
+    Examples
+    --------
+    >>> V = np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0], [0.0, 4.0, 0.0]])
+    >>> geoopt.operators.edge_lengths(V, np.array([[0, 1, 2]]))
+    array([[5., 4., 3.]])
     """
     return np.linalg.norm(V[F[:, [2, 0, 1]]] - V[F[:, [1, 2, 0]]], axis=2)

@@ -18,6 +18,14 @@ def neo_hookean_energy(x: Numeric, X: Numeric, T: np.ndarray, mu: Any, lam: Any)
     mu, lam : Lamé parameters [Pa], numbers or (m,)
     Returns a number [J], 0 at rest; NaN where a tetrahedron is inverted.
     Bonet & Wood 1997, Nonlinear Continuum Mechanics for Finite Element Analysis, section 5.4.3.
+
+    Examples
+    --------
+    >>> X, T = geoopt.meshes.tetrahedral_ball(27)
+    >>> turned = X[:, [1, 2, 0]]
+    >>> energies = [geoopt.operators.neo_hookean_energy(x, X, T, 1.0, 2.0) for x in (X, turned, 1.1 * X)]
+    >>> print(np.round(np.abs(energies), 4))  # at rest, turned, and stretched [J]
+    [0.     0.     0.3558]
     """
     G, volume = _deformation_gradients(x, X, T)
     log_J = np.log(np.linalg.det(G))
@@ -29,6 +37,14 @@ def st_venant_kirchhoff_energy(x: Numeric, X: Numeric, T: np.ndarray, mu: Any, l
 
     Arguments as for `neo_hookean_energy`. Returns a number [J], 0 at rest. Weak against compression.
     Bonet & Wood 1997, section 5.4.1.
+
+    Examples
+    --------
+    >>> X, T = geoopt.meshes.tetrahedral_ball(27)
+    >>> turned = X[:, [1, 2, 0]]
+    >>> energies = [geoopt.operators.st_venant_kirchhoff_energy(x, X, T, 1.0, 2.0) for x in (X, turned, 1.1 * X)]
+    >>> print(np.round(energies, 4))  # at rest, turned, and stretched [J]
+    [0.     0.     0.4247]
     """
     G, volume = _deformation_gradients(x, X, T)
     strain = 0.5 * (np.einsum("mki,mkj->mij", G, G) - beside(T, np.eye(3)))

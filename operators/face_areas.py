@@ -15,5 +15,11 @@ def face_areas(V: Numeric, F: np.ndarray) -> Any:
     """Areas of the triangles.
 
     V : (n, 3) vertex positions [m];  F : (m, 3) triangles.  Returns (m,) [m²], half of ``igl.doublearea``.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(642)
+    >>> print(round(geoopt.operators.face_areas(V, F).sum(), 2))  # [m²], nearly 4π
+    12.51
     """
     return np.linalg.norm(double_area_normals(V, F), axis=1) / 2

@@ -16,6 +16,11 @@ def face_areas_intrinsic(lengths: Numeric) -> Any:
     Returns (m,) [m²]. NaN where the lengths do not obey the triangle inequality.
     Heron's formula in the order of Kahan 2014, Miscalculating Area and Angles of a Needle-like Triangle: accurate
     for needles too, where lengths² would cancel.
+
+    Examples
+    --------
+    >>> geoopt.operators.face_areas_intrinsic(np.array([[3.0, 4.0, 5.0], [13.0, 14.0, 15.0]]))
+    array([ 6., 84.])
     """
     x, y, z = lengths[:, 0], lengths[:, 1], lengths[:, 2]
     x, y = np.maximum(x, y), np.minimum(x, y)

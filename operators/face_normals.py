@@ -14,6 +14,15 @@ def face_normals(V: Numeric, F: np.ndarray) -> Any:
 
     V : (n, 3) vertex positions;  F : (m, 3) triangles, counter-clockwise seen from where the normal points.
     Returns (m, 3), without unit; zero where a triangle has no area.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> N = geoopt.operators.face_normals(V, F)
+    >>> bool((np.sum(N * V[F].mean(axis=1), axis=1) > 0.9).all())  # all point outward
+    True
+    >>> np.allclose(geoopt.operators.face_normals(V, F[:, ::-1]), -N)
+    True
     """
     normal = double_area_normals(V, F)
     length = np.linalg.norm(normal, axis=1)[:, None]

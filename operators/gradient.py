@@ -17,6 +17,15 @@ def gradient(V: Numeric, F: np.ndarray) -> Any:
     Returns G, sparse (3 m, n) [1/m]: ``G @ u`` has the x of all faces first, then the y, then the z, so
     ``(G @ u).reshape(3, m).T`` is one vector per face. The orientation of the triangles does not matter.
     Botsch, Kobbelt, Pauly, Alliez & Lévy 2010, Polygon Mesh Processing, section 3.3.3.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> G = geoopt.operators.gradient(V, F)
+    >>> slopes = (G @ V[:, 2]).reshape(3, -1).T  # of the height, on each triangle
+    >>> N = geoopt.operators.face_normals(V, F)
+    >>> np.allclose(slopes, [0, 0, 1] - N[:, 2:] * N)  # what is upward, along the triangle
+    True
     """
     n, m = V.shape[0], F.shape[0]
     i, j, k = V[F[:, 0]], V[F[:, 1]], V[F[:, 2]]

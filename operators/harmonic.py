@@ -27,6 +27,15 @@ def harmonic(V: Numeric, F: np.ndarray, fixed: Any, values: Any, power: int = 1)
     is 0. Joshi et al. 2007, Harmonic coordinates; Jacobson, Tosun, Sorkine & Zorin 2010, Mixed finite elements.
 
     Raises SolverError where a component of the mesh has no fixed vertex, ArgumentError for another power.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.cloth(25)
+    >>> left, right = np.flatnonzero(V[:, 0] == 0), np.flatnonzero(V[:, 0] == 1)
+    >>> values = np.repeat([0.0, 1.0], [len(left), len(right)])
+    >>> u = geoopt.operators.harmonic(V, F, np.concatenate([left, right]), values)
+    >>> np.allclose(u, V[:, 0])
+    True
     """
     if power not in range(1, 5):
         raise ArgumentError(f"power is {power!r}; choose 1 for harmonic, 2 for biharmonic functions, up to 4")

@@ -23,6 +23,14 @@ def integrate_gradient(V: Numeric, F: np.ndarray, field: Any, fixed: Any = None,
         By default it is 0 at the first vertex of each component of the mesh, and at vertices without triangles.
     Returns u (n,), which minimises Σ area |∇u − field|².
     Yu et al. 2004, Mesh editing with Poisson-based gradient field manipulation.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> field = (geoopt.operators.gradient(V, F) @ V[:, 2]).reshape(3, -1).T
+    >>> u = geoopt.operators.integrate_gradient(V, F, field)
+    >>> np.allclose(u, V[:, 2] - V[0, 2])  # the height above vertex 0
+    True
     """
     L = cotan_laplacian(V, F)[0]
     right = divergence(V, F) @ field.T.reshape(3 * F.shape[0])

@@ -24,6 +24,14 @@ def lscm(V: Numeric, F: np.ndarray, fixed: Any, values: Any) -> Any:
     Lévy, Petitjean, Ray & Maillot 2002; Mullen, Tong, Alliez & Desbrun 2008, Spectral conformal parameterization.
 
     Raises ArgumentError for fewer fixed vertices or other shapes, and SolverError for a component without any.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.cloth(25)
+    >>> ends = np.array([0, 24])
+    >>> uv = geoopt.operators.lscm(V, F, ends, 2 * V[ends, :2])
+    >>> np.allclose(uv, 2 * V[:, :2])  # of a flat mesh, a similarity
+    True
     """
     n, fixed = V.shape[0], np.asarray(fixed)
     if fixed.ndim != 1 or len(fixed) < 2 or np.shape(values) != (len(fixed), 2):

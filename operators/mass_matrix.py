@@ -21,6 +21,17 @@ def mass_matrix(V: Numeric, F: np.ndarray, kind: str = "barycentric") -> Any:
     nearest to the vertex, but half of an obtuse triangle for its obtuse corner and a quarter for the others.
     Returns M, sparse (n, n), diagonal [m²]; the sum is the area of the mesh.
     Meyer, Desbrun, Schröder & Barr 2003, Discrete Differential-Geometry Operators, section 3.3.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> masses = [geoopt.operators.mass_matrix(V, F, kind) for kind in ("barycentric", "voronoi")]
+    >>> [round(float(M.sum()), 2) for M in masses]  # the area of the mesh, divided in two ways
+    [11.67, 11.67]
+    >>> geoopt.operators.mass_matrix(V, F, "full")
+    Traceback (most recent call last):
+        ...
+    geoopt.errors.ArgumentError: kind is 'full'; choose "barycentric" or "voronoi"
     """
     n = V.shape[0]
     area = face_areas(V, F)[:, None]

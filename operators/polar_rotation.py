@@ -29,6 +29,13 @@ def polar_rotation(S: Any) -> Any:
     root of a polynomial in |S|², |cof S|² and det S, its eigenvector a column of an adjugate matrix (Higham & Noferini
     2016). Deviation: no branches; Halley's iteration from an upper bound, and the column once more multiplied by the
     adjugate matrix, which squares the error of its direction.
+
+    Examples
+    --------
+    >>> turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> stretch = np.diag([1.0, 2.0, 3.0])
+    >>> np.allclose(geoopt.operators.polar_rotation(turn @ stretch), turn)
+    True
     """
     q, square = _eigenvector(S)
     return rotation_of(q, 2 / square)

@@ -29,6 +29,15 @@ def svd3(S: Any, sweeps: int | str = 8) -> tuple[Any, Any, Any]:
     gathered in a quaternion; columns sorted by conditional swaps; QR by Givens rotations.
     Deviation: the three entries of SᵀS that an angle needs are dot products of the columns rotated so far
     (Hestenes 1958), which keeps small singular values accurate, and angles are tangents of half angles.
+
+    Examples
+    --------
+    >>> S = np.diag([1.0, -3.0, 2.0])
+    >>> U, sigma, V = geoopt.operators.svd3(S)
+    >>> np.round(sigma, 6)  # the last has the sign of the determinant
+    array([ 3.,  2., -1.])
+    >>> np.allclose(U @ np.diag(sigma) @ V.T, S)
+    True
     """
     if not (sweeps == "paper" or isinstance(sweeps, int)):
         raise ArgumentError(f"svd3(sweeps={sweeps!r}): give a number, or 'paper'")

@@ -17,6 +17,13 @@ def symmetric_dirichlet_energy(x: Numeric, V: Numeric, F: np.ndarray) -> Any:
     Returns a number [m²], 4 times the area for an isometry; infinite where a triangle has no area in the plane. A
     flipped triangle counts like its mirror image: keep an eye on orientations.
     Smith & Schaefer 2015, Bijective Parameterization with Free Boundaries.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.cloth(25)  # of 1 m²
+    >>> energies = [geoopt.operators.symmetric_dirichlet_energy(s * V[:, :2], V, F) for s in (0.5, 1.0, 2.0)]
+    >>> print(np.round(energies, 6))  # [m²]: least for the isometry
+    [8.5 4.  8.5]
     """
     e1, e2 = V[F[:, 1]] - V[F[:, 0]], V[F[:, 2]] - V[F[:, 0]]
     # in the plane of the triangle corner 1 is at (length, 0) and corner 2 at (along, height)

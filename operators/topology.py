@@ -28,6 +28,15 @@ def edges(F: np.ndarray) -> np.ndarray:
 
     F : (m, 3) triangles.  Returns (e, 2) vertices, the smaller first, sorted by the first and then the second.
     Raises MeshError for what is no triangle, or repeats a vertex.
+
+    Examples
+    --------
+    >>> geoopt.operators.edges(np.array([[0, 1, 2], [0, 2, 3]]))
+    array([[0, 1],
+           [0, 2],
+           [0, 3],
+           [1, 2],
+           [2, 3]])
     """
     _, _, pairs, first = _sides(F)
     return beside(F, pairs[first])
@@ -47,6 +56,12 @@ def interior_edges(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Returns ``(hinges, faces)`` in the order of `edges`. hinges : (h, 4) vertices i, j, k, l: the edge runs from i to
     j as in the first of its faces, k is opposite in the first and l in the second. faces : (h, 2), the smaller first.
     Raises MeshError where three or more faces meet at an edge, and as `edges` does.
+
+    Examples
+    --------
+    >>> hinges, faces = geoopt.operators.interior_edges(np.array([[0, 1, 2], [0, 2, 3]]))
+    >>> hinges, faces  # triangles 0 and 1 have the edge 20, opposite 1 and 3
+    (array([[2, 0, 1, 3]]), array([[0, 1]]))
     """
     given, F = F, triangles(F)
     face, corner, pairs, first = _sides(F)

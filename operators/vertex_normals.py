@@ -17,6 +17,12 @@ def vertex_normals(V: Numeric, F: np.ndarray) -> Any:
     V : (n, 3) vertex positions;  F : (m, 3) triangles, counter-clockwise seen from where the normal points.
     Returns (n, 3), without unit; zero at a vertex that no face uses. Equal to ``igl.per_vertex_normals`` with
     weighting by area.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> np.allclose(geoopt.operators.vertex_normals(V, F), V)  # on this sphere, by symmetry
+    True
     """
     total = np.zeros_like(V)
     np.add.at(total, F, double_area_normals(V, F)[:, None])
