@@ -41,6 +41,17 @@ class ArapOptions:
     precision : of `PRECISIONS`: of the compiled local step, whose rotations libigl fits in single precision, too: the
         surface comes to rest within 1e-5 of its size of where it does in double precision. The global step is in double
     background : factor new constraints in another thread; until that is done, frames hold what was held before
+
+    Examples
+    --------
+    >>> from geoopt.apps import arap
+    >>> surface = arap.build(geoopt.meshes.icosphere(42), arap.ArapOptions(energy="spokes", iterations=10))
+    >>> surface.energy, surface.iterations
+    ('spokes', 10)
+    >>> arap.ArapOptions(iterations=0)
+    Traceback (most recent call last):
+        ...
+    geoopt.errors.ArgumentError: iterations is 0; a frame takes at least 1
     """
 
     iterations: int = 4
@@ -61,6 +72,15 @@ def build(mesh: Mesh, options: ArapOptions | None = None, watch: Watch | None = 
 
     Raises MeshError for a mesh that is not a manifold, has faces without area or positions that are not finite, and
     ArgumentError for an unknown solver, energy or precision.
+
+    Examples
+    --------
+    >>> from geoopt.apps import arap
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> surface = arap.build((V, F))
+    >>> top = surface.grab(np.array([V[:, 2].argmax()]))
+    >>> surface.advance().measures["change"] < 1e-5  # nothing pulls
+    True
     """
     return Arap(mesh, options or ArapOptions(), watch)
 
@@ -86,7 +106,19 @@ class Constraints:
 
 
 class Arap(Simulation):
-    """A surface that deforms as rigidly as its handles allow. Without handles it stays where it is."""
+    """A surface that deforms as rigidly as its handles allow. Without handles it stays where it is.
+
+    Examples
+    --------
+    >>> from geoopt.apps import arap
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> surface = arap.build((V, F))
+    >>> ends = [surface.grab(np.array([i])) for i in (V[:, 2].argmax(), V[:, 2].argmin())]
+    >>> ends[0].frame[2, 3] += 0.5  # upward
+    >>> frame = surface.advance()
+    >>> print(round(np.ptp(surface.positions[:, 2]) - np.ptp(V[:, 2]), 6))
+    0.5
+    """
 
     compiled = "local step and right-hand side"
 

@@ -35,6 +35,15 @@ class Material:
     stretch, shear : [N/m], whatever the resolution;  bending : [N m];  damping : of them all, relative to them [s]
     friction : on obstacles, relative to the force that presses;  gravity : downward [m/s²];  wind : (3,) [m/s]
     air : drag [kg/(m² s)]
+
+    Examples
+    --------
+    >>> from geoopt.apps import cloth
+    >>> on_the_moon = cloth.ClothOptions(material=cloth.Material(gravity=1.62))
+    >>> simulation = cloth.build(geoopt.meshes.cloth(25), on_the_moon)
+    >>> frame = simulation.advance()
+    >>> print(round(simulation.velocities[:, 2].mean() / simulation.time, 1))  # [m/s²]
+    -1.6
     """
 
     stretch: float = 2000.0
@@ -60,6 +69,18 @@ class ClothOptions:
 
     obstacles : None for a ball below the cloth, on a floor
     threads, device : see `geoopt.compile`; on "cuda" systems are solved there, too
+
+    Examples
+    --------
+    >>> from geoopt.apps import cloth
+    >>> mesh = geoopt.meshes.cloth(25)
+    >>> simulation = cloth.build(mesh, cloth.ClothOptions(density=0.2, obstacles=()))
+    >>> print(round(25 * simulation.rest.mass, 6))  # [kg], of 1 m²
+    0.2
+    >>> cloth.ClothOptions(density=0.0)
+    Traceback (most recent call last):
+        ...
+    geoopt.errors.ArgumentError: density is 0.0; give a positive number of kg/m²
     """
 
     material: Material = field(default_factory=Material)
@@ -79,6 +100,14 @@ def build(mesh: Mesh, options: ClothOptions | None = None, watch: Watch | None =
 
     Raises MeshError for a mesh that is not a manifold, has faces without area or positions that are not finite, or is
     smaller than a millimetre or larger than a hundred kilometres, and ArgumentError for an unknown solver.
+
+    Examples
+    --------
+    >>> from geoopt.apps import cloth
+    >>> simulation = cloth.build(geoopt.meshes.cloth(25))
+    >>> frame = simulation.advance()
+    >>> print(round(simulation.velocities[:, 2].mean() / simulation.time, 1))  # [m/s²]
+    -9.8
     """
     return ClothSimulation(mesh, options or ClothOptions(), watch)
 
@@ -157,7 +186,18 @@ class State:
 
 
 class ClothSimulation(Simulation):
-    """A cloth that falls, hangs from its handles and lies on obstacles; it does not collide with itself."""
+    """A cloth that falls, hangs from its handles and lies on obstacles; it does not collide with itself.
+
+    Examples
+    --------
+    >>> from geoopt.apps import cloth
+    >>> simulation = cloth.build(geoopt.meshes.cloth(25))
+    >>> corners = simulation.grab(np.array([0, 4]))
+    >>> frames = [simulation.advance() for _ in range(10)]
+    >>> moved = simulation.positions - simulation.V
+    >>> np.allclose(moved[[0, 4]], 0), bool(moved[24, 2] < -0.1)  # two corners hold, another swings down
+    (True, True)
+    """
 
     compiled = "system"
 

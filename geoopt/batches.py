@@ -32,6 +32,14 @@ def batched(function: Callable, size: int, over: str | Iterable[str] | None = No
 
     Raises ArgumentError for a size that is not positive, for names that are no arguments, and for arguments with
     another axis. See also `Program.batched`.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> several = np.stack([V, 2 * V, 3 * V])
+    >>> areas = geoopt.compile(geoopt.batched(geoopt.operators.surface_area, 3), several, F)
+    >>> np.round(areas(several) / areas(several)[0], 6)
+    array([1., 4., 9.])
     """
     if not callable(function):
         raise ArgumentError(f"batched takes a function, not a {type(function).__name__}")

@@ -70,6 +70,16 @@ def jit(
 
     Raises ArgumentError for ``static`` arguments that the function does not have, and for arguments of which it cannot
     tell whether they have changed, such as iterators; else what `compile` and programs raise.
+
+    Examples
+    --------
+    >>> area = geoopt.jit(geoopt.operators.surface_area)
+    >>> for V, F in geoopt.meshes.icosphere(42), geoopt.meshes.torus(49):
+    ...     print(round(area(2 * V, F) / area(V, F), 6))
+    4.0
+    4.0
+    >>> area.cache_info()
+    CacheInfo(hits=2, misses=2, maxsize=16, currsize=2)
     """
     if function is None:
         return functools.partial(jit, static=static, device=device, dtype=dtype, options=options, maxsize=maxsize)

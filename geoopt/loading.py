@@ -42,6 +42,14 @@ def load(
     Raises ArgumentError for a file that is no program, is damaged or of another version, or that has machine code which
     was not asked for, DeviceError for a device that is not there. A file is checked before it is used: it makes no
     kernel address memory that is not its own; machine code is not checked.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> area = geoopt.compile(geoopt.operators.surface_area, V, F)
+    >>> area.save("area.geoopt")
+    >>> bool(geoopt.load("area.geoopt")(V) == area(V))
+    True
     """
     place = Path(path)
     return _program(lambda: mapped(place), types, threads, place, code)

@@ -37,7 +37,13 @@ class Scalar(Protocol):
 
 @runtime_checkable
 class Numeric(Scalar, Protocol):
-    """An array: a `Scalar` with a shape, indexed by structure."""
+    """An array: a `Scalar` with a shape, indexed by structure.
+
+    Examples
+    --------
+    >>> [isinstance(x, geoopt.Numeric) for x in (np.ones(3), 1.0, "text")]
+    [True, False, False]
+    """
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -45,7 +51,13 @@ class Numeric(Scalar, Protocol):
 
 
 def select(x: Any, a: Any, b: Any) -> Any:
-    """``a`` where x < 0, else ``b`` (the paper's select); on numbers and arrays of any kind."""
+    """``a`` where x < 0, else ``b`` (the paper's select); on numbers and arrays of any kind.
+
+    Examples
+    --------
+    >>> geoopt.select(np.array([-2.0, 0.0, 3.0]), 1.0, 5.0)
+    array([1., 5., 5.])
+    """
     return np.where(x < 0, a, b)
 
 

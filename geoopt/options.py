@@ -54,6 +54,18 @@ class Options:
     once, which makes infinity of a denormal number; what is equal, or opposite, in exact arithmetic is computed once,
     so that infinity minus infinity may be left out and zeros may have the other sign. Rounding depends on the width of
     vectors, too: functions of the C library have another version for each.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> on = [geoopt.Options(threads=count) for count in (1, 2)]
+    >>> one, two = [geoopt.compile(geoopt.operators.vertex_normals, V, F, options=options) for options in on]
+    >>> np.array_equal(one(V), two(V))  # to the last bit
+    True
+    >>> geoopt.Options(without="sum")
+    Traceback (most recent call last):
+        ...
+    geoopt.errors.ArgumentError: Options(without=...): unknown switch ['sum']; choose from ...
     """
 
     threads: int = 1

@@ -141,6 +141,14 @@ def compile(
 
     Raises ArgumentError for arguments it cannot take, DeviceError for a device that is not there and TracingError
     where the code cannot be traced.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> laplacian = geoopt.compile(geoopt.operators.cotan_laplacian, V, F)
+    >>> L, M = laplacian(2 * V)  # other positions, the same triangles
+    >>> np.allclose(L @ V, geoopt.operators.cotan_laplacian(2 * V, F)[0] @ V)
+    True
     """
     if isinstance(function, Batched):
         size, over = function.size, function.names(arguments, keywords)
@@ -254,6 +262,12 @@ def devices() -> dict[str, str]:
     """The devices that programs can be compiled for on this machine, each with what it is.
 
     One that is not listed lacks something: `compile` with its name says what.
+
+    Examples
+    --------
+    >>> found = geoopt.devices()
+    >>> "cpu" in found, set(found) <= {"cpu", "cuda", "cuda-on-host"}
+    (True, True)
     """
     found = {}
     for name, device in DEVICES.items():

@@ -37,6 +37,16 @@ class Program:
 
     Call it with the variables alone, in order or by name. Results are fresh arrays; ``out=previous`` writes
     into the arrays of an earlier result. Memory of results that the caller has dropped is used again.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> normals = geoopt.compile(geoopt.operators.vertex_normals, V, F)
+    >>> N = normals(V)
+    >>> normals(2 * V, out=N) is N  # into the same memory
+    True
+    >>> np.allclose(N, normals(V=V))  # larger surfaces have the same normals
+    True
     """
 
     def __init__(

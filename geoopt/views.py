@@ -41,6 +41,14 @@ def view(
         what vectors of members do: the functions that machine code is made of
     device : as `compile` takes it
     Of a function that solves linear systems, the stages after "phases" give one result for each different program.
+
+    Examples
+    --------
+    >>> print(geoopt.view(lambda x: np.sqrt(x[1:] * x[:-1]), np.ones(4), stage="trace"))
+    n0[4] = variable x
+    n1[3] = multiply (n0, n0)
+    n2[3] = sqrt (n1)
+    out0[3] <- n2
     """
     *before, last, assemble = chosen(device).stages
     context = chosen(device).context(options or Options(), np.dtype(keywords.get("dtype", np.float64)))

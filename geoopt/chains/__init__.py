@@ -40,10 +40,15 @@ class Chain:
 
     Raises ArgumentError for arguments that do not fit, ShapeError where the step does not return a state.
 
-    >>> motion = geoopt.Chain(step, (x, v), stiffness, wind, steps=30)
-    >>> run = motion((x, v), 800.0, wind)
-    >>> positions, velocities = run.states  # (31, n, 3) each
-    >>> _, by_stiffness, by_wind = run.vjp((2 * (positions - observed), None))
+    Examples
+    --------
+    >>> motion = geoopt.Chain(lambda x, rate: x - 0.1 * rate * x, np.ones(3), 1.0, steps=10)
+    >>> run = motion(np.array([1.0, 2.0, 3.0]), 1.0)
+    >>> np.round(run.state, 4)  # 0.9 ** 10 of the first
+    array([0.3487, 0.6974, 1.046 ])
+    >>> by_state, by_rate = run.vjp(lambda number: np.ones(3) if number == 10 else None)  # of the sum of the last
+    >>> print(np.round(by_state, 4), np.round(by_rate, 4))
+    [0.3487 0.3487 0.3487] -2.3245
     """
 
     def __init__(

@@ -51,6 +51,17 @@ class Run:
     """What a `Chain` gives: the states from a first one on, and derivatives of losses of them.
 
     len(run) : how many states there are, one more than steps;  iter(run) : from the first to the last
+
+    Examples
+    --------
+    >>> run = geoopt.Chain(lambda x, rate: rate * x, np.ones(2), 0.5, steps=3)(np.array([8.0, 16.0]), 0.5)
+    >>> run.states
+    array([[ 8., 16.],
+           [ 4.,  8.],
+           [ 2.,  4.],
+           [ 1.,  2.]])
+    >>> len(run), run.state
+    (4, array([1., 2.]))
     """
 
     def __init__(self, setting: Setting, first: State, parameters: Sequence[Any]):

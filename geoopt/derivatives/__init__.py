@@ -37,6 +37,14 @@ def hessian(function: Callable, wrt: Wrt = 0, triangle: str = "full", project: s
     symmetric once, and assembled. Sums that other sums depend on (normals of vertices) are eliminated by sparse
     products. Where that takes more than 2000 multiplications per row (and 20 million in all), as for the product of two
     sums over a mesh, the Hessian is dense by nature: UnsupportedError; use `hessian_product`.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> H = geoopt.hessian(geoopt.operators.dirichlet_energy)(V[:, 2], V, F)
+    >>> L, M = geoopt.operators.cotan_laplacian(V, F)
+    >>> np.allclose(H.toarray(), -L.toarray())  # ½ uᵀ (−L) u is the energy
+    True
     """
     if triangle not in ("full", "lower"):
         raise ArgumentError(f'hessian(triangle={triangle!r}): choose "full" or "lower"')
@@ -56,6 +64,15 @@ def jacobian(function: Callable, wrt: Wrt = 0) -> Callable:
     Returns a function of the same arguments. Its result has a row for each entry of ``f.ravel()`` and a column for each
     entry of ``x.ravel()``, one argument after the other; of a sparse matrix, for each stored value, row by row. Dense
     ones are refused, see `hessian`.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> J = geoopt.jacobian(geoopt.operators.face_areas)(V, F)
+    >>> J.shape, J.nnz  # 80 triangles of 9 coordinates each
+    ((80, 126), 720)
+    >>> np.allclose(J @ V.ravel(), 2 * geoopt.operators.face_areas(V, F))
+    True
     """
 
     def derived(call: Call) -> Any:

@@ -28,13 +28,31 @@ def gradient(function: Callable, wrt: Wrt = 0) -> Callable:
     influence, whatever its derivative is.
 
     Raises ArgumentError where ``function`` does not return one number or ``wrt`` names no array of floats.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> area = geoopt.operators.surface_area
+    >>> slope = geoopt.gradient(area)(V, F)
+    >>> np.allclose(np.sum(slope * V), 2 * area(V, F))  # for areas grow as squares do
+    True
+    >>> np.allclose(slope.sum(axis=0), 0)  # and do not change when all moves along
+    True
     """
     both = value_and_gradient(function, wrt)
     return like(function, "gradient", lambda *args, **kwargs: both(*args, **kwargs)[1])
 
 
 def value_and_gradient(function: Callable, wrt: Wrt = 0) -> Callable:
-    """The function that returns a number together with its derivatives, see `gradient`."""
+    """The function that returns a number together with its derivatives, see `gradient`.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> area, slope = geoopt.value_and_gradient(geoopt.operators.surface_area)(V, F)
+    >>> np.allclose(np.sum(slope * V), 2 * area)
+    True
+    """
 
     def derived(call: Call) -> Any:
         traced = call.inner(function, "one number")

@@ -18,6 +18,14 @@ class Field:
     """Values at the vertices or elements of a distributed mesh, of which each rank holds its own; see `Mesh.field`.
 
     values : the rank's own, (own vertices or elements, ...), in the order of `Mesh.own`;  at : "vertices" or "elements"
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> mesh = geoopt.distributed.partition(V, F)  # rank 0 has V and F
+    >>> heights, marks = mesh.scatter(V[:, 2]), mesh.scatter(V[:, 2] > 0)
+    >>> heights.at, heights.varies, marks.varies
+    ('vertices', True, False)
     """
 
     values: np.ndarray

@@ -28,6 +28,16 @@ class Minimum:
     x : like x0;  energy : there;  converged, reason : whether the last step promised less than the tolerance,
     and why it stopped, in PETSc's word where it is another reason
     energies, gradient_norms : before each step and at the end, the norms of what is free
+
+    Examples
+    --------
+    >>> from geoopt.distributed.newton import newton
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> mesh = geoopt.distributed.partition(V, F)  # rank 0 has V and F
+    >>> top = mesh.scatter(V[:, 2] > 0.5)
+    >>> found = newton(geoopt.operators.dirichlet_energy, mesh, mesh.scatter(V[:, 2]), mesh.V, mesh.F, fixed=top)
+    >>> found.energies[-1] < found.energies[0], bool(mesh.gather(found.x)[V[:, 2] > 0.5].min() > 0.5)
+    (True, True)
     """
 
     x: Field
@@ -68,6 +78,17 @@ def newton(
     options, rings : see `compile`
 
     Raises ArgumentError where x0 is no such field or the energy is not finite there, and what `compile` raises.
+
+    Examples
+    --------
+    >>> from geoopt.distributed.newton import newton
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> mesh = geoopt.distributed.partition(V, F)  # rank 0 has V and F
+    >>> def energy(u, V, F):
+    ...     return geoopt.operators.dirichlet_energy(u, V, F) + np.sum((u - 1) ** 2)
+    >>> found = newton(energy, mesh, mesh.scatter(V[:, 2]), mesh.V, mesh.F)
+    >>> found.converged, np.allclose(found.x.values, 1)
+    (True, True)
     """
     with together(mesh.comm):
         if x0.at != VERTICES or not x0.varies:

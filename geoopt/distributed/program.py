@@ -32,6 +32,15 @@ class Program:
     an array or a vector of PETSc's, and numbers. Gives the function's result, with PETSc's matrices and vectors where
     that has sparse matrices and arrays, and floats for numbers. These objects are the program's: the next call writes
     into them. Rows of one vertex (element) lie side by side, rank by rank; `Mesh.gather` brings them to rank 0.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> mesh = geoopt.distributed.partition(V, F)  # rank 0 has V and F
+    >>> laplacian = geoopt.distributed.compile(geoopt.operators.cotan_laplacian, mesh, mesh.V, mesh.F)
+    >>> L, M = map(mesh.gather, laplacian(mesh.V))  # scipy.sparse matrices on rank 0
+    >>> np.allclose(L.toarray(), geoopt.operators.cotan_laplacian(V, F)[0].toarray())
+    True
     """
 
     def __init__(
@@ -99,6 +108,14 @@ def compile(
     ranks agree; the whole mesh, if it is small.
     Raises UnsupportedError for results that depend on the whole mesh at each vertex, as what is divided by a norm does,
     and what `geoopt.compile` raises, on all ranks.
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> mesh = geoopt.distributed.partition(V, F)  # rank 0 has V and F
+    >>> area = geoopt.distributed.compile(geoopt.operators.surface_area, mesh, mesh.V, mesh.F)
+    >>> print(round(area(mesh.V), 2))
+    11.67
     """
     cleaned(mesh.comm)
     names = argument_names(function, arguments)

@@ -14,7 +14,16 @@ SHOWN = 16  # ranks in a table
 @dataclass(frozen=True, eq=False)
 class Statistics:
     """Of each rank (p,): vertices and elements that it owns, ghosts (vertices of its elements that others own), and
-    neighbours (ranks that own these)."""
+    neighbours (ranks that own these).
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> mesh = geoopt.distributed.partition(V, F)  # rank 0 has V and F
+    >>> statistics = mesh.statistics()
+    >>> statistics.balance, statistics.halo
+    (1.0, 0.0)
+    """
 
     vertices: np.ndarray
     elements: np.ndarray

@@ -40,8 +40,10 @@ def solve(A: Any, b: Any, *, fixed: Any = None, values: Any = 0.0, largest_resid
     of values that are not finite; SolverError, with the row, for a matrix that is singular or has entries that are not
     finite.
 
+    Examples
+    --------
     >>> A = sp.diags_array([-np.ones(4), np.full(5, 2.0), -np.ones(4)], offsets=[-1, 0, 1])
-    >>> solve(A, np.zeros(5), fixed=[0, 4], values=[0.0, 1.0])
+    >>> np.round(geoopt.solve(A, np.zeros(5), fixed=[0, 4], values=[0.0, 1.0]), 6)
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
     values = _of_given(fixed, values)

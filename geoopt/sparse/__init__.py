@@ -32,6 +32,13 @@ def from_triplets(rows: Any, cols: Any, values: Any, shape: tuple[int, int]) -> 
     Returns ``scipy.sparse.csr_array``, canonical, or a `SparseMatrix` for symbolic values; if one of the arrays is
     CuPy's, and others may be NumPy's, ``cupyx.scipy.sparse.csr_array``.
     Raises ArgumentError where the arrays differ in length or an index lies outside ``shape``.
+
+    Examples
+    --------
+    >>> A = geoopt.sparse.from_triplets([0, 0, 1], [0, 0, 1], np.array([1.0, 2.0, 5.0]), (2, 2))
+    >>> A.toarray()
+    array([[3., 0.],
+           [0., 5.]])
     """
     parts = [_listed(rows), _listed(cols), _listed(resolved(values))]
     if len({len(p) for p in parts}) != 1:
@@ -64,6 +71,13 @@ def triplets(matrix: Any) -> tuple[np.ndarray, np.ndarray, Any]:
 
     matrix : canonical, of SciPy, of CuPy, or a `SparseMatrix`
     Returns rows and columns, (nnz,) NumPy integers, and the values (nnz,), symbolic for a `SparseMatrix`.
+
+    Examples
+    --------
+    >>> L, M = geoopt.operators.cotan_laplacian(*geoopt.meshes.icosphere(42))
+    >>> i, j, weights = geoopt.sparse.triplets(L)
+    >>> bool((weights[i != j] > 0).all()), bool((weights[i == j] < 0).all())
+    (True, True)
     """
     if isinstance(matrix, SparseMatrix):
         return matrix.pattern.rows, matrix.pattern.indices, matrix.values
@@ -72,7 +86,14 @@ def triplets(matrix: Any) -> tuple[np.ndarray, np.ndarray, Any]:
 
 
 def from_diagonal(values: Any) -> Any:
-    """The square matrix with ``values`` (n,) on its diagonal and nothing else."""
+    """The square matrix with ``values`` (n,) on its diagonal and nothing else.
+
+    Examples
+    --------
+    >>> geoopt.sparse.from_diagonal(np.array([1.0, 2.0])).toarray()
+    array([[1., 0.],
+           [0., 2.]])
+    """
     index = np.arange(len(values), dtype=np.int32)
     return from_triplets(index, index, values, (len(index), len(index)))
 
@@ -81,6 +102,12 @@ def block_array(blocks: Any) -> Any:
     """One matrix of a 2-D arrangement of matrices, as ``scipy.sparse.block_array``; None is an empty block.
 
     Dense blocks, and rows of numbers, are matrices of all their entries, zeros or not, where their values are symbolic.
+
+    Examples
+    --------
+    >>> A = geoopt.sparse.from_diagonal(np.array([1.0, 2.0]))
+    >>> geoopt.sparse.block_array([[A, None], [None, -A]]).diagonal()
+    array([ 1.,  2., -1., -2.])
     """
     blocks = as_matrices(resolved(blocks))
     known = [m for row in blocks for m in row if m is not None]
@@ -105,12 +132,26 @@ def block_array(blocks: Any) -> Any:
 
 
 def vstack(matrices: Any) -> Any:
-    """Matrices below each other, as ``scipy.sparse.vstack``."""
+    """Matrices below each other, as ``scipy.sparse.vstack``.
+
+    Examples
+    --------
+    >>> A = geoopt.sparse.from_diagonal(np.array([1.0, 2.0]))
+    >>> geoopt.sparse.vstack([A, A]) @ np.ones(2)
+    array([1., 2., 1., 2.])
+    """
     return block_array([[m] for m in matrices])
 
 
 def hstack(matrices: Any) -> Any:
-    """Matrices beside each other, as ``scipy.sparse.hstack``."""
+    """Matrices beside each other, as ``scipy.sparse.hstack``.
+
+    Examples
+    --------
+    >>> A = geoopt.sparse.from_diagonal(np.array([1.0, 2.0]))
+    >>> geoopt.sparse.hstack([A, A]) @ np.ones(4)
+    array([2., 4.])
+    """
     return block_array([list(matrices)])
 
 

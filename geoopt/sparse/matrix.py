@@ -36,6 +36,12 @@ class SparseMatrix(Forms, Entries):
     """A matrix in canonical CSR form (sorted, no duplicates) with symbolic values. If filled, it becomes a `Building`.
 
     pattern : where its entries are;  values : (nnz,) Symbolic, in that order
+
+    Examples
+    --------
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> program = geoopt.compile(lambda x: print(geoopt.operators.gradient(x, F)) or x, V)
+    SparseMatrix(shape=(240, 42), nnz=720)
     """
 
     __array_priority__ = 2000.0

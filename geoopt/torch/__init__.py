@@ -58,9 +58,15 @@ def function(
     Raises ArgumentError for arguments that it cannot take, TracingError where the code cannot be traced, which is when
     the function is first called.
 
-    >>> area = geoopt.torch.function(surface_area, V, F)
+    Examples
+    --------
+    >>> import torch
+    >>> V, F = geoopt.meshes.icosphere(42)
+    >>> area = geoopt.torch.function(geoopt.operators.surface_area, V, F)
     >>> x = torch.tensor(V, requires_grad=True)
-    >>> area(x).backward()  # x.grad is the slope
+    >>> area(x).backward()
+    >>> np.allclose(torch.sum(x.grad * x).item(), 2 * area(x).item())
+    True
     """
     return _Function(function, arguments, keywords, options, matrices)
 
