@@ -55,6 +55,8 @@ class Options:
     so that infinity minus infinity may be left out and zeros may have the other sign. Rounding depends on the width of
     vectors, too: functions of the C library have another version for each.
 
+    Raises ArgumentError for names that there are not, and numbers out of range.
+
     Examples
     --------
     >>> V, F = geoopt.meshes.icosphere(42)

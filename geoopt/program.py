@@ -38,6 +38,9 @@ class Program:
     Call it with the variables alone, in order or by name. Results are fresh arrays; ``out=previous`` writes
     into the arrays of an earlier result. Memory of results that the caller has dropped is used again.
 
+    Calls raise ArgumentError for other shapes and types than it was compiled for, SolverError where it solves a system
+    that cannot be solved.
+
     Examples
     --------
     >>> V, F = geoopt.meshes.icosphere(42)

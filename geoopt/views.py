@@ -41,6 +41,7 @@ def view(
         what vectors of members do: the functions that machine code is made of
     device : as `compile` takes it
     Of a function that solves linear systems, the stages after "phases" give one result for each different program.
+    Raises ArgumentError for a stage that the device has not, and what `compile` raises.
 
     Examples
     --------

@@ -18,6 +18,9 @@ Mesh = tuple[np.ndarray, np.ndarray]
 def icosphere(vertices: int) -> Mesh:
     """The unit sphere: an icosahedron whose edges are split into k parts; 10 k² + 2 vertices, valence 6 and 5.
 
+    vertices : how many, about.  Returns V (n, 3) [m] and F (m, 3), counter-clockwise seen from outside.
+    Raises ArgumentError for fewer than 12 vertices.
+
     Examples
     --------
     >>> V, F = geoopt.meshes.icosphere(42)
@@ -48,7 +51,11 @@ def icosphere(vertices: int) -> Mesh:
 
 
 def torus(vertices: int, radius: float = 2.0, tube: float = 1.0) -> Mesh:
-    """A torus on a k × k grid; k² vertices, all of valence 6. radius, tube : of the circle, and around it [m]
+    """A torus around the z axis on a k × k grid; k² vertices, all of valence 6.
+
+    vertices : how many, about;  radius, tube : of the circle, and around it [m]
+    Returns V (n, 3) [m] and F (m, 3), counter-clockwise seen from outside.
+    Raises ArgumentError for fewer than 9 vertices, and for sizes that are not positive.
 
     Examples
     --------
@@ -74,6 +81,10 @@ def torus(vertices: int, radius: float = 2.0, tube: float = 1.0) -> Mesh:
 def bumpy(vertices: int, seed: int = 0) -> Mesh:
     """A closed surface of sphere topology with bumps and irregular valence (3 to 8); 6 k² + 2 vertices.
 
+    vertices : how many, about;  seed : of the diagonals, which are drawn at random
+    Returns V (n, 3) [m] and F (m, 3), counter-clockwise seen from outside.
+    Raises ArgumentError for fewer than 8 vertices.
+
     Examples
     --------
     >>> V, F = geoopt.meshes.bumpy(100)
@@ -97,7 +108,11 @@ def bumpy(vertices: int, seed: int = 0) -> Mesh:
 
 
 def cloth(vertices: int, width: float = 1.0, height: float = 1.0) -> Mesh:
-    """A flat rectangle in the plane z = 0 with alternating diagonals; boundary, about ``vertices`` vertices.
+    """A flat rectangle in the plane z = 0 with alternating diagonals, from the origin on, and with a boundary.
+
+    vertices : how many, about;  width, height : along x and y [m]
+    Returns V (n, 3) [m], row by row along x, and F (m, 3), counter-clockwise seen from above.
+    Raises ArgumentError for fewer than 4 vertices, and for sizes that are not positive.
 
     Examples
     --------
@@ -122,6 +137,9 @@ def cloth(vertices: int, width: float = 1.0, height: float = 1.0) -> Mesh:
 
 def tetrahedral_ball(vertices: int) -> Mesh:
     """The unit ball in tetrahedra: a cube of k³ vertices, six tetrahedra per cell, mapped smoothly to the ball.
+
+    vertices : how many, about.  Returns V (n, 3) [m] and T (m, 4), of positive volume.
+    Raises ArgumentError for fewer than 8 vertices.
 
     Examples
     --------

@@ -22,9 +22,10 @@ class Cloth:
     F : (m, 3) triangles;  area : (m,) rest areas [m²]
     B : (m, 3, 2) derivatives of the deformation by the corners [1/m]: column c of the deformation J (3, 2) of a
         triangle is Σ_i B[:, i, c] x_i, the image of the unit vector c of the rest plane
-    bend : (n, n) sparse, symmetric, negative semidefinite; ``bend @ x`` is the force of unit bending stiffness
-    mass : of one vertex [kg];  gravity : (3,) acceleration
-    stretch, shear, bending : stiffness;  stretch_damping, shear_damping, bend_damping : damping
+    bend : (n, n) sparse, symmetric, negative semidefinite [1/m²]; ``bend @ x`` is the force of unit bending stiffness
+    mass : of one vertex [kg];  gravity : (3,) acceleration [m/s²]
+    stretch, shear : stiffness [N/m³], by conditions in m²;  bending : stiffness [N m]
+    stretch_damping, shear_damping : damping [N s/m³];  bend_damping : damping [N m s]
 
     Examples
     --------

@@ -36,9 +36,11 @@ def cloth_forces(x: Any, v: Any, cloth: Cloth) -> Any:
 
 
 def stretch_shear_energy(x: Any, cloth: Cloth) -> Any:
-    """The energy ½ Σ stiffness C² of stretch and shear in a cloth at positions x (n, 3); see `cloth_forces`.
+    """The energy ½ Σ stiffness C² of stretch and shear in a cloth; see `cloth_forces`.
 
-    Minus its gradient are the forces without bending, damping and gravity. Returns a number.
+    x : (n, 3) positions [m];  cloth : from `cloth`.
+    Returns a number [J], 0 at rest. Minus its gradient are the forces without bending, damping and gravity. Baraff &
+    Witkin 1998.
 
     Examples
     --------
@@ -58,7 +60,7 @@ def cloth_system(x: Any, v: Any, h: Any, cloth: Cloth, definite: bool = False, l
 
     x, v : (n, 3) positions [m] and velocities [m/s];  cloth : from `cloth`.
     Returns A, sparse (3n, 3n), and b (3n,), degrees of freedom in the order of ``x.ravel()``: 3 i + p for axis p of
-    vertex i. A = M − h (D + h K) [kg] and b = M v + h (F − D v) with the forces F, D = ∂F/∂v and K = ∂F/∂x, both
+    vertex i. A = M − h (D + h K) [kg] and b = M v + h (F − D v) [N s] with the forces F, D = ∂F/∂v and K = ∂F/∂x, both
     symmetric and near rest negative semidefinite, so that A is positive definite there. K leaves out the derivative
     of damping that is not symmetric. Baraff & Witkin 1998.
     definite : leave out of K what compression and shear add to it that is not negative semidefinite: A is positive
@@ -96,7 +98,7 @@ def cloth_step(x: Any, v: Any, h: Any, cloth: Cloth, held: Any = (), definite: b
 
     x, v : (n, 3) positions [m] and velocities [m/s];  cloth : from `cloth`
     held : numbers of vertices that stay where they are;  definite : see `cloth_system`
-    Returns ``(x + h v_next, v_next)``, both (n, 3). Baraff & Witkin 1998.
+    Returns ``(x + h v_next, v_next)``, both (n, 3) [m], [m/s]. Baraff & Witkin 1998.
 
     Examples
     --------

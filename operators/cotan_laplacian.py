@@ -18,7 +18,8 @@ def cotan_laplacian(V: Numeric, F: np.ndarray) -> tuple[Any, Any]:
     Returns ``(L, M)``, sparse (n, n). L is dimensionless and negative semidefinite, the sign of
     ``igl.cotmatrix``: L[i, j] is half the sum of the cotangents of the angles opposite edge ij, and
     rows sum to zero. M is diagonal [m²]: a third of the area of the incident triangles.
-    The orientation of the triangles does not matter. Pinkall & Polthier 1993; Meyer et al. 2003.
+    The orientation of the triangles does not matter; one without area gives entries that are not finite. Pinkall &
+    Polthier 1993; Meyer et al. 2003.
 
     Examples
     --------

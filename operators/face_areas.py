@@ -14,7 +14,8 @@ from .face_normals import double_area_normals
 def face_areas(V: Numeric, F: np.ndarray) -> Any:
     """Areas of the triangles.
 
-    V : (n, 3) vertex positions [m];  F : (m, 3) triangles.  Returns (m,) [m²], half of ``igl.doublearea``.
+    V : (n, 3) vertex positions [m];  F : (m, 3) triangles.  Returns (m,) [m²], half of ``igl.doublearea``; never
+    negative, whatever the orientation.
 
     Examples
     --------

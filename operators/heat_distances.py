@@ -30,6 +30,7 @@ def heat_distances(V: Numeric, F: np.ndarray, sources: Any, time: Any = None, bo
     Returns d (n,) [m]: heat u of the sources, (M − time L) u = δ; the unit field X = −∇u / |∇u|; the function whose
     gradient is nearest to X, less its mean at the sources of a component. It is infinite in components without sources.
     Crane, Weischedel & Wardetzky 2013, Geodesics in heat.
+    Raises ArgumentError for sources that are no vertices, and for another boundary.
 
     Examples
     --------

@@ -21,8 +21,9 @@ def integrate_gradient(V: Numeric, F: np.ndarray, field: Any, fixed: Any = None,
     field : (m, 3), a vector on each triangle [unit of u per m]; what is across the triangle has no influence
     fixed, values : vertices where u is given, by their numbers (k,) or a mask (n,), and one number for each or for all.
         By default it is 0 at the first vertex of each component of the mesh, and at vertices without triangles.
-    Returns u (n,), which minimises Σ area |∇u − field|².
+    Returns u (n,), in the unit of u, which minimises Σ area |∇u − field|².
     Yu et al. 2004, Mesh editing with Poisson-based gradient field manipulation.
+    Raises SolverError where a component of the mesh has no fixed vertex.
 
     Examples
     --------

@@ -21,6 +21,7 @@ def mass_matrix(V: Numeric, F: np.ndarray, kind: str = "barycentric") -> Any:
     nearest to the vertex, but half of an obtuse triangle for its obtuse corner and a quarter for the others.
     Returns M, sparse (n, n), diagonal [m²]; the sum is the area of the mesh.
     Meyer, Desbrun, Schröder & Barr 2003, Discrete Differential-Geometry Operators, section 3.3.
+    Raises ArgumentError for another kind.
 
     Examples
     --------

@@ -29,6 +29,7 @@ def svd3(S: Any, sweeps: int | str = 8) -> tuple[Any, Any, Any]:
     gathered in a quaternion; columns sorted by conditional swaps; QR by Givens rotations.
     Deviation: the three entries of SᵀS that an angle needs are dot products of the columns rotated so far
     (Hestenes 1958), which keeps small singular values accurate, and angles are tangents of half angles.
+    Raises ArgumentError for sweeps that are neither.
 
     Examples
     --------

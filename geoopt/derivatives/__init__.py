@@ -37,6 +37,7 @@ def hessian(function: Callable, wrt: Wrt = 0, triangle: str = "full", project: s
     symmetric once, and assembled. Sums that other sums depend on (normals of vertices) are eliminated by sparse
     products. Where that takes more than 2000 multiplications per row (and 20 million in all), as for the product of two
     sums over a mesh, the Hessian is dense by nature: UnsupportedError; use `hessian_product`.
+    Raises ArgumentError for another triangle or projection, and as `gradient`.
 
     Examples
     --------

@@ -29,7 +29,8 @@ def partition(V: np.ndarray | None, F: np.ndarray | None, comm: Any = None, slic
         of rank 0 count; other ranks may give None
     comm : of mpi4py, all of whose ranks call; None for COMM_WORLD
     sliced : every rank gives some rows of V and F, as it has read them from a file: those of rank 0 come first, then
-        those of rank 1. Positions never meet on one rank; elements do, where they are divided
+        those of rank 1; ``np.load("V.npy", mmap_mode="r")[rank * n // size : (rank + 1) * n // size]``. Positions never
+        meet on one rank; elements do, where they are divided
 
     From here on an exception that nobody catches ends all ranks, with its message.
     Raises MeshError where V or F is no such array, on all ranks.

@@ -21,7 +21,7 @@ LANES, MOST_TERMS = 64, 128  # ... whose terms are so many apart, and so many at
 
 
 def segment_sum(values: Symbolic, segments: np.ndarray | Segments) -> Symbolic:
-    """Sums of consecutive entries: ``out[s] = values[offsets[s]:offsets[s + 1]].sum()``.
+    """Sums of consecutive entries, in traced code: ``out[s] = values[offsets[s]:offsets[s + 1]].sum()``.
 
     values : (k,);  segments : `Segments`, or offsets (n + 1,): integers, non-decreasing, from 0 to k.
     Returns (n,). An empty segment is 0.
