@@ -21,7 +21,7 @@ class Statistics:
     >>> V, F = geoopt.meshes.icosphere(42)
     >>> mesh = geoopt.distributed.partition(V, F)  # rank 0 has V and F
     >>> statistics = mesh.statistics()
-    >>> statistics.balance, statistics.halo
+    >>> statistics.balance, statistics.halo  # of one rank, which needs nothing of others
     (1.0, 0.0)
     """
 
