@@ -313,3 +313,8 @@ def test_progress_is_lines_where_there_is_no_terminal(capsys):
 def test_a_dense_hessian_names_what_needs_none():
     with pytest.raises(geoopt.UnsupportedError, match=rf"{__file__}[^$]*hessp=product, method='Newton-CG'"):
         geoopt.newton(lambda x: (np.sum(x**2) - 1) ** 2 + np.sum(x), np.ones(30_000))
+
+
+def test_an_energy_of_zero_to_begin_with_warns_of_nothing():
+    found = geoopt.newton(lambda x: np.sum(x**2 - 20 * x), np.zeros(2))
+    np.testing.assert_allclose(found.x, 10, rtol=1e-12)

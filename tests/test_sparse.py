@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -450,3 +452,11 @@ def test_zeros_that_may_be_any_value_stay():
         return found
 
     np.testing.assert_array_equal(geoopt.compile(cleaned, D)(D).toarray(), cleaned(D).toarray())
+
+
+def test_sums_of_segments_are_the_same_on_floats():
+    x, offsets = np.random.default_rng(0).normal(size=9), np.array([0, 2, 2, 7, 9])
+    wanted = [x[a:b].sum() for a, b in itertools.pairwise(offsets)]
+    np.testing.assert_allclose(geoopt.sparse.segment_sum(x, offsets), wanted, rtol=1e-14)
+    program = geoopt.compile(lambda x: geoopt.sparse.segment_sum(x, offsets), x)
+    np.testing.assert_allclose(program(x), wanted, rtol=1e-14)

@@ -14,8 +14,8 @@ if _TYPE_CHECKING:
     from .fields import Field as Field
     from .mesh import Mesh as Mesh
     from .mesh import partition as partition
-    from .newton import Minimum as Minimum
-    from .newton import newton as newton
+    from .minimum import Minimum as Minimum
+    from .minimum import newton as newton
     from .program import Program as Program
     from .program import compile as compile
     from .statistics import Statistics as Statistics
@@ -23,11 +23,11 @@ if _TYPE_CHECKING:
 _HOMES = {
     "Field": "fields",
     "Mesh": "mesh",
-    "Minimum": "newton",
+    "Minimum": "minimum",
     "Program": "program",
     "Statistics": "statistics",
     "compile": "program",
-    "newton": "newton",
+    "newton": "minimum",
     "partition": "mesh",
 }
 

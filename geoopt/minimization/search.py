@@ -145,7 +145,7 @@ class Search:
             direction = np.zeros(self.x.shape)
             direction.flat[self.free] = found
             promised = -float(slope @ found)
-            share = 0.5 * promised / max(abs(energy), np.finfo(float).tiny)
+            share = 0.5 * promised / max(abs(float(energy)), float(np.finfo(float).tiny))
             is_last = not descent.was_projected and share <= tolerance
             if np.abs(found).max() <= UNSEEN * np.abs(self.x).max():
                 return self._minimum(*descent.at_rest(self.x, "the step is lost in the rounding of x"))

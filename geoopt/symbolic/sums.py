@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,8 @@ LONG = 2048  # terms of a sum that adds the sums of lanes ...
 LANES, MOST_TERMS = 64, 128  # ... whose terms are so many apart, and so many at most; fixed, so that its bits are too
 
 
-def segment_sum(values: Symbolic, segments: np.ndarray | Segments) -> Symbolic:
-    """Sums of consecutive entries, in traced code: ``out[s] = values[offsets[s]:offsets[s + 1]].sum()``.
+def segment_sum(values: Any, segments: np.ndarray | Segments) -> Any:
+    """Sums of consecutive entries, on floats and in traced code: ``out[s] = values[offsets[s]:offsets[s + 1]].sum()``.
 
     values : (k,);  segments : `Segments`, or offsets (n + 1,): integers, non-decreasing, from 0 to k.
     Returns (n,). An empty segment is 0.
@@ -35,6 +36,8 @@ def segment_sum(values: Symbolic, segments: np.ndarray | Segments) -> Symbolic:
     reject_comparison(values, "a sum")
     if not isinstance(segments, Segments):
         segments = Segments.between(np.asarray(segments))
+    if not isinstance(values, Symbolic):
+        return np.bincount(np.repeat(np.arange(len(segments)), segments.lengths), values, len(segments))
     most = LONG
     while _is_long(segments, most):
         order, entries, segments = _in_lanes(segments, most)

@@ -31,11 +31,11 @@ class Minimum:
 
     Examples
     --------
-    >>> from geoopt.distributed.newton import newton
     >>> V, F = geoopt.meshes.icosphere(42)
     >>> mesh = geoopt.distributed.partition(V, F)  # rank 0 has V and F
     >>> top = mesh.scatter(V[:, 2] > 0.5)
-    >>> found = newton(geoopt.operators.dirichlet_energy, mesh, mesh.scatter(V[:, 2]), mesh.V, mesh.F, fixed=top)
+    >>> E, x0 = geoopt.operators.dirichlet_energy, mesh.scatter(V[:, 2])
+    >>> found = geoopt.distributed.newton(E, mesh, x0, mesh.V, mesh.F, fixed=top)
     >>> found.energies[-1] < found.energies[0], bool(mesh.gather(found.x)[V[:, 2] > 0.5].min() > 0.5)
     (True, True)
     """
@@ -81,12 +81,11 @@ def newton(
 
     Examples
     --------
-    >>> from geoopt.distributed.newton import newton
     >>> V, F = geoopt.meshes.icosphere(42)
     >>> mesh = geoopt.distributed.partition(V, F)  # rank 0 has V and F
     >>> def energy(u, V, F):
     ...     return geoopt.operators.dirichlet_energy(u, V, F) + np.sum((u - 1) ** 2)
-    >>> found = newton(energy, mesh, mesh.scatter(V[:, 2]), mesh.V, mesh.F)
+    >>> found = geoopt.distributed.newton(energy, mesh, mesh.scatter(V[:, 2]), mesh.V, mesh.F)
     >>> found.converged, np.allclose(found.x.values, 1)
     (True, True)
     """
