@@ -218,6 +218,8 @@ MATRICES = {
     "block array": lambda x: sp.block_array([[sp.diags_array(x), K]], format="csr"),
     "dense blocks": lambda x: sp.bmat([[K, x[:, None]], [x[None], None]]) @ np.ones(8),
     "dense blocks of zeros": lambda x: sp.hstack([sp.diags(x), np.zeros((7, 2)), np.eye(7)[:, :3] * x[:, None]]),
+    "of an array": lambda x: csr_matrix(np.outer(x, x)) @ x,
+    "of arrays with zeros": lambda x: (csr_matrix(np.diag(x)), sp.lil_matrix(np.tril(np.outer(x, x))).tocsc() * x),
     "dense matrix in a Kronecker product": lambda x: sp.kron(K, np.outer(x[:2], x[:3])).tocsr(),
     "row of numbers below": lambda x: sp.vstack([sp.diags(x), x]),
     "block diagonal": lambda x: sp.block_diag([sp.diags(x), K], format="csr"),
@@ -254,6 +256,11 @@ def test_numpy_and_scipy_do_the_same(name):
             x = np.where(x == 1, 0.9, x)
         for got, want in zip(parts(program(x)), parts(function(x.copy())), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-15)
+
+
+def test_known_zeros_of_an_array_are_no_entries():
+    program = geoopt.compile(lambda x: csr_matrix(np.diag(x)), X)
+    assert program(X).nnz == 7
 
 
 def test_libraries_that_read_memory_do_not_get_what_was_there():

@@ -57,6 +57,15 @@ def steps(V, x):
 
 
 WORK = {
+    "larger array": (lambda A, b: np.linalg.solve(A, b), N.toarray()[:30, :30], b[:30]),
+    "larger array, columns": (lambda A, B: np.linalg.solve(A, B), N.toarray()[:30, :30], B[:30]),
+    "inverse of a larger array": (lambda A: np.linalg.inv(A), N.toarray()[:30, :30]),
+    "array with a zero on its diagonal": (
+        lambda x: np.linalg.solve(
+            np.block([[np.diag(x), np.ones((8, 1))], [np.ones((1, 8)), np.zeros((1, 1))]]), np.arange(9.0)
+        ),
+        np.arange(1.0, 9.0),
+    ),
     "known matrix": (lambda b: spsolve(K.tocsc(), b), b),
     "known right-hand side": (lambda K: spsolve(K.tocsc(), b), K),
     "column": (lambda K, b: spsolve(K.tocsc(), b), K, b[:, None]),

@@ -110,6 +110,20 @@ def _known_of(graph: Graph, node: Node, steps: int) -> np.ndarray:
     return functools.reduce(np.logical_and, [_known(graph, o, steps - 1) for o in node.operands])
 
 
+def known_zeros(graph: Graph, view: Ids) -> np.ndarray:
+    """Which scalars of a view are the number 0, as it was put there."""
+    ids, out = view.to_array(), np.zeros(view.shape, bool)
+    for node in graph.nodes_of(view):
+        inside = (ids >= node.first) & (ids < node.end)
+        places = ids[inside] - node.first
+        if node.op == "constant":
+            out[inside] = node.values.reshape(-1)[places] == 0
+        elif node.op == "join":
+            joined = node.operands[0].reshape((node.size,))
+            out[inside] = known_zeros(graph, joined)[places]
+    return out
+
+
 def reachable(traced: Traced, also: Iterable[int] = ()) -> list[Node]:
     """The nodes that the outputs need, or some other nodes."""
     graph = traced.graph

@@ -14,15 +14,17 @@ import scipy.sparse as sp
 
 from ..errors import ArgumentError
 from ..graph import Graph
+from ..graph.references import known_zeros
 from ..integers.coordinates import Sorted, from_coordinates
 from ..integers.patterns import Pattern
 from ..numeric import is_on_gpu, on_host
-from ..symbolic import AS_SPARSE, Symbolic
+from ..symbolic import AS_SPARSE, SOLUTIONS, Symbolic
 from ..symbolic.arithmetic import as_symbolic
 from ..symbolic.array_joining import concatenate
 from ..symbolic.fillable import resolved
 from ..symbolic.sums import segment_sum
 from .matrix import SparseMatrix, constant
+from .solution import solution
 
 
 def from_triplets(rows: Any, cols: Any, values: Any, shape: tuple[int, int]) -> Any:
@@ -163,10 +165,20 @@ def as_matrices(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [as_matrices(v) for v in value]
     if isinstance(value, Symbolic) and value.ndim in (1, 2):
-        dense = value if value.ndim == 2 else value[None]
-        rows, cols = np.indices(dense.shape)
-        return from_triplets(rows, cols, dense, (dense.shape[0], dense.shape[1])).as_form("coo", "rows", sp.spmatrix)
+        return of_dense(value).as_form("coo", "rows", sp.spmatrix)
     return sp.coo_matrix(np.asarray(value)) if isinstance(value, np.ndarray) and value.ndim else value
+
+
+def of_dense(array: Symbolic) -> SparseMatrix:
+    """The entries of an array, (n, m) or one row, but for the zeros that are known."""
+    dense = array if array.ndim == 2 else array[None]
+    zeros = known_zeros(dense.graph, dense.ids)
+    rows, cols = np.nonzero(~zeros) if zeros.any() else np.indices(dense.shape)
+    values = dense[rows, cols] if zeros.any() else dense
+    return from_triplets(rows, cols, values, (dense.shape[0], dense.shape[1]))
+
+
+SOLUTIONS.append(lambda a, b: solution(of_dense(a), b))
 
 
 def _as_matrix(graph: Graph, matrix: Any) -> SparseMatrix:

@@ -19,7 +19,7 @@ from ..remedies import SCIPY
 from ..symbolic import Symbolic
 from ..symbolic.dispatch import all_symbolic, flattened, is_symbolic
 from ..symbolic.fillable import resolved
-from . import as_matrices, block_array, from_triplets, triplets
+from . import as_matrices, block_array, from_triplets, of_dense, triplets
 from .building import FILLED, filling
 from .forms import FORMATS, ORDERS, are_sorted, kind_of, order_of
 from .matrix import SparseMatrix, constant
@@ -71,10 +71,19 @@ def _made(cls: type, name: str, given: Any, call: dict) -> SparseMatrix:
     dtype, shape = call.get("dtype"), call.get("shape")
     if dtype is not None and not np.issubdtype(np.dtype(dtype), np.floating):
         raise UnsupportedError(f"{cls.__name__} of symbolic values with dtype {np.dtype(dtype)}", "leave it out")
-    if isinstance(given, Symbolic):
-        raise TracingError(*SCIPY)
-    made = given.asformat(name, copy=True) if isinstance(given, SparseMatrix) else _of_arrays(name, given, shape)
+    if isinstance(given, SparseMatrix):
+        made = given.asformat(name, copy=True)
+    elif isinstance(given, Symbolic):
+        made = _of_dense(given, shape).as_form(name, ORDERS.get(name))
+    else:
+        made = _of_arrays(name, given, shape)
     return made.as_form(name, made.order, sp.sparray if issubclass(cls, sp.sparray) else sp.spmatrix)
+
+
+def _of_dense(given: Symbolic, shape: Any) -> SparseMatrix:
+    if given.ndim != 2 or (shape is not None and tuple(shape) != given.shape):
+        raise TracingError(*SCIPY)
+    return of_dense(given)
 
 
 def _of_arrays(name: str, given: tuple, shape: Any) -> SparseMatrix:

@@ -78,7 +78,7 @@ def _system(A: Any, b: Any, *others: Any) -> tuple[SparseMatrix, Symbolic]:
     b = right_hand_side(as_array(b))
     if not isinstance(A, SparseMatrix) and not sp.issparse(A):
         what = f"solving with {type(A).__name__} in the place of a sparse matrix"
-        raise UnsupportedError(f"{what} is not supported", "give the matrix itself; np.linalg.solve takes small arrays")
+        raise UnsupportedError(f"{what} is not supported", "give the matrix itself; np.linalg.solve takes arrays")
     graph = next(x.graph for x in (A, b, *others) if isinstance(x, (Symbolic, SparseMatrix)))
     matrix = A if isinstance(A, SparseMatrix) else constant(graph, A)
     right = as_symbolic(graph, b)

@@ -36,6 +36,7 @@ SPECIAL: list[Callable] = []  # finds the answer to a ufunc of `scipy.special`, 
 UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable] = {}
 CREATED: dict[Callable, Callable] = {}  # what ``like=`` routes here; given the array
 AS_SPARSE: list[Callable] = []  # turns a matrix of SciPy into one of the graph
+SOLUTIONS: list[Callable] = []  # solves a system of one matrix that is too large to be unrolled
 ASSIGNED: list[Callable] = []  # turns what is assigned into an element or a slice into a symbolic array
 MASKS: list[Any] = []  # the module `masked`, which knows what an index by a condition means
 MATRICES: dict[type, Callable] = {}  # the kinds of ``np.matrix``; makes that for symbolic values of a graph's values

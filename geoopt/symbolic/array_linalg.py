@@ -1,7 +1,8 @@
 """NumPy's linear algebra on stacks of small symbolic matrices, unrolled.
 
 There is no pivoting, because nothing can branch on unknown values. Determinants and inverses up to 6×6 are
-therefore expanded by minors, which divide by nothing but the determinant.
+therefore expanded by minors, which divide by nothing but the determinant. A larger system of one matrix is solved as
+that of a sparse matrix is, in the program.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedError
-from . import Symbolic
+from . import SOLUTIONS, Symbolic
 from .arithmetic import apply, as_symbolic
 from .array_joining import stack
 from .array_moving import viewed
@@ -44,6 +45,9 @@ def slogdet(a: Any) -> Any:
 
 @implements(np.linalg.inv)
 def inv(a: Any) -> Symbolic:
+    [a] = numbers(a)
+    if _is_large(a):
+        return SOLUTIONS[0](a, np.eye(len(a)))
     a, n = square(a)
     if n < 2:
         return 1.0 / a
@@ -54,11 +58,18 @@ def inv(a: Any) -> Symbolic:
 @implements(np.linalg.solve)
 def solve(a: Any, b: Any) -> Symbolic:
     a, b = numbers(a, b)
+    if _is_large(a) and b.ndim in (1, 2):
+        return SOLUTIONS[0](a, b)
     a, n = square(a)
     if n < 2:
         return matmul(1.0 / a, b)
     adjugate, determinant = _adjugate(a, n)
     return matmul(adjugate, b) / determinant[(..., None) if b.ndim == 1 else (..., None, None)]
+
+
+def _is_large(a: Symbolic) -> bool:
+    """Whether this is one matrix, not several, that is larger than what is unrolled."""
+    return a.ndim == 2 and a.shape[0] == a.shape[1] > LARGEST
 
 
 def square(a: Any, largest: int = LARGEST, least: int = 0, what: str = "linear algebra on") -> tuple[Symbolic, int]:
