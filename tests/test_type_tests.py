@@ -116,3 +116,21 @@ def test_numbers_have_no_elements():
 
     for x in (np.ones(3), np.ones((3, 2))):
         np.testing.assert_array_equal(geoopt.compile(of_rows, x)(x), of_rows(x))
+
+
+def test_code_that_asks_for_the_type_itself(tmp_path):
+    path = tmp_path / "asking.py"
+    path.write_text(
+        "import numpy as np\n"
+        "def checked(x, k=2):\n"
+        "    if type(x) is not np.ndarray or type(x[0, 0]) != np.float64 or type(k) is not int:\n"
+        "        raise ValueError(type(x).__name__)\n"
+        "    return x @ x.T\n"
+    )
+    names: dict = {"__name__": "asking"}
+    exec(compile(path.read_text(), path, "exec"), names)
+    checked = names["checked"]
+    np.testing.assert_allclose(geoopt.compile(lambda x: checked(2 * x), X)(3 * X), checked(6 * X), rtol=1e-14)
+    assert "type" not in names
+    with pytest.raises(ValueError, match="ndarray"):
+        geoopt.compile(lambda x: checked(x, 1.5), X)

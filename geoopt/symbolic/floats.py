@@ -19,7 +19,8 @@ from .checks import source_of
 from .fillable import resolved
 from .unknown import FLOATS
 
-WANTED: list[dict[str, Any]] = []  # the names of the modules that have the substitute in every trace
+# the names of modules, one of these, and what they have in its place in every trace
+WANTED: list[tuple[dict[str, Any], str, Any]] = []
 
 
 class Again(BaseException):
@@ -31,8 +32,8 @@ def ask(frame: FrameType) -> None:
     names = frame.f_globals
     lines = _calls(source_of(frame.f_code.co_filename))
     if "float" not in names and any(first <= frame.f_lineno <= last for first, last in lines):
-        if not any(names is wanted for wanted in WANTED):
-            WANTED.append(names)
+        if not any(names is wanted and name == "float" for wanted, name, _ in WANTED):
+            WANTED.append((names, "float", Float))
         raise Again
 
 

@@ -24,7 +24,7 @@ from ..errors import ArgumentError, GeooptError, MissingAttributeError, TracingE
 from ..graph import Graph, Node, Traced
 from ..signature import Argument, Signature
 from ..sparse.matrix import stand_in
-from ..symbolic import Symbolic, floats, symbolic
+from ..symbolic import Symbolic, floats, kinds, symbolic
 from ..symbolic import functions as _functions  # noqa: F401 - to import it makes NumPy's functions known
 from .branches import chosen_result, is_raised_by_user, unchanged
 from .interrupts import allowed
@@ -93,6 +93,8 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
             with nullcontext() if is_first else unchanged(given):
                 found = _traced(function, arguments, keywords)
         except BaseException as error:
+            if isinstance(error, Exception):
+                kinds.ask(error)
             # also where the code has loaded what now is answered for
             if len(floats.WANTED) == wanted and loaded() == known and not isinstance(error, floats.Again):
                 raise

@@ -102,10 +102,10 @@ def _enter(own: object, function: Callable) -> None:
         for module, names in _imported(function):
             for name, substitute in names.items():
                 _put(module, name, substitute)
-        for names in floats.WANTED:
-            if "float" not in names:
-                _undo.append(functools.partial(names.pop, "float", None))
-                names["float"] = floats.Float
+        for names, name, substitute in floats.WANTED:
+            if name not in names:
+                _undo.append(functools.partial(names.pop, name, None))
+                names[name] = substitute
 
 
 def _of_python_code() -> Iterator[tuple[FunctionType, Callable]]:
