@@ -154,3 +154,12 @@ def test_derivatives(name):
         step = np.zeros_like(A)
         step[i] = h
         assert abs(slope[i] - (energy(A + step) - energy(A - step)) / (2 * h)) < 1e-6 * (1 + np.abs(slope).max())
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3), (5, 3, 1), (4, 1, 3)])
+def test_matrices_that_are_not_square(shape):
+    A = np.random.default_rng(8).normal(size=shape)
+    A[..., -1, :] = A[..., 0, :] if shape == (2, 3) else A[..., -1, :]  # of rank one
+    values, inverse = geoopt.compile(lambda A: (np.linalg.svdvals(A), np.linalg.pinv(A)), A)(A)
+    np.testing.assert_allclose(values, np.linalg.svdvals(A), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(inverse, np.linalg.pinv(A), rtol=1e-11, atol=1e-13)

@@ -168,6 +168,7 @@ OF_LINALG = {
     "singular values": lambda A: scipy.linalg.svdvals(A),
     "pinv": lambda A: scipy.linalg.pinv(A),
     "pinv of nearly singular ones": lambda A: scipy.linalg.pinv(A * [1.0, 1.0, 4e-16]),
+    "cholesky": lambda A: (scipy.linalg.cholesky(A @ A.T + np.eye(3)), scipy.linalg.cholesky(A @ A.T, lower=True)),
     "by keywords": lambda A: (scipy.linalg.norm(A, axis=0, check_finite=False), scipy.linalg.solve(a=A, b=A[0])),
     "block_diag": lambda A: scipy.linalg.block_diag(A, [[1.0, A[0, 0]]], A[1]),
 }

@@ -20,8 +20,9 @@ from . import Symbolic
 from .arithmetic import as_symbolic
 from .array_joining import stack
 from .array_linalg import square
+from .array_moving import pad
 from .array_sums import max_
-from .dispatch import GIVEN_NOT, implements
+from .dispatch import GIVEN_NOT, implements, numbers
 
 SWEEPS = {1: 0, 2: 1, 3: 5, 4: 6}  # that make a symmetric matrix diagonal, by its size
 SWEEPS_OF_COLUMNS = {1: 0, 2: 2, 3: 6}  # that make columns orthogonal
@@ -99,17 +100,29 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 
 @implements(np.linalg.svdvals)
 def svdvals(x: Any) -> Symbolic:
-    return _singular(x)[1]
+    widened, (rows, columns) = _widened(x)
+    return _singular(widened)[1][..., : min(rows, columns)]
 
 
 @implements(np.linalg.pinv)
 def pinv(a: Any, rcond: Any = None, *, rtol: Any = GIVEN_NOT) -> Any:
-    left, values, right = _singular(a)
+    widened, (rows, columns) = _widened(a)
+    left, values, right = _singular(widened)
     if rcond is None:
         rcond = 1e-15 if rtol is GIVEN_NOT else len(left) * np.finfo(float).eps if rtol is None else rtol
     is_large = values > np.asarray(rcond)[..., None] * values[..., :1]
     shares = np.where(is_large, 1.0 / np.where(is_large, values, 1.0), 0.0)
-    return _columns(right, values) @ (shares[..., None] * _columns(left, values).mT)
+    return (_columns(right, values) @ (shares[..., None] * _columns(left, values).mT))[..., :columns, :rows]
+
+
+def _widened(matrices: Any) -> tuple[Symbolic, tuple[int, int]]:
+    """Square matrices, by zeros that change no other singular value, and the shape of those given."""
+    [given] = numbers(matrices)
+    if given.ndim < 2 or min(given.shape[-2:]) == 0:
+        return given, (0, 0)  # to be refused
+    rows, columns = given.shape[-2:]
+    missing = [(0, max(rows, columns) - n) for n in (rows, columns)]
+    return pad(given, [(0, 0)] * (given.ndim - 2) + missing), (rows, columns)
 
 
 def _singular(matrices: Any) -> tuple[list[Vector], Symbolic, list[Vector]]:

@@ -49,6 +49,10 @@ def _block_diag(*arrs: Any) -> Any:
     return np.block(rows)
 
 
+def _cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    return np.linalg.cholesky(a, upper=not lower)
+
+
 _METRICS: dict[str, Callable[..., Any]] = {  # of differences of coordinates, and what each counts for
     "euclidean": lambda apart, w=1.0: np.sqrt(np.sum(w * (apart * apart), axis=-1)),
     "sqeuclidean": lambda apart, w=1.0: np.sum(w * (apart * apart), axis=-1),
@@ -114,6 +118,7 @@ ANSWERS: dict[str, dict[str, Callable]] = {
     "scipy.spatial.distance": {"cdist": _cdist, "pdist": _pdist, "squareform": _squareform},
     "scipy.linalg": {
         "block_diag": _block_diag,
+        "cholesky": _cholesky,
         **{name: _of_numpy(name) for name in ("det", "eigh", "eigvalsh", "inv", "svdvals")},
         "norm": _of_numpy("norm", "ord", "axis", "keepdims"),
         "pinv": _of_numpy("pinv", rtol=None),
