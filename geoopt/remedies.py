@@ -51,7 +51,6 @@ _BY_VALUES = {
     "nonzero flatnonzero argwhere unique unique_all unique_counts unique_inverse unique_values trim_zeros isin "
     "union1d intersect1d setdiff1d setxor1d": "keep all entries and choose with np.where(condition, a, b); or "
     f"{BEFORE}",
-    "count_nonzero": "write np.sum(np.where(x != 0, 1.0, 0.0))",
     "searchsorted digitize histogram histogram2d histogramdd histogram_bin_edges": "choose between known "
     f"intervals with np.where or np.select; or {BEFORE}",
     "tobytes tofile dump dumps": "compute with the symbolic array itself, and return it",

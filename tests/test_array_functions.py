@@ -99,6 +99,7 @@ EDGES = {
         *(np.linalg.inv(e[:, :, None] * e[:, None]), np.linalg.det(e[:, :, None] * e[:, None]), np.kron(e, C)),
         *(np.linalg.det(e[:, :0]), np.linalg.inv(e[:, :0]), np.linalg.cholesky(e[:, :0]), *np.linalg.slogdet(e[:, :0])),
         *(np.linalg.solve(e[:, :0], e), np.where(np.all(e), 1.0, h), np.where(np.any(e, axis=1), 1.0, 2.0)),
+        *(np.count_nonzero(e - e[:1], axis=0), np.count_nonzero(h) * h),
         *(np.einsum("", h), np.einsum("...->...", h), np.outer(h, h), np.dot(h, e), np.inner(h, h), np.linalg.norm(h)),
         *(np.linspace(h, e, 3), np.polyval([1.0, 2.0], h), np.clip(h, 0, 0.5), np.add.outer(e, h)),
     ),
@@ -356,3 +357,14 @@ def test_indices_out_of_bounds_name_the_line(function):
     with pytest.raises(IndexError):
         function(X)
     assert "out of bounds" in message_of(function, IndexError)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_what_is_not_zero_is_counted(axis, keepdims):
+    x = np.array([[1.0, 0.0, -0.0], [np.nan, 2.0, 0.0]])
+    program = geoopt.compile(lambda x: np.count_nonzero(x, axis=axis, keepdims=keepdims), x)
+    for given in (x, 0 * x, x[::-1] - 2):
+        np.testing.assert_array_equal(program(given), np.count_nonzero(given, axis=axis, keepdims=keepdims))
+    held = geoopt.compile(lambda x: np.count_nonzero(x > 0.5), x)
+    assert held(x) == np.count_nonzero(x > 0.5) == 2

@@ -56,5 +56,5 @@ def test_programs_grow_with_the_logarithm_of_the_length():
     for size, most in ((1_000, 20), (100_000, 40)):
         x = RNG.normal(size=size)
         report = geoopt.compile(np.cumsum, x).report()
-        assert len(report["kernels"]) <= most and report["code_bytes"] < 100_000
+        assert len(report["kernels"]) <= most and report["code_bytes"] < 150_000
         assert sum(kernel["operations"] * kernel["members"] for kernel in report["kernels"]) < 4 * size

@@ -366,7 +366,7 @@ REFUSED = {
     "other values": (lambda A: setattr(A, "data", A.data[:3]), A, "have shape"),
     "method": (lambda A: A.nonzero(), A, r"A.nonzero\(\) is not supported"),
     "entries by diagonals": (lambda A: A.todia().data, A, r"write A = A.tocsr\(\)"),
-    "dense values": (lambda A: sp.csr_array(A.toarray()), A, "with rows and columns"),
+    "dense values": (lambda A: sp.csr_array(A.toarray()[0]), A, "with rows and columns"),
     "array": (lambda A: np.asarray(A), A, r"A.toarray\(\)"),
     "power of an older matrix": (lambda A: A**-1, sp.csr_matrix(A), "give a positive integer"),
     "eigenvalues": (lambda A: sp.linalg.eigsh(A, 3)[0], A, "do all else outside"),

@@ -66,7 +66,7 @@ CASES = {
     "branch": (branch, geoopt.BranchError, "if x[0] > 0:", "np.where"),
     "float": (lambda x: x * len("%g" % x[0]), geoopt.TracingError, '"%g" % x[0]', "np.sqrt for math.sqrt"),  # noqa: UP031
     "filling": (lambda x: OUTSIDE.__setitem__(0, x[0]), geoopt.TracingError, "__setitem__(0", "np.zeros_like(x)"),
-    "matrix of SciPy": (lambda x: sp.csr_array(x[:, None]), geoopt.TracingError, "sp.csr_array(", "rows and columns"),
+    "matrix of SciPy": (lambda x: sp.csr_array(x), geoopt.TracingError, "sp.csr_array(", "rows and columns"),
     "method of SciPy": (lambda x: EYE.maximum(from_diagonal(x)), geoopt.TracingError, "", "if a value is symbolic"),
     "operator": (lambda x: sp.eye_array(3).__add__(from_diagonal(x)), geoopt.TracingError, "", "write the operator"),
     "unsupported function": (lambda x: np.linalg.eigh(x), geoopt.UnsupportedError, "np.linalg.eigh(x)", "eigh"),

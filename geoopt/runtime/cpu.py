@@ -114,6 +114,7 @@ class CpuMachine(HostMachine):
         # the arrays of all kernels, one kernel's after the other; per kernel, its function and where its arrays begin
         places = np.array([place for arrays in emitted.arrays for place in arrays], np.int64).reshape(-1, 2)
         self._buffers, self._offsets = places[:, 0].copy(), places[:, 1] * self.dtype.itemsize
+        self._has_offsets = bool(self._offsets.any())  # small programs notice each operation of a call
         ends = np.cumsum([len(arrays) for arrays in emitted.arrays], dtype=np.int64)
         kernels = np.stack([addresses[emitted.functions], np.append(0, ends)[:-1]], axis=1)
         self._helpers = min(options.worker_count - 1, _most_helpers())
@@ -121,7 +122,9 @@ class CpuMachine(HostMachine):
         self._work_of_batch: dict[int, Work] = {}  # by how many items
 
     def _launch(self, buffers: np.ndarray) -> None:
-        own = buffers[self._buffers] + self._offsets
+        own = buffers[self._buffers]
+        if self._has_offsets:
+            own += self._offsets
         shared_crew().run(self._work, address(own))
 
     def _groups(self, size: int) -> list[int]:

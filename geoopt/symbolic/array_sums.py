@@ -189,6 +189,12 @@ def any_(a: Any, axis: Any = None, keepdims: bool = False, where: Any = True) ->
     return apply("not_equal", sum_(others, axis, keepdims, where=where), 0.0)
 
 
+@implements(np.count_nonzero)
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Symbolic:
+    """A number that varies, so a float."""
+    return sum_(apply("where", _truth(a), 1.0, 0.0), axis, keepdims)
+
+
 def _truth(a: Any) -> Symbolic:
     [a] = all_symbolic(a)
     return a.astype(bool)

@@ -14,10 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import GeooptError
 from . import FILLABLE, Symbolic
 from .checks import source_of
 from .floats import WANTED
 
+# what code raises that was told another type than it takes
+OF_TYPES = (TypeError, ValueError, AttributeError, AssertionError, NotImplementedError, GeooptError)
 _OTHERS = ("numpy", "scipy", __name__.partition(".")[0])
 
 

@@ -93,7 +93,7 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
             with nullcontext() if is_first else unchanged(given):
                 found = _traced(function, arguments, keywords)
         except BaseException as error:
-            if isinstance(error, Exception):
+            if isinstance(error, kinds.OF_TYPES):
                 kinds.ask(error)
             # also where the code has loaded what now is answered for
             if len(floats.WANTED) == wanted and loaded() == known and not isinstance(error, floats.Again):
