@@ -19,7 +19,7 @@ from ..vectors import Vectors
 from .printer import Printer
 
 NAME = "<kernel>"  # of a function, before it is known which it is; no name in LLVM's text
-KEPT = 256  # texts
+KEPT = 64  # texts: those of some programs
 LONG = 1 << 14  # characters of a module: a text of more is one alone
 
 
