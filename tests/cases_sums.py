@@ -76,6 +76,7 @@ SUMS = {
         np.where(np.any(x > 1.2, axis=0, where=MASK), 1.0, 0.0),
         np.where((v > 0).any(), 1.0, 0.0),
         np.where(np.any(v[:0]), 1.0, 0.0),
+        *(np.count_nonzero(x > 1.2, axis=0), np.count_nonzero(t, axis=(0, 2), keepdims=True), np.count_nonzero(v)),
     ),
     "ptp": lambda v, x, t: (np.ptp(v), np.ptp(t, axis=1, keepdims=True), np.ptp(x, (0, 1))),
     "cumsum": lambda v, x, t: (np.cumsum(x), np.cumsum(t, axis=1), x.cumsum(-1), np.cumsum(v[:0])),
