@@ -73,7 +73,7 @@ class VectorText(CText):
         """
         seen, vectors = outline(plan, kernel, self.dtype, is_split=False), Vectors(WIDTH, self.dtype, prefetches=False)
         written = {store.buffer for store in kernel.stores()}
-        slots = {buffer: slot for slot, buffer in enumerate(kernel.buffers())}
+        slots = {buffer: slot for slot, (buffer, _) in enumerate(seen.places)}
         own = {b: slot for b, slot in sorted(slots.items()) if b <= plan.workspace}
         tables = {b: slot for b, slot in slots.items() if b > plan.workspace}
         self._kinds = {f"b{slot}": f"{'' if b in written else 'const '}{self.scalar}" for b, slot in own.items()}

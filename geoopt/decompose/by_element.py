@@ -18,6 +18,7 @@ from ..graph.rebuild import Rebuild
 from ..graph.references import elements_and_lanes, is_regular, lane_ids, lanes, reachable
 from ..integers.gathers import first_places, has_repeats, histogram, ranked
 from ..integers.ids import Ids, id_dtype
+from ..integers.spacing import evenly
 from ..ops import OPS
 
 MOST_VALUES = 256  # of one element
@@ -186,7 +187,7 @@ def _agreed(operands: list[_Operand]) -> np.ndarray | None:
 
 def _may_agree(graph: Graph, views: list[Ids], count: int) -> bool:
     """Whether some scalars read one element each, and may be several values of it."""
-    some = Ids.explicit(np.linspace(0, views[0].size - 1, SAMPLE).astype(np.int64))
+    some = Ids.explicit(evenly(views[0].size, SAMPLE))
     operands = _operands(graph, [v.compose(some) for v in views], count)
     have_several = [
         len(o.targets) > 1 or (o.keys is not None and not o.targets and not _is_one(v))

@@ -21,6 +21,7 @@ from ..graph.references import elements_and_lanes, has_lanes, is_regular, lane_i
 from ..integers.gathers import histogram
 from ..integers.hashing import number_residue, residue, residue_of_operation
 from ..integers.ids import Ids
+from ..integers.spacing import evenly
 from ..ops import OPS
 
 MOST_LANES = 4096  # of the nodes that one sum reads
@@ -126,7 +127,7 @@ class _Hashes:
             is_usual = value and math.isfinite(value)
             return Value(number_residue(value), 0, True) if is_usual else self._read("number", repr(value))
         if self.sample and column.base is not None:
-            some = np.linspace(0, column.size - 1, self.sample).astype(np.int64)
+            some = evenly(column.size, self.sample)
             return self._read("column", column.compose(Ids.explicit(some)).key)
         return self._read("column", column.key)
 

@@ -17,6 +17,7 @@ from ..graph import Node
 from ..graph.references import lanes
 from ..integers.hashing import content
 from ..integers.ids import Ids
+from ..integers.spacing import evenly
 from ..ops import OPS
 from . import Group
 from .structure import Structure
@@ -179,7 +180,7 @@ def _gathers(cut: Cut, node: Node, size: int) -> set[Shared]:
 @functools.lru_cache(256)
 def _examples(size: int) -> np.ndarray:
     """Some members."""
-    return np.linspace(0, max(size - 1, 0), EXAMPLES).astype(np.int64)
+    return evenly(size, EXAMPLES)
 
 
 def _terms(cut: Cut, node: Node) -> set[Shared]:

@@ -18,6 +18,7 @@ from ..graph import Graph, Node
 from ..graph.tape import CODES, NAMES
 from ..integers.hashing import digest, scrambled
 from ..integers.ids import Ids
+from ..integers.spacing import evenly
 from ..native import compiled
 from ..ops import OPS
 from .columns import NOTHING, Columns, Piece, joined
@@ -98,7 +99,7 @@ def _may_loop(graph: Graph, is_short: np.ndarray) -> bool:
 
 def _some_read(graph: Graph, view: Ids, reads: dict[int, int]) -> int:
     """A hash of where some entries of a view are: corners of elements may have the first one in common."""
-    listed = [0] if view.base is None else view.base.flat[np.linspace(0, view.base.size - 1, SOME).astype(int)]
+    listed = [0] if view.base is None else view.base.flat[evenly(view.base.size, SOME)]
     return hash(tuple(_place(graph, view.offset + int(entry), reads) for entry in listed))
 
 

@@ -22,7 +22,7 @@ class Comparison:
 
     @property
     def nnz(self) -> Any:
-        return np.sum(np.where(self.data, 1.0, 0.0))
+        return np.count_nonzero(self.data)
 
     def count_nonzero(self) -> Any:
         return self.nnz

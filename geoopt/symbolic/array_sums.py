@@ -185,14 +185,17 @@ def all_(a: Any, axis: Any = None, keepdims: bool = False, where: Any = True) ->
 
 @implements(np.any)
 def any_(a: Any, axis: Any = None, keepdims: bool = False, where: Any = True) -> Symbolic:
-    others = apply("where", _truth(a), 1.0, 0.0)
-    return apply("not_equal", sum_(others, axis, keepdims, where=where), 0.0)
+    return apply("not_equal", _not_zero(a, axis, keepdims, where), 0.0)
 
 
 @implements(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Symbolic:
     """A number that varies, so a float."""
-    return sum_(apply("where", _truth(a), 1.0, 0.0), axis, keepdims)
+    return _not_zero(a, axis, keepdims, True)
+
+
+def _not_zero(a: Any, axis: Any, keepdims: bool, where: Any) -> Symbolic:
+    return sum_(apply("where", _truth(a), 1.0, 0.0), axis, keepdims, where=where)
 
 
 def _truth(a: Any) -> Symbolic:

@@ -32,9 +32,14 @@ def ask(frame: FrameType) -> None:
     names = frame.f_globals
     lines = _calls(source_of(frame.f_code.co_filename))
     if "float" not in names and any(first <= frame.f_lineno <= last for first, last in lines):
-        if not any(names is wanted and name == "float" for wanted, name, _ in WANTED):
-            WANTED.append((names, "float", Float))
+        want(names, "float", Float)
         raise Again
+
+
+def want(names: dict[str, Any], name: str, substitute: Any) -> None:
+    """Have a module's name stand for a substitute in every trace, if the module has no such name of its own."""
+    if name not in names and not any(names is wanted and name == known for wanted, known, _ in WANTED):
+        WANTED.append((names, name, substitute))
 
 
 @functools.lru_cache(maxsize=64)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
-from types import FrameType, TracebackType
+import itertools
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import GeooptError
 from . import FILLABLE, Symbolic
 from .checks import source_of
-from .floats import WANTED
+from .floats import want
 
 # what code raises that was told another type than it takes
 OF_TYPES = (TypeError, ValueError, AttributeError, AssertionError, NotImplementedError, GeooptError)
@@ -26,18 +26,11 @@ _OTHERS = ("numpy", "scipy", __name__.partition(".")[0])
 
 def ask(error: Exception) -> None:
     """Let the modules that an error, or what caused it, came through have the substitute."""
-    for frame in (*_frames(error.__traceback__), *_frames(getattr(error.__cause__, "__traceback__", None))):
-        names = frame.f_globals
-        is_new = "type" not in names and not any(n is names and name == "type" for n, name, _ in WANTED)
-        is_other = str(names.get("__name__", "")).partition(".")[0] in _OTHERS
-        if is_new and not is_other and _asks(source_of(frame.f_code.co_filename)):
-            WANTED.append((names, "type", kind))
-
-
-def _frames(failure: TracebackType | None) -> Iterator[FrameType]:
-    while failure is not None:
-        yield failure.tb_frame
-        failure = failure.tb_next
+    failures = error.__traceback__, getattr(error.__cause__, "__traceback__", None)
+    for frame, _ in itertools.chain(*map(walk_tb, failures)):
+        is_other = str(frame.f_globals.get("__name__", "")).partition(".")[0] in _OTHERS
+        if not is_other and _asks(source_of(frame.f_code.co_filename)):
+            want(frame.f_globals, "type", kind)
 
 
 @functools.lru_cache(maxsize=64)

@@ -89,6 +89,8 @@ def outline(plan: Plan, kernel: PlannedKernel, dtype: np.dtype, is_split: bool =
 
 
 class _Described:
+    """A kernel whose buffers become arrays. numbers : those of the arrays, by their buffers and first entries"""
+
     def __init__(self, plan: Plan, kernel: PlannedKernel, dtype: np.dtype, is_split: bool):
         self.plan, self.kernel, self.dtype = plan, kernel, dtype
         self.bases = self._bases() if is_split else {}

@@ -55,8 +55,8 @@ class Prefetching:
             return
         inputs = [a for a in kernel.reads if arrays[a.buffer].kind == INPUT]
         read = {arrays[a.buffer].of for a in kernel.reads}
-        outputs = [s for s in kernel.stores() if arrays[s.buffer].kind == OUTPUT and arrays[s.buffer].of not in read]
-        outputs = [store for store in outputs if not store.adds]
+        stores = ((store, arrays[store.buffer]) for store in kernel.stores() if not store.adds)
+        outputs = [store for store, array in stores if array.kind == OUTPUT and array.of not in read]
         streams: dict[tuple, tuple[Address, Store | None]]
         streams = {self._stream(a): (a, None) for a in reversed(inputs) if a.columns and a.loop is None}
         written = [(store.address, store) for store in outputs]
