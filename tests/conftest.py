@@ -14,12 +14,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import geoopt
+from geoopt.codegen.simd import Outline, outline
 from geoopt.errors import DeviceError
 from geoopt.grid import Grid
 from geoopt.kernels import Kernels
 from geoopt.meshes import bumpy, cloth, icosphere, load, torus
 from geoopt.pipeline import DEVICES, chosen, planned
 from geoopt.place import place
+from geoopt.plan import Plan
 from geoopt.runtime import cpu
 
 # --hypothesis-profile=thorough runs many more random programs than every run of the tests does
@@ -145,6 +147,11 @@ def differences(function, x, step=1e-5):
         d = d.reshape(x.shape)
         columns.append((np.asarray(function(x + d)) - np.asarray(function(x - d))) / (2 * step))
     return np.stack(columns, axis=-1)
+
+
+def outlines_of(plan: Plan, dtype=np.float64) -> list[Outline]:
+    """All that the texts of a plan's kernels depend on, for CPUs."""
+    return [outline(plan, kernel, np.dtype(dtype)) for kernel in plan.kernels]
 
 
 def grid_of(function, *arguments, **options) -> Grid:

@@ -11,7 +11,7 @@ import geoopt
 from geoopt.codegen.llvm import emit
 from geoopt.codegen.llvm.printer import LOADS
 from geoopt.codegen.lower import Lowered
-from geoopt.codegen.simd import functions_of, outline, outlines
+from geoopt.codegen.simd import functions_of, outlines
 from geoopt.codegen.simd.fission import LONGEST, MOST_KEPT, pieces_of, rooms_of
 from geoopt.codegen.simd.frames import OfMembers
 from geoopt.codegen.simd.rows import ROW, neighbours, parts
@@ -20,6 +20,8 @@ from geoopt.codegen.vectors import Vectors
 from geoopt.meshes import bumpy
 from geoopt.operators import arap_mesh, arap_rhs, cloth, cloth_system, cotan_laplacian, polar_rotation
 from geoopt.operators.arap import covariances
+
+from .conftest import outlines_of
 
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
@@ -61,10 +63,6 @@ def test_neighbours_leave_as_short_vectors():
     text = geoopt.compile(lambda x: np.sqrt(x[:, :1]) * x, np.ones((100, 5)), options=geoopt.Options(lanes=8)).source()
     body = text[text.index(".body:") : text.index(".exit:")]
     assert len(re.findall("store <4 x double>", body)) == 8 and len(re.findall("store double", body)) == 8
-
-
-def outlines_of(plan):
-    return [outline(plan, kernel, DOUBLE) for kernel in plan.kernels]
 
 
 def pieces_of_kernels(program, lanes=8):

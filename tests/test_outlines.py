@@ -7,11 +7,12 @@ import pytest
 
 import geoopt
 from geoopt.codegen.llvm import module, printed
-from geoopt.codegen.simd import outline
 from geoopt.codegen.vectors import Vectors
 from geoopt.meshes import bumpy, cloth, icosphere
 from geoopt.operators import arap_mesh, arap_rhs, cotan_laplacian, edges
 from geoopt.pipeline import planned
+
+from .conftest import outlines_of
 
 DOUBLE = np.dtype(np.float64)
 VECTORS = Vectors(4, DOUBLE, reads_what_it_writes=True)
@@ -31,8 +32,7 @@ FUNCTIONS = {
 
 
 def outlines(function, mesh, dtype=DOUBLE):
-    plan = planned(function, *mesh, options=geoopt.Options(lanes=4)).plan
-    return [outline(plan, kernel, dtype) for kernel in plan.kernels]
+    return outlines_of(planned(function, *mesh, options=geoopt.Options(lanes=4)).plan, dtype)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

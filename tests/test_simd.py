@@ -12,7 +12,7 @@ from geoopt.codegen.code_text import function_listing, listing
 from geoopt.codegen.expressions import Apply, Below, Divided, Lanes, Look, Name, Plus, Read, Whole, plus
 from geoopt.codegen.interpreter import Interpreter, memory_of, outputs_of
 from geoopt.codegen.lower import Lowered
-from geoopt.codegen.simd import MAIN, across, additions, fission, functions_of, kernels, outline, rows, tails, tiles
+from geoopt.codegen.simd import MAIN, across, additions, fission, functions_of, kernels, rows, tails, tiles
 from geoopt.codegen.simd.frames import OfMembers
 from geoopt.codegen.statements import (
     COUNT,
@@ -35,7 +35,7 @@ from geoopt.operators.arap import covariances
 from geoopt.pipeline import planned
 from geoopt.plan.task import KERNEL
 
-from .conftest import with_unreferenced
+from .conftest import outlines_of, with_unreferenced
 from .test_code import CASES, inputs, laplacian
 
 DOUBLE = np.dtype(np.float64)
@@ -61,10 +61,6 @@ def interpreted(plan, given, vectors):
         arrays = [padded[f"b{buffer}"][first:] for buffer, first in outlines[task[KERNEL]].places]
         machines[task[KERNEL]].call(MAIN, [*arrays, np.asarray(task)])
     return outputs_of(plan, memory)
-
-
-def outlines_of(plan):
-    return [outline(plan, kernel, DOUBLE) for kernel in plan.kernels]
 
 
 def plan_of(name, lanes):
