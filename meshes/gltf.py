@@ -21,7 +21,8 @@ def read_gltf(path: Path, merge: bool) -> tuple[Polygons, str]:
     import trimesh
 
     with quiet():
-        scene = trimesh.load_scene(path, process=False, merge_primitives=merge, skip_materials=True)
+        # to merge primitives, trimesh wants what they look like
+        scene = trimesh.load_scene(path, process=False, merge_primitives=merge, skip_materials=not merge)
     V, F, repeated = [np.zeros((0, 3))], [np.zeros((0, 3), np.int64)], 0
     for name in scene.graph.nodes_geometry:
         where, geometry = scene.graph[name]

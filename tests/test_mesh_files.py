@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import struct
 import warnings
 
@@ -459,6 +460,43 @@ def test_cut_off_polydata_is_refused(tmp_path):
 
 
 # -- glTF -----------------------------------------------------------------------------------------------
+
+
+def test_primitives_of_one_mesh_of_a_gltf_are_merged(tmp_path):
+    """Two triangles of two materials, with normals, as exporters write them: they share an edge."""
+    V, F = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]), np.array([[0, 1, 2], [0, 2, 3]])
+    numbers = b"".join(
+        [V.astype("<f4").tobytes(), np.tile(np.float32([0, 0, 1]), 4).tobytes(), F.astype("<u2").tobytes()]
+    )
+    views = [(0, 48), (48, 48), (96, 6), (102, 6)]
+    kinds = [(5126, 4, "VEC3"), (5126, 4, "VEC3"), (5123, 3, "SCALAR"), (5123, 3, "SCALAR")]
+    (tmp_path / "m.bin").write_bytes(numbers)
+    (tmp_path / "m.gltf").write_text(
+        json.dumps(
+            {
+                "asset": {"version": "2.0"},
+                "scenes": [{"nodes": [0]}],
+                "nodes": [{"mesh": 0}],
+                "materials": [{"name": "red"}, {"name": "blue"}],
+                "meshes": [
+                    {
+                        "primitives": [
+                            {"attributes": {"POSITION": 0, "NORMAL": 1}, "indices": 2 + i, "material": i}
+                            for i in range(2)
+                        ]
+                    }
+                ],
+                "buffers": [{"uri": "m.bin", "byteLength": len(numbers)}],
+                "bufferViews": [{"buffer": 0, "byteOffset": a, "byteLength": n} for a, n in views],
+                "accessors": [
+                    {"bufferView": i, "componentType": t, "count": n, "type": k} for i, (t, n, k) in enumerate(kinds)
+                ],
+            }
+        )
+    )
+    with pytest.warns(geoopt.MeshWarning, match="8 vertices became 4"):
+        W, G = meshes.load(tmp_path / "m.gltf", merge=True)
+    assert len(G) == 2 and len(W) == 4 and np.isclose(geoopt.operators.face_areas(W, G).sum(), 1.0)
 
 
 @pytest.mark.parametrize("suffix", ["glb", "gltf"])
