@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import CodeType
 
 from . import remedies
 from .callers import is_of_libraries, scipy_remedy, user_line
@@ -70,14 +71,16 @@ class BranchError(TracingError):
 
     Examples
     --------
-    >>> geoopt.compile(lambda x: np.stack([v if v > 0 else -v for v in x]), np.ones(42))
+    >>> geoopt.compile(lambda x: np.stack([v for v in x if v > 0]), np.ones(42))
     Traceback (most recent call last):
         ...
     geoopt.errors.BranchError: cannot branch on more than 32 symbolic values one after another...
     """
 
-    def __init__(self, what: str, line: str | None = None, remedy: str = remedies.CHOOSE):
+    def __init__(self, what: str, line: str | None = None, remedy: str = remedies.CHOOSE, code: CodeType | None = None):
+        """code : that asks for the branch, if it may be rewritten to run both sides"""
         super().__init__(f"cannot {what}", remedy, line=line)
+        self.code = code
 
 
 class UnsupportedError(TracingError, TypeError):

@@ -36,6 +36,7 @@ NO_MATRIX = (
     "scipy.optimize.minimize(energy, x0, jac=gradient, hessp=product, method='Newton-CG')"
 )
 CHOOSE = "write np.where(condition, a, b); both sides are kept and chosen per element"
+FILL = "put values into an array of floats that the function makes, as by np.zeros; keep all, and choose with np.where"
 INTEGERS = "give the integer as an argument of the function: integers are structure"
 INDICES = "choose the indices before, and give them as an argument: integer arrays are structure"
 ORDER = "np.sort(np.stack([...]), axis=0) orders up to 16 values"

@@ -13,7 +13,7 @@ from ..errors import ShapeError, UnsupportedError
 from ..graph import Graph
 from ..integers.ids import Ids, id_dtype
 from ..integers.patterns import Pattern
-from ..symbolic import Symbolic
+from ..symbolic import Symbolic, guards
 from ..symbolic.arithmetic import as_symbolic, graph_of
 from ..symbolic.dispatch import flattened, is_symbolic
 from ..symbolic.fillable import resolved
@@ -82,8 +82,20 @@ class Building(SparseMatrix):
                 f"cannot put an array of shape {given.shape} into {rows.shape} entries", "sizes must agree"
             )
         places = (rows.astype(np.int64) * self._shape[1] + cols).ravel().tolist()
-        self._found.update(zip(places, given.ids.broadcast_to(rows.shape).to_array().ravel().tolist(), strict=True))
+        ids = given.ids.broadcast_to(rows.shape).to_array().ravel().tolist()
+        condition = guards.current(of=self)
+        if condition is not None:
+            ids = self._guarded(places, ids, condition)
+        self._found.update(zip(places, ids, strict=True))
         self._sorted = None
+
+    def _guarded(self, places: list[int], ids: list[int], condition: Symbolic) -> list[int]:
+        """What comes to some places: where the condition does not hold under which the code runs, all stays, or is
+        zero."""
+        zero = self._graph.number(0.0)
+        before = [self._found.get(p, zero) for p in places]
+        now, then = (Symbolic(self._graph, Ids.explicit(np.array(part, np.int64))) for part in (ids, before))
+        return guards.chosen(condition, now, then).ids.to_array().tolist()
 
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, tuple) or len(key) != 2 or any(isinstance(k, slice) for k in key):
@@ -136,7 +148,8 @@ def filling(before: Callable) -> Callable:
     """``__setitem__`` of one of SciPy's classes, for symbolic values as well."""
 
     def __setitem__(self: Any, key: Any, value: Any) -> None:
-        graph = _graph_of(value)
+        condition = guards.current(of=self)
+        graph = _graph_of(value if condition is None else condition)
         if graph is None:
             before(self, key, value)
             return

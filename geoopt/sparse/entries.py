@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ..errors import ShapeError, UnsupportedError
 from ..integers.ids import Ids
 from ..integers.patterns import Pattern, union
-from ..symbolic import Symbolic
+from ..symbolic import Symbolic, guards
 from ..symbolic.arithmetic import as_symbolic
 from ..symbolic.np_matrix import MatrixLike
 from ..symbolic.sums import segment_sum
@@ -32,6 +32,9 @@ class Entries(Compared):
         raise NotImplementedError
 
     def with_data(self, data: Symbolic) -> Self:
+        raise NotImplementedError
+
+    def diagonal(self, k: int = 0) -> Symbolic:
         raise NotImplementedError
 
     def sum_duplicates(self) -> None:
@@ -88,6 +91,8 @@ class Entries(Compared):
         if given.ndim > 1:
             raise ShapeError(f"a diagonal of shape {given.shape} is none", "give a number or a 1-D array")
         at = np.arange(length if given.ndim == 0 else min(length, given.size))
+        if guards.current(of=self) is not None:
+            given = guards.kept(given[: len(at)] if given.ndim else given, self.diagonal(k)[: len(at)], of=self)
         diagonal = sp.csr_array((np.ones(len(at)), (at - min(k, 0), at + max(k, 0))), shape=self.shape)
         pattern, before, new = union(self.pattern, Pattern(self.shape, diagonal.indptr, diagonal.indices))
         ids = np.empty(pattern.nnz, np.int64)

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from ..errors import ShapeError, UnsupportedError
 from ..integers.patterns import Pattern, transposed
-from ..symbolic import Symbolic
+from ..symbolic import Symbolic, guards
 from ..symbolic.arithmetic import as_symbolic
 
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
@@ -86,7 +86,7 @@ class Forms:
             back = np.empty_like(places)
             back[places] = np.arange(len(places), dtype=places.dtype)
             given = given.sharing(lambda ids: ids[back])
-        self._assign(given)
+        self._assign(guards.kept(given, self.values, of=self))
 
     @property
     def indptr(self) -> np.ndarray:

@@ -22,6 +22,8 @@ from ..errors import ShapeError, TracingError, UnsupportedError, unsupported
 from ..graph import Graph
 from ..integers.ids import Ids
 from ..remedies import BEFORE
+from . import guards
+from .aliases import Links, Lost, changes
 from .asking import whole_variable
 from .changing import Changing
 from .look import ArrayLook
@@ -71,7 +73,10 @@ class Symbolic(Unknown, Reshaping, NDArrayOperatorsMixin):
            [2., 2., 2.]])
     """
 
-    __slots__ = ("_added", "_changing", "_derive", "_graph", "_ids", "_is_bool", "_owner", "_version")
+    __slots__ = (
+        *("_added", "_changing", "_derive", "_graph", "_ids", "_is_bool", "_owner", "_version"),
+        *("links", "__weakref__"),
+    )
     __array_priority__ = 1000.0
     number_type: type[Any]  # the type of arrays without axes ...
     condition_type: type[Any]  # ... and that of comparisons among them
@@ -85,7 +90,8 @@ class Symbolic(Unknown, Reshaping, NDArrayOperatorsMixin):
         self._derive: Callable[[Ids], Ids] | None = None  # from the owner's ids to ours
         self._version = 0  # of the owner's ids that ours come from; of an owner, how often it was changed
         self._added: Any = None  # see `added`
-        self._changing: Changing | None = None  # of an owner that was changed since it was last read as a whole
+        self._changing: Changing | Lost | None = None  # of an owner that was changed since it was last read as a whole
+        self.links: Links | None = None  # of an owner that is a choice between others, or that another may be
 
     # -- structure, known while tracing -------------------------------------------------------------
 
@@ -216,12 +222,29 @@ class Symbolic(Unknown, Reshaping, NDArrayOperatorsMixin):
             self._replace(places, ids)
 
     def _replace(self, places: Ids, ids: Ids) -> None:
+        if self.links is not None:
+            changes(self)
+        if (condition := guards.current(of=self)) is not None:
+            ids = self._guarded(places, ids, condition)
         self._version, self._added = self._version + 1, None
         if places.size == self.size and places.offset == 0 and places.is_contiguous():
             self._ids, self._changing = ids.reshape(self.shape), None
             return
         self._changing = self._changing or Changing(self._ids)
         self._changing.put(places, ids)
+
+    def _guarded(self, places: Ids, ids: Ids, condition: Symbolic) -> Ids:
+        """What comes to some places: where the condition does not hold under which the code runs, all stays."""
+        at = self._ids.compose if self._changing is None else self._changing.at
+        before = at(places.reshape((places.size,))).reshape(places.shape)
+        if before.key == ids.key:
+            return ids
+        return guards.chosen(condition, self.reading(ids), self.reading(before)).ids
+
+    @property
+    def owner(self) -> Symbolic:
+        """The array whose memory this is."""
+        return self if self._owner is None else self._owner
 
     @property
     def was_changed(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import UnsupportedError
 from ..integers.ids import Ids, id_dtype
 from ..integers.sorting import sorting
-from . import CREATED, Symbolic
+from . import CREATED, Symbolic, guards
 from .arithmetic import as_symbolic
 from .array_joining import concatenate
 from .array_moving import viewed
@@ -89,7 +89,8 @@ def add_at(ufunc: np.ufunc, a: Any, indices: Any, b: Any) -> None:
     lanes = lanes if lanes and _are_rows(at, lanes) else 1
     sums, touched = _summed_by_place(values.reshape(-1, lanes), at[::lanes] // lanes, target.size // lanes)
     target.assign(Ids.explicit(touched.ravel()), ufunc(before[touched], sums).ravel())
-    target.added = Added(ufunc, before, at, values, calls)
+    if guards.current(of=target) is None:
+        target.added = Added(ufunc, before, at, values, calls)
 
 
 @implements_method("at", np.maximum, np.minimum)

@@ -13,12 +13,14 @@ import itertools
 import linecache
 from collections.abc import Iterator
 from types import FrameType
+from typing import Any
 
 import numpy as np
 
 from ..graph import Graph
 from ..graph.values import Values
 from ..integers.ids import Ids
+from .guards import current
 
 _TELLING = ("warn", "print", "debug", "info", "warning", "error", "exception", "critical")  # and nothing else
 Place = tuple[int, int]  # line, and column in bytes
@@ -26,14 +28,19 @@ Place = tuple[int, int]  # line, and column in bytes
 Condition = tuple[Place, Place, tuple[Place, Place]]
 
 
-def is_check(frame: FrameType) -> bool:
-    """Whether the instruction that a frame executes is in the condition of a check."""
+def is_assertion(frame: FrameType) -> bool:
+    """Whether the instruction that a frame executes is in the condition of an ``assert``."""
     return _is_in(frame, 0)
+
+
+def is_complaint(frame: FrameType) -> bool:
+    """Whether it is in that of an ``if`` that does nothing but raise, warn or tell."""
+    return _is_in(frame, 1)
 
 
 def is_spare(frame: FrameType) -> bool:
     """Whether it is in a condition without which its branch does the same."""
-    return _is_in(frame, 1)
+    return _is_in(frame, 2)
 
 
 def _is_in(frame: FrameType, kind: int) -> bool:
@@ -55,6 +62,13 @@ def source_of(file: str) -> str:
     return "".join(linecache.getlines(file))
 
 
+def is_for_given(*conditions: Any) -> bool:
+    """Whether the values that `compile` was given lead to the side of a branch that is run, if one is, and some
+    symbolic conditions hold for them."""
+    held = [x for x in (current(), *conditions) if x is not None]
+    return all(bool(values_of(x.graph, x.ids)) for x in held)
+
+
 def values_of(graph: Graph, view: Ids) -> np.ndarray:
     """What some scalars are for the values that `compile` was given; 0 and 1 for comparisons."""
     if graph.values is None:
@@ -63,16 +77,24 @@ def values_of(graph: Graph, view: Ids) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=64)
-def _conditions(source: str) -> tuple[list[Condition], list[Condition]]:
-    """Of a file the conditions of checks and those that may be left out; none where the file is none of Python."""
+def _conditions(source: str) -> list[list[Condition]]:
+    """Of a file the conditions of the kinds that `no_branches` gives; none where the file is none of Python."""
     try:
         tree = ast.parse(source)
     except SyntaxError:
-        return [], []
+        return [[], [], []]
+    return [[(*_span(n.test), _span(n)) for n in kind] for kind in no_branches(tree)]
+
+
+def no_branches(tree: ast.Module) -> tuple[list[ast.Assert], list[ast.If], list[ast.If]]:
+    """Of a file the assertions, the branches that only complain, and those without which the code does the same."""
     found = list(_statements(tree, tree))
-    checks = [n for scope, n in found if isinstance(n, ast.Assert) or _complains(n, scope)]
-    spare = [n for scope, n in found if isinstance(n, ast.If) and _assigns_where_it_asks(n, scope)]
-    return [(*_span(n.test), _span(n)) for n in checks], [(*_span(n.test), _span(n)) for n in spare]
+    branches = [(scope, n) for scope, n in found if isinstance(n, ast.If)]
+    return (
+        [n for _, n in found if isinstance(n, ast.Assert)],
+        [n for scope, n in branches if _complains(n, scope)],
+        [n for scope, n in branches if _assigns_where_it_asks(n, scope)],
+    )
 
 
 def _statements(node: ast.AST, scope: ast.AST) -> Iterator[tuple[ast.AST, ast.Assert | ast.If]]:

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import TracingError, UnsupportedError
 from ..graph import Graph
 from ..integers.ids import Ids
-from . import FILLABLE, Symbolic, is_condition
+from . import FILLABLE, Symbolic, guards, is_condition
 from .arithmetic import as_symbolic, graph_of
 from .dispatch import flattened, is_symbolic
 from .np_matrix import MatrixLike
@@ -33,6 +33,7 @@ _READING = (
 _BITS = np.uint64(0x7FF8_6765_6F6F_7074)  # of a NaN that no arithmetic makes
 HIDDEN = _BITS.view(np.float64)  # what is in the memory of an array that has become symbolic
 _CHANGING = (np.copyto, np.put, np.fill_diagonal)  # their first argument
+_CHANGING_METHODS = ("fill", "partition", "put", "sort")
 
 
 class Fillable(np.ndarray):
@@ -59,6 +60,7 @@ class Fillable(np.ndarray):
         key, value = resolved(key), resolved(value)
         if is_symbolic(value) or is_symbolic(key):
             _become(self, (value, key))
+        _become_under_conditions(self)
         now = symbolic_of(self)
         if now is None:
             super().__setitem__(key, value)
@@ -72,10 +74,12 @@ class Fillable(np.ndarray):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **kwargs: Any) -> Any:
         if any(type(x) is MatrixLike for x in inputs):
             return NotImplemented  # which knows what it is to others
+        changed = out or (inputs[:1] if method == "at" else ())
+        for target in changed:
+            _become_under_conditions(target)
         given = [resolved(x) for x in inputs]
         call = getattr(ufunc, method)
         if is_symbolic(given):
-            changed = out or (inputs[:1] if method == "at" else ())
             for target in changed:
                 _become(target, given)
             given = [_plain(resolved(x)) for x in inputs]
@@ -90,6 +94,8 @@ class Fillable(np.ndarray):
         return out[0]
 
     def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
+        for target in (args[0] if function in _CHANGING else None, kwargs.get("out")):
+            _become_under_conditions(target)
         given, named = resolved(args), {k: resolved(v) for k, v in kwargs.items()}
         if not is_symbolic([*given, *named.values()]):
             found = super().__array_function__(function, types, args, kwargs)
@@ -115,6 +121,8 @@ def _reading(name: str) -> Callable:
     known = getattr(np.ndarray, name)
 
     def method(self: Fillable, *args: Any, **kwargs: Any) -> Any:
+        if name in _CHANGING_METHODS:
+            _become_under_conditions(self)
         now = symbolic_of(self)
         return known(self, *args, **kwargs) if now is None else getattr(now, name)(*args, **kwargs)
 
@@ -130,7 +138,7 @@ def fillable(array: Any) -> Any:
     """An array of floats as one that symbolic values can be put into; everything else as it is."""
     if type(array) is not np.ndarray or not array.ndim or not array.flags.forc:
         return array
-    return array.view(Fillable) if np.issubdtype(array.dtype, np.floating) else array
+    return guards.made(array.view(Fillable) if np.issubdtype(array.dtype, np.floating) else array)
 
 
 def symbolic_of(array: Any) -> Symbolic | None:
@@ -181,7 +189,21 @@ def _become(array: Any, values: Any) -> None:
         raise UnsupportedError(what, "make it with order='C'")
     in_memory = owner if owner.flags.c_contiguous else owner.T
     owner._filled = _as_found(graph_of(flattened(values)), np.array(in_memory, subok=False))
+    guards.made(owner._filled, by=owner)
     np.ndarray.fill(owner, HIDDEN)
+
+
+def become_symbolic(array: Any, like: Symbolic) -> Any:
+    """What an array of known floats, which traced code has created, is from now on; all else is what it is."""
+    _become(array, [like])
+    return symbolic_of(array) if isinstance(array, Fillable) else array
+
+
+def _become_under_conditions(array: Any) -> None:
+    """Make an array symbolic that is changed where conditions hold which are unknown."""
+    condition = guards.current(of=_owner(array)) if isinstance(array, Fillable) else None
+    if condition is not None:
+        _become(array, [condition])
 
 
 def _as_found(graph: Graph, values: np.ndarray) -> Symbolic:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..errors import ShapeError, UnsupportedError
-from . import MASKS, Symbolic
+from . import MASKS, Symbolic, guards
 from .dispatch import REDUCING
 
 _REMEDY = "store what is computed of them under the same condition, y[m] = f(x[m]), or choose with np.where(m, a, b)"
@@ -127,7 +127,8 @@ class Masked(NDArrayOperatorsMixin):
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(key, Masked):  # a condition on what was chosen
             self.require_mask(key.mask)
-            self.values = np.where(_with_axes(key.values, self.values.ndim), self._of_all(value), self.values)
+            new = np.where(_with_axes(key.values, self.values.ndim), self._of_all(value), self.values)
+            self.values = guards.kept(new, self.values)
         else:
             self.values[self._key(key)] = value.values if isinstance(value, Masked) else value
 

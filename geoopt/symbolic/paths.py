@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import BranchError
 from .asking import Asked
-from .checks import is_check, is_spare, values_of
+from .checks import is_assertion, is_complaint, is_for_given, is_spare, values_of
 
 LONGEST = 32  # conditions of a path
 
@@ -31,7 +31,7 @@ class Path:
         place = len(self.conditions)
         if place == LONGEST:
             what = f"branch on more than {LONGEST} symbolic values one after another"
-            raise BranchError(what, remedy=Asked.here().remedy)
+            raise BranchError(what, remedy=Asked.here().remedy, code=Asked.here().code)
         self.conditions.append(condition)
         self.asked.append(Asked.here())
         if place == len(self.taken):
@@ -43,8 +43,8 @@ class Path:
 def truth(x: Any, frame: FrameType) -> bool:
     """Whether the code goes on as if a symbolic array, or number, were true. frame : of who asks"""
     path = x.graph.path
-    if (path is None or path.is_given) and is_check(frame):
-        return bool(values_of(x.graph, x.ids))
+    if (path is None or path.is_given) and (is_assertion(frame) or is_complaint(frame)):
+        return bool(values_of(x.graph, x.ids)) if is_for_given() else is_assertion(frame)
     if is_spare(frame):  # nothing happens in it where nothing holds
         return True
     if x.size != 1 or path is None:

@@ -20,12 +20,21 @@ import scipy.sparse as sp
 
 from .. import remedies
 from ..callers import is_installed, scipy_remedy
-from ..errors import ArgumentError, GeooptError, MissingAttributeError, TracingError, none_swallowed, unsupported
+from ..errors import (
+    ArgumentError,
+    BranchError,
+    GeooptError,
+    MissingAttributeError,
+    TracingError,
+    none_swallowed,
+    unsupported,
+)
 from ..graph import Graph, Node, Traced
 from ..signature import Argument, Signature
 from ..sparse.matrix import stand_in
-from ..symbolic import Symbolic, floats, kinds, symbolic
+from ..symbolic import Symbolic, floats, guards, kinds, symbolic
 from ..symbolic import functions as _functions  # noqa: F401 - to import it makes NumPy's functions known
+from .both_sides.functions import Rewritten
 from .branches import chosen_result, is_raised_by_user, unchanged
 from .interrupts import allowed
 from .results import flatten
@@ -85,23 +94,35 @@ def block(*arrays: Any) -> Any:
 
 
 def trace(function: Callable, arguments: tuple, keywords: dict | None = None) -> tuple[Traced, Signature]:
-    """Run ``function`` on symbolic stand-ins for its floating-point arguments."""
-    given, is_first = [*arguments, *(keywords or {}).values()], True
+    """Run ``function`` on symbolic stand-ins for its floating-point arguments; once more, and both sides of its
+    branches, where these are too many to follow."""
+    given, is_first, rewritten = [*arguments, *(keywords or {}).values()], True, Rewritten()
+    refusal: BranchError | None = None
     while True:
         wanted, known = len(floats.WANTED), loaded()
         try:
-            with nullcontext() if is_first else unchanged(given):
+            with nullcontext() if is_first else unchanged(given), rewritten.installed(), guards.outside():
                 found = _traced(function, arguments, keywords)
         except BaseException as error:
-            if isinstance(error, kinds.OF_TYPES):
-                kinds.ask(error)
-            # also where the code has loaded what now is answered for
-            if len(floats.WANTED) == wanted and loaded() == known and not isinstance(error, floats.Again):
-                raise
+            if isinstance(error, BranchError) and error.code and rewritten.add(error.code):
+                refusal = error
+            elif refusal and _is_of_both_sides(error):
+                raise refusal from error
+            else:
+                if isinstance(error, kinds.OF_TYPES):
+                    kinds.ask(error)
+                # also where the code has loaded what now is answered for
+                if len(floats.WANTED) == wanted and loaded() == known and not isinstance(error, floats.Again):
+                    raise
         else:
             if len(floats.WANTED) == wanted:  # else the code has caught `Again`
                 return found
         is_first = False
+
+
+def _is_of_both_sides(error: BaseException) -> bool:
+    """Whether an error may come of a side that is run and that no value takes, such as an endless recursion."""
+    return isinstance(error, Exception) and not (isinstance(error, GeooptError) or is_raised_by_user(error))
 
 
 def _traced(function: Callable, arguments: tuple, keywords: dict | None) -> tuple[Traced, Signature]:

@@ -28,6 +28,7 @@ from ..sparse.matrix import SparseMatrix
 from ..symbolic import Symbolic, floats, unset
 from ..symbolic.dispatch import all_symbolic, flattened, is_symbolic
 from ..symbolic.fillable import Fillable, fillable, resolved
+from .both_sides import changes
 from .function_code import calling, copied
 from .interrupts import held
 from .python_functions import of_python
@@ -52,7 +53,8 @@ _PLAIN = (Symbolic, Symbolic.number_type, Symbolic.condition_type)  # not seen a
 MAKING = (*_CREATING, *_EMPTY, *_CONVERTING, "full", "full_like")
 
 _PACKAGE = __name__.partition(".")[0]
-_HERE = (sys._getframe().f_code.co_filename, calling.__code__.co_filename)
+_PASSING = (sys._getframe().f_code.co_filename, changes.__file__)  # whose frames call for traced code
+_HERE = (*_PASSING, calling.__code__.co_filename)
 _INTERNAL = ("numpy.", f"{_PACKAGE}.")  # callers that mean the originals, but for ...
 _TRACED = tuple(f"{_PACKAGE}.{part}" for part in ("operators", "apps", "meshes"))  # ... what is written as users write
 
@@ -210,7 +212,7 @@ class _Substitute:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         frame: Any = sys._getframe(1)
-        while frame.f_globals.get("__name__") == __name__:  # of a kind of substitute
+        while frame.f_code.co_filename in _PASSING:
             frame = frame.f_back
         is_traced = getattr(TRACING, "depth", 0) and not _is_internal(frame)
         return (self._substitute if is_traced else self._original)(*args, **kwargs)

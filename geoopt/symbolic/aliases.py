@@ -1,0 +1,111 @@
+"""Variables that are one of two arrays, or objects, as after ``a if x > 0 else b``: choices.
+
+Python has such a variable stand for a or b themselves, so that each sees what is changed by the other's name; a choice
+is new. Of this nothing shows while nobody changes either; what would show is refused.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import BranchError
+
+_COPY = "change a copy, as np.array(a) makes"
+_UNSEEN = "change what a variable may stand for, where values decide, and what has other names"
+_LOST = "read what a variable may have stood for, where values decide, before that was changed"
+
+
+@dataclass
+class Links:
+    """Of an array, or an object."""
+
+    sources: list[weakref.ref] = field(default_factory=list)  # what it was chosen between
+    choices: list[weakref.ref] = field(default_factory=list)  # that it is a source of
+
+
+class Lost:
+    """In the place of what was put into a choice (`changing.Changing`): it is an error to read it."""
+
+    def __init__(self, shape: tuple[int, ...]):
+        self.shape = shape
+
+    def _refuse(self, *_: Any) -> Any:
+        raise BranchError(_LOST, remedy=_COPY)
+
+    at = all = entry = put = _refuse
+
+
+def link(choice: Any, *sources: Any) -> None:
+    """Note what a new array was chosen between. sources : owners of memory"""
+    choice.links = Links(sources=[weakref.ref(s) for s in sources])
+    for source in sources:
+        source.links = source.links or Links()
+        source.links.choices.append(weakref.ref(choice))
+
+
+def changes(array: Any) -> None:
+    """Refuse that an array is changed which is a choice between others that are there still; what may have been this
+    array can no longer be read."""
+    if any(source() is not None for source in array.links.sources):
+        raise BranchError(_UNSEEN, remedy=_COPY)
+    for reference in array.links.choices:
+        choice = reference()
+        if choice is not None:
+            choice._changing, choice._version = Lost(choice.shape), choice._version + 1
+    array.links = None
+
+
+class ChosenList(list):
+    """A choice between two lists, which is not to be changed."""
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise BranchError(_UNSEEN, remedy="change the lists before the branch, or a copy, as list(a) makes")
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse  # type: ignore
+
+
+class ChosenDict(dict):
+    """A choice between two dictionaries, which is not to be changed."""
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise BranchError(_UNSEEN, remedy="change the dictionaries before the branch, or a copy, as dict(a) makes")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse  # type: ignore
+
+
+_SLOTS = "write dataclass(slots=True, weakref_slot=True)"
+_OBJECTS = "change a copy, as copy.copy(a) makes"
+_objects: dict[int, tuple[weakref.ref, Links]] = {}  # by id, those of the author's classes that have links
+
+
+def link_objects(choice: Any, *sources: Any) -> None:
+    """The same for objects whose attributes were chosen between."""
+    links = _links_of(choice)
+    for source in sources:
+        links.sources.append(weakref.ref(source))
+        _links_of(source).choices.append(weakref.ref(choice))
+
+
+def _links_of(target: Any) -> Links:
+    known = _objects.get(id(target))
+    if known is None or known[0]() is not target:
+        if not hasattr(type(target), "__weakref__"):
+            raise BranchError(f"choose between objects of {type(target).__name__}, which has slots", remedy=_SLOTS)
+        key = id(target)
+        known = _objects[key] = weakref.ref(target, lambda _: _objects.pop(key, None)), Links()
+    return known[1]
+
+
+def is_shared(target: Any) -> bool:
+    """Whether an object is a choice between others that are there still, or one of those."""
+    reference, links = _objects.get(id(target), (lambda: None, Links()))
+    return reference() is target and any(r() is not None for r in (*links.sources, *links.choices))
+
+
+def changes_object(target: Any) -> None:
+    """Refuse that an attribute of an object is set which is one of those."""
+    if is_shared(target):
+        raise BranchError(_UNSEEN, remedy=_OBJECTS)

@@ -1,0 +1,54 @@
+"""What stands in statements."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def parts(statements: Iterable[ast.AST], into_loops: bool = True) -> Iterator[ast.AST]:
+    """All parts of statements, but for functions in them. into_loops : also what stands in loops in them"""
+    for statement in statements:
+        if isinstance(statement, SCOPES):
+            continue
+        yield statement
+        is_loop = isinstance(statement, (ast.For, ast.While))
+        inner = statement.orelse if is_loop and not into_loops else ast.iter_child_nodes(statement)  # type: ignore
+        yield from parts(inner, into_loops)
+
+
+def has(kind: type[ast.stmt], statements: Iterable[ast.AST], into_loops: bool = True) -> bool:
+    return any(isinstance(part, kind) for part in parts(statements, into_loops))
+
+
+def ends_by_error(statements: list[ast.stmt]) -> bool:
+    """Whether a block ends by an error."""
+    return bool(statements) and isinstance(statements[-1], ast.Raise)
+
+
+def always_ends(statements: list[ast.stmt]) -> bool:
+    """Whether nothing comes after a block."""
+    last = statements[-1] if statements else None
+    if isinstance(last, ast.If):
+        return always_ends(last.body) and always_ends(last.orelse)
+    return isinstance(last, (ast.Return, ast.Raise))
+
+
+def names_given(statements: Iterable[ast.AST]) -> set[str]:
+    """The names that statements give to values."""
+    names: set[str] = set()
+    for node in statements:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names.update((a.asname or a.name).partition(".")[0] for a in node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        if isinstance(node, _COMPREHENSIONS):
+            names.update(part.target.id for part in ast.walk(node) if isinstance(part, ast.NamedExpr))
+        elif not isinstance(node, SCOPES):
+            names |= names_given(ast.iter_child_nodes(node))
+    return names

@@ -1,0 +1,23 @@
+"""The names that rewritten code calls."""
+
+# ruff: noqa: F401
+from builtins import slice
+
+from ...symbolic.guards import made
+from ..choices import NOTHING as UNSET
+from .changes import call, in_place, set_attribute, store
+from .conditions import (
+    Branch,
+    assertion,
+    both,
+    choice,
+    compared,
+    complaint,
+    either,
+    ended,
+    ended_for_all,
+    inverse,
+    none,
+    returned,
+    same,
+)

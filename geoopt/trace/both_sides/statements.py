@@ -1,0 +1,267 @@
+"""Statements, rewritten. Lines stay where they are.
+
+An ``if`` becomes a loop over its sides (`runtime.Branch`). ``return``, ``break`` and ``continue`` become flags: what
+comes after a statement that may have set one is a branch itself.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from ...symbolic.checks import no_branches
+from .contents import SCOPES, always_ends, ends_by_error, has, names_given, parts
+from .expressions import OWN, Unrewritable, assigned, at, called, key, name, own, rewritten, stored, variables
+
+Function = ast.FunctionDef | ast.Lambda
+_LEFT, _VALUE = f"{OWN}left", f"{OWN}value"  # of a function: whether it has returned, and what
+_BRANCH, _SIDE, _MOMENT = f"{OWN}branch", f"{OWN}side", f"{OWN}moment"  # with numbers: none is read after its statement
+_UNCHANGED = (*SCOPES, ast.Import, ast.ImportFrom, ast.Pass)
+_IN_PLACE = {  # names of `operator`'s
+    **{ast.Add: "iadd", ast.Sub: "isub", ast.Mult: "imul", ast.Div: "itruediv", ast.FloorDiv: "ifloordiv"},
+    **{ast.Mod: "imod", ast.Pow: "ipow", ast.MatMult: "imatmul", ast.BitAnd: "iand", ast.BitOr: "ior"},
+    **{ast.BitXor: "ixor", ast.LShift: "ilshift", ast.RShift: "irshift"},
+}
+
+
+def rewrite(tree: ast.Module, functions: list[Function]) -> None:
+    """Rewrite some functions of a module where they are.
+
+    Raises Unrewritable.
+    """
+    _, complaints, spare = no_branches(tree)
+    kept = {id(n) for n in (*complaints, *spare)}
+    for function in functions:
+        if isinstance(function, ast.Lambda):
+            function.body = rewritten(function.body)
+        else:
+            function.body = _Statements(kept).of(function)
+    ast.fix_missing_locations(tree)
+
+
+@dataclass(frozen=True)
+class _Flags:
+    """The names of the flags of a loop."""
+
+    broken: str
+    skipped: str  # in this turn
+
+
+class _Statements:
+    """Those of one function. Each method gives what one statement becomes, which itself is no longer what it was."""
+
+    def __init__(self, kept: set[int]):
+        self.kept = kept  # ids of branches that do nothing but complain, or may be left out
+        self.count = 0
+        self.loops: list[_Flags] = []  # around the statement
+        self.moments: list[str] = []  # names of what one statement needs for a moment
+
+    def of(self, function: ast.FunctionDef) -> list[ast.stmt]:
+        """What the statements of a function become."""
+        statements = function.body
+        returns = {id(n) for n in parts(statements) if isinstance(n, ast.Return)}
+        self.has_flag = bool(returns - {id(statements[-1])})
+        if not self.has_flag:
+            return self._block(statements)
+        first, last = statements[0], statements[-1]
+        if not always_ends(statements):
+            statements = [*statements, at(ast.Return(None), last)]
+        begin = [assigned(_LEFT, ast.Constant(False), first), assigned(_VALUE, own("UNSET"), first)]
+        return [*begin, *self._block(statements), at(ast.Return(called("returned", name(_VALUE))), last)]
+
+    def _block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        found: list[ast.stmt] = []
+        for i, statement in enumerate(statements):
+            flags, rest = self._flags_in(statement), statements[i + 1 :]
+            found += self._statement(statement)
+            if isinstance(statement, (ast.Return, ast.Break, ast.Continue)):
+                break  # nobody gets here
+            if flags and rest:
+                goes_on, raises = called("none", *map(name, flags)), (ends_by_error(rest), False)
+                return [*found, *self._branch(goes_on, (self._block(rest), []), raises, statement)]
+        return found
+
+    def _flags_in(self, statement: ast.stmt) -> list[str]:
+        """The flags that a statement may set of the loop around it, and of the function."""
+        if id(statement) in self.kept:
+            return []
+        flags = [_LEFT] if self.has_flag and has(ast.Return, [statement]) else []
+        if self.loops:
+            flags += [self.loops[-1].broken] if has(ast.Break, [statement], into_loops=False) else []
+            flags += [self.loops[-1].skipped] if has(ast.Continue, [statement], into_loops=False) else []
+        return flags
+
+    def _statement(self, statement: ast.stmt) -> list[ast.stmt]:
+        method = getattr(self, f"_{type(statement).__name__.lower()}", None)
+        if method is not None:
+            return method(statement)
+        if isinstance(statement, _UNCHANGED):
+            return [statement]
+        raise Unrewritable(type(statement).__name__)
+
+    # -- what decides where the code goes on ----------------------------------------------------------
+
+    def _if(self, statement: ast.If) -> list[ast.stmt]:
+        test = rewritten(statement.test)
+        if id(statement) in self.kept:
+            statement.test = at(called("complaint", test), test)
+            return [statement]
+        raises = (ends_by_error(statement.body), ends_by_error(statement.orelse))
+        return self._branch(test, (self._block(statement.body), self._block(statement.orelse)), raises, statement)
+
+    def _branch(
+        self, test: ast.expr, sides: tuple[list, list], raises: tuple[bool, bool], place: ast.stmt
+    ) -> list[ast.stmt]:
+        """Code for a branch with two rewritten sides::
+
+        branch = Branch(test, names, locals(), raises)
+        for side in branch:
+            if side: ...
+            else: ...
+            names = branch.left(locals())
+            if name is UNSET: del name      # for each of the names
+        """
+        branch, side = self._new(_BRANCH), self._new(_SIDE)
+        body, orelse = sides
+        names = sorted(n for n in names_given([*body, *orelse]) if not n.startswith((_BRANCH, _SIDE, _MOMENT)))
+        listed, raised = (ast.Tuple([*map(ast.Constant, of)], ast.Load()) for of in (names, raises))
+        each: list[ast.stmt] = [ast.If(name(side), body or [ast.Pass()], orelse)]
+        if names:
+            left = ast.Call(ast.Attribute(name(branch), "left", ast.Load()), [variables()], [])
+            each.append(ast.Assign([ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())], left))
+        for given in names:
+            is_unset = ast.Compare(name(given), [ast.Is()], [own("UNSET")])
+            each.append(ast.If(is_unset, [ast.Delete([ast.Name(given, ast.Del())])], []))
+        if names:
+            each.append(ast.Expr(variables()))  # a frame's dictionary of them has what it had when it was asked for
+        loop = ast.For(ast.Name(side, ast.Store()), name(branch), each, [])
+        return [assigned(branch, called("Branch", test, listed, variables(), raised), place), at(loop, place)]
+
+    def _for(self, statement: ast.For) -> list[ast.stmt]:
+        statement.iter = rewritten(statement.iter)
+        if any(isinstance(part, (ast.Attribute, ast.Subscript)) for part in ast.walk(statement.target)):
+            raise Unrewritable("a loop into parts of things")
+        return self._loop(statement, "ended")
+
+    def _while(self, statement: ast.While) -> list[ast.stmt]:
+        statement.test = rewritten(statement.test)
+        return self._loop(statement, "ended_for_all")
+
+    def _loop(self, statement: ast.For | ast.While, ended: str) -> list[ast.stmt]:
+        """Code for a loop: the turns after one that has left it do nothing.
+
+        ended : the function of `runtime` that tells whether all values have left
+        """
+        loop = _Flags(self._new(f"{OWN}broken"), self._new(f"{OWN}skipped"))
+        leaves = [loop.broken] if has(ast.Break, statement.body, into_loops=False) else []
+        leaves += [_LEFT] if self.has_flag and has(ast.Return, statement.body) else []
+        skips, raises = has(ast.Continue, statement.body, into_loops=False), ends_by_error(statement.body)
+        self.loops.append(loop)
+        body = self._block(statement.body)
+        self.loops.pop()
+        if skips:
+            body = [assigned(loop.skipped, ast.Constant(False), statement), *body]
+        if leaves:
+            body = self._branch(called("none", *map(name, leaves)), (body, []), (raises, False), statement)
+            body.append(at(ast.If(called(ended, *map(name, leaves)), [ast.Break()], []), statement))
+        orelse = self._block(statement.orelse)
+        if orelse and leaves:
+            goes_on, raises = called("none", *map(name, leaves)), ends_by_error(statement.orelse)
+            orelse = self._branch(goes_on, (orelse, []), (raises, False), statement)
+        statement.body, statement.orelse = body, []
+        begin = [assigned(loop.broken, ast.Constant(False), statement)] if loop.broken in leaves else []
+        return [*begin, statement, *orelse]
+
+    def _return(self, statement: ast.Return) -> list[ast.stmt]:
+        value = rewritten(statement.value) if statement.value else ast.Constant(None)
+        if self.has_flag:
+            return [assigned(_VALUE, value, statement), assigned(_LEFT, ast.Constant(True), statement)]
+        statement.value = at(called("returned", value), statement)
+        return [statement]
+
+    def _break(self, statement: ast.Break) -> list[ast.stmt]:
+        return [assigned(self.loops[-1].broken, ast.Constant(True), statement)]
+
+    def _continue(self, statement: ast.Continue) -> list[ast.stmt]:
+        return [assigned(self.loops[-1].skipped, ast.Constant(True), statement)]
+
+    def _assert(self, statement: ast.Assert) -> list[ast.stmt]:
+        statement.test = at(called("assertion", rewritten(statement.test)), statement.test)
+        return [statement]
+
+    def _with(self, statement: ast.With) -> list[ast.stmt]:
+        for item in statement.items:
+            item.context_expr = rewritten(item.context_expr)
+        statement.body = self._block(statement.body)
+        return [statement]
+
+    def _try(self, statement: ast.Try) -> list[ast.stmt]:
+        for part in (statement, *statement.handlers):
+            part.body = self._block(part.body)
+        statement.orelse, statement.finalbody = self._block(statement.orelse), self._block(statement.finalbody)
+        return [statement]
+
+    # -- what changes something -------------------------------------------------------------------------
+
+    def _expr(self, statement: ast.Expr) -> list[ast.stmt]:
+        statement.value = rewritten(statement.value)
+        return [statement]
+
+    def _raise(self, statement: ast.Raise) -> list[ast.stmt]:
+        if statement.exc:
+            statement.exc = rewritten(statement.exc)
+        return [statement]
+
+    def _assign(self, statement: ast.Assign) -> list[ast.stmt]:
+        stores: list[ast.stmt] = []
+        statement.value = rewritten(statement.value)
+        statement.targets = [self._target(t, stores, statement) for t in statement.targets]
+        return [statement, *stores, *self._forgotten(statement)] if stores else [statement]
+
+    def _annassign(self, statement: ast.AnnAssign) -> list[ast.stmt]:
+        if statement.value is None:
+            return [statement]
+        return self._assign(at(ast.Assign([statement.target], statement.value), statement))
+
+    def _target(self, target: ast.expr, stores: list[ast.stmt], place: ast.stmt) -> ast.expr:
+        """What a value is assigned to: a name, also in the place of an entry or attribute, which it is stored into
+        afterwards."""
+        if isinstance(target, ast.Name):
+            return target
+        if isinstance(target, ast.Starred):
+            target.value = self._target(target.value, stores, place)
+            return target
+        if isinstance(target, (ast.Tuple, ast.List)):
+            target.elts = [self._target(t, stores, place) for t in target.elts]
+            return target
+        value = self._new(_MOMENT)
+        stores.append(at(ast.Expr(stored(rewritten(target), name(value))), place))
+        return at(ast.Name(value, ast.Store()), target)
+
+    def _augassign(self, statement: ast.AugAssign) -> list[ast.stmt]:
+        target, value = statement.target, rewritten(statement.value)
+        operation = ast.Constant(_IN_PLACE[type(statement.op)])
+        if isinstance(target, ast.Name):
+            return [assigned(target.id, called("in_place", operation, name(target.id), value), statement)]
+        target = rewritten(target)
+        owner = self._new(_MOMENT)
+        found: list[ast.stmt] = [assigned(owner, target.value, statement)]
+        target.value, target.ctx = name(owner), ast.Load()
+        if isinstance(target, ast.Subscript):
+            index = self._new(_MOMENT)
+            found.append(assigned(index, key(target.slice), statement))
+            target.slice = name(index)
+        changed = called("in_place", operation, target, value)
+        return [*found, at(ast.Expr(stored(target, changed)), statement), *self._forgotten(statement)]
+
+    def _new(self, begin: str) -> str:
+        self.count += 1
+        made = f"{begin}{self.count}"
+        if begin == _MOMENT:
+            self.moments.append(made)
+        return made
+
+    def _forgotten(self, statement: ast.stmt) -> list[ast.stmt]:
+        """Code that forgets what only one statement needed, so that what nobody has any more may be changed."""
+        names, self.moments = self.moments, []
+        return [at(ast.Delete([ast.Name(n, ast.Del()) for n in names]), statement)]
