@@ -8,10 +8,11 @@ import functools
 import gc
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import CodeType, FunctionType
 
 from ...symbolic.checks import no_branches, source_of
+from ..interrupts import held
 from . import runtime
 from .expressions import RUNTIME, Unrewritable
 from .statements import Function, rewrite
@@ -48,22 +49,31 @@ class Rewritten:
     @contextmanager
     def installed(self) -> Iterator[None]:
         """While this is open, the functions have their other code, under every name and in every place. Threads that
-        call them with known values get what they always get."""
-        for function, code in self._codes.items():
-            with _lock:
-                before, count = _replaced.get(function, (function.__code__, 0))
-                _replaced[function] = before, count + 1
-                function.__code__ = code
-        try:
-            yield
-        finally:
-            for function in self._codes:
-                with _lock:
-                    before, count = _replaced.pop(function)
-                    if count > 1:
-                        _replaced[function] = before, count - 1
-                    else:
-                        function.__code__ = before
+        call them with known values get what they always get. Interrupts wait, but for what is `allowed` within."""
+        with held() if self._codes else nullcontext():
+            try:
+                for function, code in self._codes.items():
+                    _put(function, code)
+                yield
+            finally:
+                for function in self._codes:
+                    _take_back(function)
+
+
+def _put(function: FunctionType, code: CodeType) -> None:
+    with _lock:
+        before, count = _replaced.get(function, (function.__code__, 0))
+        _replaced[function] = before, count + 1
+        function.__code__ = code
+
+
+def _take_back(function: FunctionType) -> None:
+    with _lock:
+        before, count = _replaced.pop(function)
+        if count > 1:
+            _replaced[function] = before, count - 1
+        else:
+            function.__code__ = before
 
 
 def _functions(file: str) -> list[FunctionType]:
