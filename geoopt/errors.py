@@ -174,7 +174,7 @@ class MeshError(GeooptError, ValueError):
     >>> geoopt.meshes.check(np.eye(3), np.array([[0, 1, 1]]))
     Traceback (most recent call last):
         ...
-    geoopt.errors.MeshError: face 0 repeats a vertex: [0, 1, 1]
+    geoopt.errors.MeshError: face 0 repeats a vertex: [0, 1, 1]; leave such faces out
     """
 
 

@@ -6,6 +6,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .errors import ArgumentError, GeooptError, MeshError, MeshWarning
 
 
@@ -25,6 +27,11 @@ def mesh_of(path: Path | None, vertices: int, corners: int = 3) -> tuple[Any, An
         check(V, F)
     except GeooptError as error:
         raise ArgumentError(f"{path}: {error}") from error
+    is_used = np.zeros(len(V), bool)
+    is_used[F] = True
+    if not is_used.all():
+        many = f"{np.sum(~is_used)} of {len(V)} vertices belong to no {'triangle' if corners == 3 else 'tetrahedron'}"
+        warnings.warn(f"{path}: {many}, vertex {np.argmin(is_used)} first", MeshWarning, stacklevel=2)
     return V, F, path.name
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from geoopt.errors import MeshError
 
+from .check import RECONSTRUCT
 from .gmsh import Blocks, read_gmsh
 from .libraries import know_vtk_types
 from .polydata import read_polydata
@@ -71,20 +72,25 @@ def _chosen(V: np.ndarray, blocks: Blocks, cells: str | None, linearize: bool) -
     counts = Counter()
     for kind, data in blocks:
         counts[kind] += len(data)
-    told = " beside ".join(f"{count} {_plural(kind)}" for kind, count in counts.items())
+    told = " beside ".join(f"{count} {_named(kind, count)}" for kind, count in counts.items())
     flat = [(kind, data) for kind, data in blocks if kind.startswith(("triangle", "quad", "polygon"))]
     solid = [(kind, data) for kind, data in blocks if kind.startswith("tetra")]
     others = len(flat) + len(solid) < len(blocks)
     if not flat and not solid:
-        raise MeshError(f"has no tetrahedra, triangles or polygons, only {told or 'points'}")
-    if (cells == "triangle" and not flat) or (cells == "tetra" and not solid):
-        raise MeshError(f"has no cells for cells={cells!r}, only {told}")
+        remedy = f"split the {told} into tetrahedra first, as Gmsh and PyVista do" if told else RECONSTRUCT
+        raise MeshError(f"has no tetrahedra, triangles or polygons, only {told or 'points'}; {remedy}")
+    if cells == "triangle" and not flat:
+        raise MeshError(f"has {told}, and no triangles; igl.boundary_facets gives those of tetrahedra")
+    if cells == "tetra" and not solid:
+        raise MeshError(f"has {told}, and no tetrahedra; TetGen and fTetWild fill a surface with these")
     kept = solid if cells == "tetra" or (cells is None and solid) else flat
     is_curved = any(data.shape[1] > _corners(kind, data) for kind, data in kept)
     if is_curved and not linearize:
         raise MeshError(f"has {told}: cells of higher order; give linearize=True to keep their corners only")
-    note = f"has {told}: of cells of higher order, the corners alone are kept" if is_curved else ""
-    kept = [(kind, data[:, : _corners(kind, data)]) for kind, data in kept]
+    corners = [(kind, data[:, : _corners(kind, data)]) for kind, data in kept]
+    V, kept, between = _without_nodes(V, kept, corners)
+    note = f"has {told}: of cells of higher order, the corners alone are kept, without {between} nodes between them"
+    note = note if is_curved else ""
     if cells is None and others:
         raise MeshError(f"has {told}: give cells={'tetra' if solid else 'triangle'!r} to leave the others out")
     if (flat and not solid) or cells == "triangle":
@@ -96,6 +102,22 @@ def _chosen(V: np.ndarray, blocks: Blocks, cells: str | None, linearize: bool) -
         note = f"has {told}: the triangles are sides of tetrahedra, and left out; cells='triangle' gives the surface"
         return (V, T), note
     return (V, T), note
+
+
+def _without_nodes(V: np.ndarray, kept: Blocks, corners: Blocks) -> tuple[np.ndarray, Blocks, int]:
+    """Positions and cells without the nodes that are in cells, and corners of none, and how many these were."""
+    is_node = np.zeros(len(V), bool)
+    for blocks, value in ((kept, True), (corners, False)):
+        for _, data in blocks:
+            is_node[data[(data >= 0) & (data < len(V))]] = value
+    if not is_node.any():
+        return V, corners, 0
+    number = np.cumsum(~is_node) - 1
+    moved = []
+    for kind, data in corners:
+        is_there = (data >= 0) & (data < len(V))  # all else is refused afterwards
+        moved.append((kind, np.where(is_there, number[np.where(is_there, data, 0)], data)))
+    return V[~is_node], moved, int(is_node.sum())
 
 
 def _corners(kind: str, data: np.ndarray) -> int:
@@ -113,10 +135,12 @@ def _are_sides(T: np.ndarray, flat: list[tuple[str, np.ndarray]]) -> bool:
     return bool(np.isin(place[len(sides) :], place[: len(sides)]).all())
 
 
-def _plural(kind: str) -> str:
+def _named(kind: str, count: int) -> str:
     name, nodes = re.fullmatch(r"(\D*)(\d*)", kind).groups()  # type: ignore[union-attr]
     names = {"tetra": "tetrahedra", "hexahedron": "hexahedra"}
-    return names.get(name, f"{name}s") + (f" of {nodes} nodes" if nodes else "")
+    return (name if count == 1 and name != "tetra" else names.get(name, f"{name}s")) + (
+        f" of {nodes} nodes" if nodes else ""
+    )
 
 
 def _promised(suffix: str, content: bytes) -> tuple[int, ...]:

@@ -8,6 +8,8 @@ import numpy as np
 
 from geoopt.errors import MeshError
 
+RECONSTRUCT = "make a surface of the points first, as MeshLab and Open3D do"
+
 
 def check(V: Any, F: Any, *, degenerate: bool = True) -> None:
     """Raise MeshError unless (V, F) is a usable triangle or tetrahedral mesh.
@@ -23,16 +25,17 @@ def check(V: Any, F: Any, *, degenerate: bool = True) -> None:
     >>> geoopt.meshes.check(V, np.array([[0, 1, 2], [0, 1, 1]]))
     Traceback (most recent call last):
         ...
-    geoopt.errors.MeshError: face 1 repeats a vertex: [0, 1, 1]
+    geoopt.errors.MeshError: face 1 repeats a vertex: [0, 1, 1]; leave such faces out
     """
     V, F = np.asarray(V), np.asarray(F)
     check_form(V, F)
     what = _name(F)
     ordered = np.sort(F, axis=1)
-    _refuse((ordered[:, 1:] == ordered[:, :-1]).any(axis=1), F, what, "repeats a vertex")
+    size, plural = ("area", "faces") if F.shape[1] == 3 else ("volume", "tetrahedra")
+    remedy = f"; leave such {plural} out"
+    _refuse((ordered[:, 1:] == ordered[:, :-1]).any(axis=1), F, what, "repeats a vertex", remedy)
     if degenerate:
-        size, plural = ("area", "faces") if F.shape[1] == 3 else ("volume", "tetrahedra")
-        _refuse(~(_measure(V, F) > 0), F, what, f"has zero {size}", f"; leave such {plural} out")
+        _refuse(~(_measure(V, F) > 0), F, what, f"has zero {size}", remedy)
 
 
 def check_form(V: np.ndarray, F: np.ndarray) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from geoopt.errors import GeooptError, MeshError, MeshWarning
 
 from .cells import read_cells
-from .check import check_form
+from .check import RECONSTRUCT, check_form
 from .gltf import read_gltf
 from .ply import read_ply
 from .polygons import Polygons, of_blocks, triangulated
@@ -37,7 +37,7 @@ def load(
     cells : "triangle" or "tetra" where a file has both or others beside them; the rest is left out
     merge : equal positions are one vertex: of each solid of an STL file, whose triangles have three positions each, by
         default; of each mesh of a glTF file, which repeats positions at seams of textures, if it is True
-    linearize : keep only the corners of cells of second order, which are refused else
+    linearize : keep only the corners of cells of second order, which are refused else, without the nodes between them
 
     Raises MeshError for a missing file, an unknown format, content that is not a mesh, or one that is not what its own
     header says. Warns (MeshWarning) of vertices that were merged, or repeat positions, of triangles that are sides of
@@ -59,7 +59,7 @@ def load(
         found, note = _read(path, content, cells, merge, linearize)
         V, F = (found.V, _triangles(found)) if isinstance(found, Polygons) else found
         if not len(V) or not len(F):
-            raise MeshError("has no faces, neither triangles nor tetrahedra; nothing to work on")
+            raise MeshError(f"has {len(V)} points, and no faces, neither triangles nor tetrahedra; {RECONSTRUCT}")
         check_form(np.asarray(V, np.float64), F)
     except GeooptError as error:
         raise MeshError(f"{path}: {error}") from None
@@ -115,7 +115,8 @@ def _triangles(surface: Polygons) -> np.ndarray:
     """Its triangles; what the polygons read is checked before."""
     corners, n = surface.corners, len(surface.V)
     if (surface.sizes < 3).any():
-        raise MeshError(f"face {int(np.argmax(surface.sizes < 3))} has fewer than three corners")
+        few = surface.sizes < 3
+        raise MeshError(f"{few.sum()} faces have fewer than three corners, face {np.argmax(few)} first; leave them out")
     is_bad = (corners < 0) | (corners >= n)
     if is_bad.any():
         bad = int(np.searchsorted(np.cumsum(surface.sizes), np.argmax(is_bad), side="right"))

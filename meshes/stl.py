@@ -20,7 +20,8 @@ def read_stl(content: bytes) -> list[np.ndarray]:
     is_text = len(content) < 84 or len(content) != 84 + 50 * int.from_bytes(content[80:84], "little")
     if is_text and b"facet" not in content.lower():
         promised = int.from_bytes(content[80:84], "little")
-        raise MeshError(f"is no STL file: the header promises {promised} triangles, the file has {len(content)} bytes")
+        there = f"the header promises {promised} triangles, the file has {len(content)} bytes"
+        raise MeshError(f"is no STL file, or a damaged one: {there}; write it again, by the program that has the model")
     with quiet():
         found = load_stl(io.BytesIO(content))
     solids = list(found["geometry"].values()) if "geometry" in found else [found]

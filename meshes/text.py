@@ -143,7 +143,8 @@ def _are_numbers(line: bytes, dtype: type) -> bool:
 def _refuse_few_corners(sizes: np.ndarray, lines: list[bytes]) -> None:
     if (sizes < 3).any():
         bad = int(np.argmax(sizes < 3))
-        raise MeshError(f"face {bad} has fewer than three corners: {_shown(lines[bad])}")
+        more = f" (and {int((sizes < 3).sum()) - 1} more)" if (sizes < 3).sum() > 1 else ""
+        raise MeshError(f"face {bad} has fewer than three corners: {_shown(lines[bad])}{more}; leave such faces out")
 
 
 def _shown(line: bytes) -> str:

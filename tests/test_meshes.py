@@ -151,8 +151,8 @@ def test_real_meshes_agree_with_libigl(path):
 FILES = {
     "missing.obj": (None, "no such file"),
     "mesh.xyz": ("0 0 0", "unknown mesh format '.xyz'"),
-    "words.obj": ("hello", "has no faces"),
-    "points.obj": ("v 0 0 0\nv 1 0 0\nv 0 1 0\n", "has no faces"),
+    "words.obj": ("hello", "has 0 points, and no faces"),
+    "points.obj": ("v 0 0 0\nv 1 0 0\nv 0 1 0\n", "has 3 points, and no faces, .*; make a surface of the points first"),
     "words.off": ("hello", "is no OFF file"),
     "words.ply": ("hello", "is no PLY file"),
     "words.stl": ("hello", "is no STL file"),
@@ -184,7 +184,10 @@ BAD = {
     "vertex 1 is not finite": (np.array([[0, 0, 0], [np.nan, 1, 1], [np.inf, 0, 0]]), FACE),
     "face 1 has an index outside 0..2: [0, 1, 3]": (TRIANGLE, np.array([[0, 1, 2], [0, 1, 3]])),
     "face 1 has an index outside 0..2: [0, -1, 2]": (TRIANGLE, np.array([[0, 1, 2], [0, -1, 2]])),
-    "face 0 repeats a vertex: [2, 1, 2] (and 1 more)": (TRIANGLE, np.array([[2, 1, 2], [0, 0, 1]])),
+    "face 0 repeats a vertex: [2, 1, 2] (and 1 more); leave such faces out": (
+        TRIANGLE,
+        np.array([[2, 1, 2], [0, 0, 1]]),
+    ),
     "face 0 has zero area": (np.array([[0.0, 0, 0], [1, 1, 1], [2, 2, 2]]), FACE),
     "tetrahedron 0 has zero volume": (np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]), np.arange(4)[None]),
 }

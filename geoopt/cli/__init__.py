@@ -33,9 +33,10 @@ def geoopt() -> None:
 
 
 def _warn(show: Callable, message: Warning, category: type[Warning], *where: Any, **more: Any) -> None:
-    """Without the line of code, where it is about a mesh. show : how other warnings are shown"""
+    """Without the line of code, where it is about a mesh, and without what to write instead: commands have no such
+    options. show : how other warnings are shown"""
     if issubclass(category, MeshWarning):
-        print(f"geoopt: {message}", file=sys.stderr)
+        print(f"geoopt: {str(message).partition('; give ')[0]}", file=sys.stderr)
     else:
         show(message, category, *where, **more)
 
