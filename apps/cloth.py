@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import geoopt
 from geoopt.apps.obstacles import Obstacle, below, nearest
 from geoopt.apps.simulation import FRAME, Frame, Mesh, Simulation, note
 from geoopt.arrays import Array
-from geoopt.errors import ArgumentError, MeshError, SolverError
+from geoopt.errors import ArgumentError, MeshError, MeshWarning, SolverError
 from geoopt.numeric import on_host
 from geoopt.operators import Cloth, cloth, cloth_system, edges, stretch_shear_energy
 from geoopt.pipeline import Watch
@@ -224,6 +225,7 @@ class ClothSimulation(Simulation):
         A, _ = self._system(FRAME)
         self._solver.analyse(A)
         self._blocks = diagonal_blocks(A)
+        self._is_told = False
         self._largest_rise = LARGEST_RISE * self.rest.mass * len(self.V) * 9.81 * size
 
     def reset(self) -> None:
@@ -261,6 +263,8 @@ class ClothSimulation(Simulation):
             if following is None or (self.halvings < MOST_HALVINGS and self._is_too_fast(state, following)):
                 self.halvings += 1
                 continue
+            if self.halvings == MOST_HALVINGS and not self._is_told and self._is_too_fast(state, following):
+                self._tell_of_needles(h)
             self._state = state = following
             remaining, steps = remaining - h, steps + 1
         self.positions = on_host(state.x)
@@ -292,9 +296,9 @@ class ClothSimulation(Simulation):
                 v = self._solver.solve(b).reshape(-1, 3)
             if not np.isfinite(v).all():
                 raise SolverError(f"{self._solver.name}: the velocities are not finite; is the material extreme?")
-        except SolverError:
+        except SolverError as error:
             if self.halvings == MOST_HALVINGS:
-                raise
+                raise SolverError(f"{error}; {self._needle()}") from error
             return None
         x = now.x + h * v
         x[held] = now.x[held] + way
@@ -303,6 +307,19 @@ class ClothSimulation(Simulation):
         pressure[touching] = np.maximum(heavy * (speed - np.sum(normals * v[touching], axis=1)), 0) / h
         stretch = self._lengths(x) / self._rest_lengths
         return State(x, v, pressure, stretch, float((stretch - now.stretch).max()))
+
+    def _tell_of_needles(self, h: float) -> None:
+        """Warn that even the shortest steps are too long."""
+        self._is_told = True  # once is enough
+        warnings.warn(f"the cloth overshoots in steps of {h:.0e} s, too: {self._needle()}", MeshWarning, stacklevel=2)
+
+    def _needle(self) -> str:
+        """The lowest triangle, and what to do about it."""
+        sides = np.linalg.norm(self.V[self.F] - self.V[np.roll(self.F, 1, axis=1)], axis=2)
+        heights = 2 * self.rest.area / sides.max(axis=1)
+        lowest = int(np.argmin(heights))
+        there = f"face {lowest} is {heights[lowest]:.0e} m high, edges are {np.median(sides):.0e} m long"
+        return f"{there}; leave out or remesh needles, or make the material softer"
 
     def _is_too_fast(self, before: State, after: State) -> bool:
         """Whether an edge grows too fast, or energy comes from nowhere: linearised forces have overshot."""

@@ -163,6 +163,26 @@ def test_fast_strains_halve_the_step():
     assert run(simulation, 1)[0]["steps"] > 1
 
 
+def test_what_the_shortest_steps_cannot_follow_is_said_once(monkeypatch):
+    monkeypatch.setattr(cloth, "MOST_HALVINGS", 1)
+    simulation = falling(obstacles=())
+    handle = simulation.grab(np.array([0, 9]))
+    handle.frame[:3, 3] += [0, 0, 0.5]
+    with pytest.warns(
+        geoopt.MeshWarning, match=r"overshoots in steps of .* face \d+ is .* high, .*; leave out"
+    ) as told:
+        run(simulation, 3)
+    assert len(told) == 1
+
+
+def test_needles_that_cannot_be_solved_for_are_named():
+    V, F = geoopt.meshes.cloth(25)
+    V[12] = (V[7] + V[8]) / 2 + 1e-9 * (V[12] - V[7])
+    simulation = cloth.build((V, F))
+    with pytest.raises(SolverError, match="face 10 is 2e-10 m high"):
+        simulation.advance()
+
+
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_velocities_that_are_not_finite_are_refused(wrong, monkeypatch):
     simulation = falling()
