@@ -1,4 +1,4 @@
-"""Variables that are one of two arrays, or objects, as after ``a if x > 0 else b``: choices.
+"""Variables that are one of two arrays, lists or objects, as after ``a if x > 0 else b``: choices.
 
 Python has such a variable stand for a or b themselves, so that each sees what is changed by the other's name; a choice
 is new. Of this nothing shows while nobody changes either; what would show is refused.
@@ -6,7 +6,10 @@ is new. Of this nothing shows while nobody changes either; what would show is re
 
 from __future__ import annotations
 
+import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,28 +60,32 @@ def changes(array: Any) -> None:
     array.links = None
 
 
-class ChosenList(list):
-    """A choice between two lists, which is not to be changed."""
-
-    def _refuse(self, *_: Any, **__: Any) -> Any:
-        raise BranchError(_UNSEEN, remedy="change the lists before the branch, or a copy, as list(a) makes")
-
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse  # type: ignore
-
-
-class ChosenDict(dict):
-    """A choice between two dictionaries, which is not to be changed."""
-
-    def _refuse(self, *_: Any, **__: Any) -> Any:
-        raise BranchError(_UNSEEN, remedy="change the dictionaries before the branch, or a copy, as dict(a) makes")
-
-    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse  # type: ignore
-
-
 _SLOTS = "write dataclass(slots=True, weakref_slot=True)"
-_OBJECTS = "change a copy, as copy.copy(a) makes"
+_OBJECTS = "change it before the branch, or a copy, as copy.copy(a) makes"
 _objects: dict[int, tuple[weakref.ref, Links]] = {}  # by id, those of the author's classes that have links
+
+
+class _Lists(threading.local):
+    known: dict[int, list | dict] | None = None  # by id: choices between lists, and those; None where nobody traces
+
+
+_LISTS = _Lists()
+
+
+@contextmanager
+def of_one_trace() -> Iterator[None]:
+    """Know which lists and dictionaries were chosen between while this is open."""
+    before, _LISTS.known = _LISTS.known, {}
+    try:
+        yield
+    finally:
+        _LISTS.known = before
+
+
+def link_lists(*lists: Any) -> None:
+    """Note a choice between two lists, or dictionaries, and those: none of them is to be changed any more."""
+    if _LISTS.known is not None:
+        _LISTS.known.update((id(x), x) for x in lists)
 
 
 def link_objects(choice: Any, *sources: Any) -> None:
@@ -100,12 +107,14 @@ def _links_of(target: Any) -> Links:
 
 
 def is_shared(target: Any) -> bool:
-    """Whether an object is a choice between others that are there still, or one of those."""
+    """Whether an object is a choice between others that are there still, or one of those; of lists, whether it was."""
+    if isinstance(target, (list, dict)):
+        return id(target) in (_LISTS.known or ())
     reference, links = _objects.get(id(target), (lambda: None, Links()))
     return reference() is target and any(r() is not None for r in (*links.sources, *links.choices))
 
 
 def changes_object(target: Any) -> None:
-    """Refuse that an attribute of an object is set which is one of those."""
+    """Refuse that an object or a list is changed which is shared."""
     if is_shared(target):
         raise BranchError(_UNSEEN, remedy=_OBJECTS)

@@ -32,7 +32,7 @@ from ..errors import (
 from ..graph import Graph, Node, Traced
 from ..signature import Argument, Signature
 from ..sparse.matrix import stand_in
-from ..symbolic import Symbolic, floats, guards, kinds, symbolic
+from ..symbolic import Symbolic, aliases, floats, guards, kinds, symbolic
 from ..symbolic import functions as _functions  # noqa: F401 - to import it makes NumPy's functions known
 from .both_sides.functions import Rewritten
 from .branches import chosen_result, is_raised_by_user, unchanged
@@ -101,7 +101,12 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
     while True:
         wanted, known = len(floats.WANTED), loaded()
         try:
-            with nullcontext() if is_first else unchanged(given), rewritten.installed(), guards.outside():
+            with (
+                nullcontext() if is_first else unchanged(given),
+                rewritten.installed(),
+                guards.outside(),
+                aliases.of_one_trace(),
+            ):
                 found = _traced(function, arguments, keywords)
         except BaseException as error:
             if isinstance(error, BranchError) and error.code and rewritten.add(error.code):

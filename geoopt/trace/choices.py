@@ -39,22 +39,25 @@ class Choice:
         if type(a) is not type(b):
             raise self._refusal(f"{_named(a)} and {_named(b)}")
         if isinstance(a, dict) and list(a) == list(b):
-            parts = {key: self.between(a[key], b[key]) for key in a}
-            return aliases.ChosenDict(parts) if self.goes_on else parts
+            return self._linked({key: self.between(a[key], b[key]) for key in a}, a, b)
         if isinstance(a, (list, tuple)) and len(a) == len(b):
             parts = [self.between(v, w) for v, w in zip(a, b, strict=True)]
-            if isinstance(a, list) and self.goes_on:
-                return aliases.ChosenList(parts)
-            return type(a)(*parts) if hasattr(a, "_fields") else type(a)(parts)
+            return type(a)(*parts) if hasattr(a, "_fields") else self._linked(type(a)(parts), a, b)
         if dataclasses.is_dataclass(a):
             names = [f.name for f in dataclasses.fields(a) if f.init]
             choice = dataclasses.replace(a, **{n: self.between(getattr(a, n), getattr(b, n)) for n in names})  # type: ignore[type-var]
-            if self.goes_on:
-                aliases.link_objects(choice, a, b)
-            return choice
+            return self._linked(choice, a, b)
         if isinstance(a, (str, bytes)) and a == b:
             return a
         raise self._refusal(f"two of {_named(a)}")
+
+    def _linked(self, choice: Any, a: Any, b: Any) -> Any:
+        """A new list or object, which the code goes on with in the place of two."""
+        if self.goes_on and isinstance(a, (list, dict)):
+            aliases.link_lists(choice, a, b)
+        elif self.goes_on and not isinstance(a, tuple):
+            aliases.link_objects(choice, a, b)
+        return choice
 
     def _of_arrays(self, a: Any, b: Any) -> Any:
         """Between arrays, of which one is symbolic at least."""

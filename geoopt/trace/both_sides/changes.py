@@ -45,6 +45,7 @@ _STORED = _Stored()
 def store(target: Any, key: Any, value: Any) -> None:
     """``target[key] = value``"""
     decided(value)
+    aliases.changes_object(target)
     condition = guards.current(of=target)
     if condition is not None and not (isinstance(target, _UNDER_CONDITIONS) or _is_of_scipy(target)):
         if isinstance(target, np.ndarray):
@@ -71,6 +72,7 @@ def set_attribute(target: Any, name: str, value: Any) -> None:
 
 def in_place(operation: str, target: Any, value: Any) -> Any:
     """``target += value`` and its like; the value is what the name becomes. operation : a name of `operator`'s"""
+    aliases.changes_object(target)
     is_known = type(target) is np.ndarray or isinstance(target, _CHANGEABLE)
     if is_known and guards.current(of=target) is not None:
         raise _refusal(f"change a {type(target).__name__} in place")
