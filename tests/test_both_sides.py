@@ -434,7 +434,22 @@ def appends_to_either(x):
     return a[0]
 
 
-ALIASES = (appends_to_either, changes_either, reads_after_a_change, changes_an_object, changes_a_list)
+def changes_known_numbers(x):
+    a, b = np.zeros(2, int), np.zeros(2, int)
+    for v in x:
+        changed = a if v > 0 else b
+        changed[0] += 1
+    return a * x[:2], b * x[:2]
+
+
+ALIASES = (
+    changes_known_numbers,
+    appends_to_either,
+    changes_either,
+    reads_after_a_change,
+    changes_an_object,
+    changes_a_list,
+)
 
 
 REFUSED = [

@@ -65,27 +65,29 @@ _OBJECTS = "change it before the branch, or a copy, as copy.copy(a) makes"
 _objects: dict[int, tuple[weakref.ref, Links]] = {}  # by id, those of the author's classes that have links
 
 
-class _Lists(threading.local):
-    known: dict[int, list | dict] | None = None  # by id: choices between lists, and those; None where nobody traces
+class _Known(threading.local):
+    # by id: choices between lists, those, and known arrays that were chosen between; None where nobody traces
+    all: dict[int, Any] | None = None
 
 
-_LISTS = _Lists()
+_KNOWN = _Known()
 
 
 @contextmanager
 def of_one_trace() -> Iterator[None]:
-    """Know which lists and dictionaries were chosen between while this is open."""
-    before, _LISTS.known = _LISTS.known, {}
+    """Note what `link_known` is given while this is open."""
+    before, _KNOWN.all = _KNOWN.all, {}
     try:
         yield
     finally:
-        _LISTS.known = before
+        _KNOWN.all = before
 
 
-def link_lists(*lists: Any) -> None:
-    """Note a choice between two lists, or dictionaries, and those: none of them is to be changed any more."""
-    if _LISTS.known is not None:
-        _LISTS.known.update((id(x), x) for x in lists)
+def link_known(*values: Any) -> None:
+    """Note a choice between two lists, or dictionaries, and those, or arrays of known numbers that were chosen between:
+    none of them is to be changed any more."""
+    if _KNOWN.all is not None:
+        _KNOWN.all.update((id(x), x) for x in values)
 
 
 def link_objects(choice: Any, *sources: Any) -> None:
@@ -107,9 +109,10 @@ def _links_of(target: Any) -> Links:
 
 
 def is_shared(target: Any) -> bool:
-    """Whether an object is a choice between others that are there still, or one of those; of lists, whether it was."""
-    if isinstance(target, (list, dict)):
-        return id(target) in (_LISTS.known or ())
+    """Whether an object is a choice between others that are there still, or one of those; of what `link_known` was
+    given, whether it was."""
+    if id(target) in (_KNOWN.all or ()):
+        return True
     reference, links = _objects.get(id(target), (lambda: None, Links()))
     return reference() is target and any(r() is not None for r in (*links.sources, *links.choices))
 

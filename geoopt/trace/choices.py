@@ -29,6 +29,8 @@ class Choice:
             return a
         if a is NOTHING:
             return b
+        if self.goes_on:
+            aliases.link_known(*(x for x in (a, b) if type(x) is np.ndarray and x.ndim))
         if self.goes_on and _are_arrays(a, b):
             return self._of_arrays(*(become_symbolic(x, self.condition) for x in (a, b)))
         a, b = (x.now() if isinstance(x, Fillable) else x for x in (a, b))
@@ -54,7 +56,7 @@ class Choice:
     def _linked(self, choice: Any, a: Any, b: Any) -> Any:
         """A new list or object, which the code goes on with in the place of two."""
         if self.goes_on and isinstance(a, (list, dict)):
-            aliases.link_lists(choice, a, b)
+            aliases.link_known(choice, a, b)
         elif self.goes_on and not isinstance(a, tuple):
             aliases.link_objects(choice, a, b)
         return choice
