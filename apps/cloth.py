@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,6 +26,7 @@ LARGEST_JUMP = 0.05  # by how much the stretch of an edge may grow in a step
 SMALLEST, LARGEST = 1e-3, 1e5  # [m] of cloths: smaller ones are gone in a frame, larger ones do not seem to move
 LARGEST_RISE = 1e-9  # of the energy in a step where nothing pulls, relative to that of falling by the cloth's size
 MOST_HALVINGS = 6
+NEEDLE = 1e-3  # how high a triangle is at most, in lengths of edges, that shortest steps may be too long for
 FASTEST_EXIT = 1.0  # of vertices inside an obstacle [m/s]
 CREEP = 1e-4  # how fast vertices that stick to an obstacle may still slide [m/s]
 
@@ -263,7 +265,7 @@ class ClothSimulation(Simulation):
             if following is None or (self.halvings < MOST_HALVINGS and self._is_too_fast(state, following)):
                 self.halvings += 1
                 continue
-            if self.halvings == MOST_HALVINGS and not self._is_told and self._is_too_fast(state, following):
+            if self.halvings == MOST_HALVINGS and self._needle and self._is_too_fast(state, following):
                 self._tell_of_needles(h)
             self._state = state = following
             remaining, steps = remaining - h, steps + 1
@@ -297,9 +299,9 @@ class ClothSimulation(Simulation):
             if not np.isfinite(v).all():
                 raise SolverError(f"{self._solver.name}: the velocities are not finite; is the material extreme?")
         except SolverError as error:
-            if self.halvings == MOST_HALVINGS:
-                raise SolverError(f"{error}; {self._needle()}") from error
-            return None
+            if self.halvings < MOST_HALVINGS:
+                return None
+            raise SolverError("; ".join(filter(None, [str(error), self._needle]))) from error
         x = now.x + h * v
         x[held] = now.x[held] + way
         # what the given speed took; where the obstacle would have to pull to keep it, it lets go
@@ -310,14 +312,19 @@ class ClothSimulation(Simulation):
 
     def _tell_of_needles(self, h: float) -> None:
         """Warn that even the shortest steps are too long."""
-        self._is_told = True  # once is enough
-        warnings.warn(f"the cloth overshoots in steps of {h:.0e} s, too: {self._needle()}", MeshWarning, stacklevel=2)
+        if not self._is_told:
+            what = f"the cloth overshoots in steps of {h:.0e} s, too: {self._needle}"
+            warnings.warn(what, MeshWarning, stacklevel=2)
+        self._is_told = True
 
+    @functools.cached_property
     def _needle(self) -> str:
-        """The lowest triangle, and what to do about it."""
+        """The lowest triangle, and what to do about it; nothing where it is not low."""
         sides = np.linalg.norm(self.V[self.F] - self.V[np.roll(self.F, 1, axis=1)], axis=2)
         heights = 2 * self.rest.area / sides.max(axis=1)
         lowest = int(np.argmin(heights))
+        if heights[lowest] > NEEDLE * np.median(sides):
+            return ""
         there = f"face {lowest} is {heights[lowest]:.0e} m high, edges are {np.median(sides):.0e} m long"
         return f"{there}; leave out or remesh needles, or make the material softer"
 
