@@ -265,7 +265,8 @@ class ClothSimulation(Simulation):
             if following is None or (self.halvings < MOST_HALVINGS and self._is_too_fast(state, following)):
                 self.halvings += 1
                 continue
-            if self.halvings == MOST_HALVINGS and self._needle and self._is_too_fast(state, following):
+            may_tell = self.halvings == MOST_HALVINGS and self._needle and not self._is_told
+            if may_tell and self._is_too_fast(state, following):
                 self._tell_of_needles(h)
             self._state = state = following
             remaining, steps = remaining - h, steps + 1
@@ -311,11 +312,9 @@ class ClothSimulation(Simulation):
         return State(x, v, pressure, stretch, float((stretch - now.stretch).max()))
 
     def _tell_of_needles(self, h: float) -> None:
-        """Warn that even the shortest steps are too long."""
-        if not self._is_told:
-            what = f"the cloth overshoots in steps of {h:.0e} s, too: {self._needle}"
-            warnings.warn(what, MeshWarning, stacklevel=2)
+        """Warn that even the shortest steps are too long; once is enough."""
         self._is_told = True
+        warnings.warn(f"the cloth overshoots in steps of {h:.0e} s, too: {self._needle}", MeshWarning, stacklevel=2)
 
     @functools.cached_property
     def _needle(self) -> str:

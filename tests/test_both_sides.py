@@ -442,7 +442,16 @@ def changes_known_numbers(x):
     return a * x[:2], b * x[:2]
 
 
+def changes_a_row(x):
+    out = np.zeros((len(x), 2, 3))
+    for i, v in enumerate(x):
+        row = out[i, 0] if v > 0 else out[i, 1]
+        row[0] += v
+    return out
+
+
 ALIASES = (
+    changes_a_row,
     changes_known_numbers,
     appends_to_either,
     changes_either,

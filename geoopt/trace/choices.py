@@ -63,13 +63,12 @@ class Choice:
 
     def _of_arrays(self, a: Any, b: Any) -> Any:
         """Between arrays, of which one is symbolic at least."""
-        sources = [x.owner for x in (a, b) if isinstance(x, Symbolic)]
+        if a is b:
+            return a
         chosen = self._of_numbers(a, b)
-        if chosen is a:  # equal to b
-            if len(sources) == 2 and sources[0] is sources[1]:
-                return a
+        if chosen is a:  # as b now, in another place: what is changed later is only one of them
             chosen = a.copy()
-        aliases.link(chosen, *sources)
+        aliases.link(chosen, *(x.owner for x in (a, b) if isinstance(x, Symbolic)))
         return chosen
 
     def _of_numbers(self, a: Any, b: Any) -> Any:

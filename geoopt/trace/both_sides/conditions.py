@@ -37,14 +37,11 @@ class Branch:
 
     def _followed(self, raises: dict[bool, bool]) -> list[bool]:
         """The sides that do not raise; of given values that lead to one that does, this one."""
-        if any(raises.values()):
-            wrong = next((side for side, does in raises.items() if does and self._is_for_given(side)), None)
-            if wrong is not None:
-                return [wrong]
-        return [side for side, does in raises.items() if not does]
+        wrong = [side for side, does in raises.items() if does and is_for_given(self._holds(side))]
+        return wrong or [side for side, does in raises.items() if not does]
 
-    def _is_for_given(self, side: bool) -> bool:
-        return is_for_given(self.condition if side else ~self.condition)
+    def _holds(self, side: bool) -> Any:
+        return self.condition if side else ~self.condition
 
     def __iter__(self) -> Iterator[bool]:
         if len(self.sides) == 1:
@@ -52,7 +49,7 @@ class Branch:
             return
         for side in self.sides:
             self.side = side
-            with guards.under(self.condition if side else ~self.condition):
+            with guards.under(self._holds(side)):
                 yield side
 
     def left(self, variables: dict[str, Any]) -> list:
