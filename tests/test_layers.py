@@ -40,7 +40,7 @@ LAYERS = (
     # what all are written with
     ("arrays", "integers", "options", "output", "rounding", "stored_matrices", "template"),
     ("block_ops", "errors", "native", "numeric", "ops"),
-    ("callers",),
+    ("callers", "sources"),
     ("remedies",),
 )
 LEVEL = {name: i for i, names in enumerate(LAYERS) for name in names}

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from ..sources import syntax_of
 from .code import Code
 from .instructions import fetch, read_through, trailing_zeros
 from .tile_code import WRITERS, Tiles
@@ -68,7 +69,7 @@ def _parsed(function: FunctionType) -> ast.FunctionDef:
     lines = [line[indent:] or "\n" for line in lines]
     body = next(n for n, line in enumerate(lines) if line.startswith("def ")) + 1
     end = next((n for n, line in enumerate(lines[body:], body) if line[0] not in " )#\n"), len(lines))
-    (found,) = ast.parse("".join(lines[:end])).body
+    (found,) = syntax_of("".join(lines[:end])).body
     assert isinstance(found, ast.FunctionDef)
     return found
 

@@ -14,7 +14,7 @@ from .. import remedies
 from ..callers import user_frame, user_line
 from ..graph import Graph
 from ..integers.ids import Ids
-from .checks import source_of
+from ..sources import source_of, syntax_of
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Asked:
         line, end_line, column, end_column = place
         begin, end = (line, column), (end_line, end_column)
         try:
-            tree = ast.parse(source_of(self.code.co_filename))
+            tree = syntax_of(source_of(self.code.co_filename))
         except SyntaxError:
             return remedies.CHOOSE
         around = [node for node in ast.walk(tree) if _holds(node, begin, end)]

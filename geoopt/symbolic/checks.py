@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
-import linecache
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 from ..graph import Graph
 from ..graph.values import Values
 from ..integers.ids import Ids
+from ..sources import source_of, syntax_of
 from .guards import current
 
 _TELLING = ("warn", "print", "debug", "info", "warning", "error", "exception", "critical")  # and nothing else
@@ -56,12 +56,6 @@ def _is_in(frame: FrameType, kind: int) -> bool:
     )
 
 
-def source_of(file: str) -> str:
-    """The text of a file with code; none if it has none."""
-    linecache.checkcache(file)  # it may have been edited and loaded again
-    return "".join(linecache.getlines(file))
-
-
 def is_for_given(*conditions: Any) -> bool:
     """Whether the values that `compile` was given lead to the side of a branch that is run, if one is, and some
     symbolic conditions hold for them."""
@@ -80,7 +74,7 @@ def values_of(graph: Graph, view: Ids) -> np.ndarray:
 def _conditions(source: str) -> list[list[Condition]]:
     """Of a file the conditions of the kinds that `no_branches` gives; none where the file is none of Python."""
     try:
-        tree = ast.parse(source)
+        tree = syntax_of(source)
     except SyntaxError:
         return [[], [], []]
     return [[(*_span(n.test), _span(n)) for n in kind] for kind in no_branches(tree)]

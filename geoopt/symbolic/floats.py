@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..sources import source_of, syntax_of
 from . import Symbolic
-from .checks import source_of
 from .fillable import resolved
 from .unknown import FLOATS
 
@@ -47,7 +47,7 @@ def _calls(source: str) -> list[tuple[int, int]]:
     """The first and last lines of what calls ``float`` in a file; none where the file could tell the substitute from
     it."""
     try:
-        nodes = list(ast.walk(ast.parse(source)))
+        nodes = list(ast.walk(syntax_of(source)))
     except SyntaxError:
         return []
     for node in nodes:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import GeooptError
+from ..sources import source_of, syntax_of
 from . import FILLABLE, Symbolic
-from .checks import source_of
 from .floats import want
 
 # what code raises that was told another type than it takes
@@ -37,7 +37,7 @@ def ask(error: Exception) -> None:
 def _asks(source: str) -> bool:
     """Whether a file has ``type(x)``, and the name in no other use; Numba would compile it as it stands."""
     try:
-        nodes = list(ast.walk(ast.parse(source)))
+        nodes = list(ast.walk(syntax_of(source)))
     except SyntaxError:
         return False
     named = [n for n in nodes if isinstance(n, ast.Name) and n.id == "type"]

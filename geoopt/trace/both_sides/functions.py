@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from types import CodeType, FunctionType
 
-from ...symbolic.checks import no_branches, source_of
+from ...sources import source_of, syntax_of
+from ...symbolic.checks import no_branches
 from ..interrupts import held
 from . import runtime
 from .expressions import RUNTIME, Unrewritable
@@ -104,7 +105,7 @@ def _does(code: CodeType, asserted: frozenset[int]) -> list[tuple[str, str]]:
 @functools.lru_cache(maxsize=8)
 def _asserted(source: str) -> frozenset[int]:
     """The lines with assertions."""
-    assertions, _, _ = no_branches(ast.parse(source))
+    assertions, _, _ = no_branches(syntax_of(source))
     return frozenset(line for a in assertions for line in range(a.lineno, (a.end_lineno or a.lineno) + 1))
 
 
@@ -142,7 +143,7 @@ def _codes(source: str, file: str, places: frozenset[_Place]) -> dict[CodeType, 
     before = _compiled(source, file)
     if before is None or not source:
         return {}
-    tree = ast.parse(source)
+    tree = syntax_of(source)
     functions = [n for n in ast.walk(tree) if isinstance(n, Function) and _place(n) in places]
     try:
         rewrite(tree, functions)
