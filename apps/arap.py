@@ -41,6 +41,7 @@ class ArapOptions:
     precision : of `PRECISIONS`: of the compiled local step, whose rotations libigl fits in single precision, too: the
         surface comes to rest within 1e-5 of its size of where it does in double precision. The global step is in double
     background : factor new constraints in another thread; until that is done, frames hold what was held before
+    up : see `Simulation`
 
     Examples
     --------
@@ -61,6 +62,7 @@ class ArapOptions:
     device: str = "cpu"
     precision: str = "single"
     background: bool = False
+    up: str = AUTO
 
     def __post_init__(self) -> None:
         if self.iterations < 1:
@@ -123,7 +125,7 @@ class Arap(Simulation):
     compiled = "local step and right-hand side"
 
     def __init__(self, mesh: Mesh, options: ArapOptions, watch: Watch | None):
-        super().__init__(mesh, options.device)
+        super().__init__(mesh, options.up, options.device)
         self.solver_note = note(*choose("solves", options.solver, self.device))
         if options.precision not in PRECISIONS:
             raise ArgumentError(f"precision {options.precision!r} is unknown; choose from {', '.join(PRECISIONS)}")

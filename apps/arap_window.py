@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from geoopt.apps.arap import ENERGIES, LOCAL_STEPS, Arap
-from geoopt.apps.picture import stands_on_z
 from geoopt.apps.window import Window
 
 
@@ -12,9 +11,6 @@ class ArapWindow(Window):
 
     title = "geoopt arap"
     simulation: Arap
-
-    def is_z_up(self) -> bool:
-        return stands_on_z(self.simulation.V, self.simulation.F)
 
     def controls(self) -> None:
         simulation = self.simulation

@@ -12,6 +12,7 @@ import numpy as np
 import geoopt
 from geoopt.apps.obstacles import Obstacle, below, nearest
 from geoopt.apps.simulation import FRAME, Frame, Mesh, Simulation, note
+from geoopt.apps.upright import AXES
 from geoopt.arrays import Array
 from geoopt.errors import ArgumentError, MeshError, MeshWarning, SolverError
 from geoopt.numeric import on_host
@@ -58,11 +59,10 @@ class Material:
     wind: np.ndarray = field(default_factory=lambda: np.zeros(3))
     air: float = 0.2
 
-    @property
-    def variables(self) -> dict[str, Any]:
-        """The arguments of `system` that a material gives."""
+    def variables(self, up: str) -> dict[str, Any]:
+        """The arguments of `system` that a material gives. up : the axis that points upward"""
         names = ("stretch", "shear", "bending", "damping", "air")
-        gravity = np.array([0.0, 0.0, -self.gravity])
+        gravity = -self.gravity * np.eye(3)[AXES[up][2]] + 0.0
         return {n: float(getattr(self, n)) for n in names} | {"gravity": gravity, "wind": np.asarray(self.wind, float)}
 
 
@@ -70,7 +70,7 @@ class Material:
 class ClothOptions:
     """density : mass per area [kg/m²];  solver : see `solvers.choose`
 
-    obstacles : None for a ball below the cloth, on a floor
+    obstacles : None for a ball below the cloth, on a floor;  up : see `Simulation`
     threads, device : see `geoopt.compile`; on "cuda" systems are solved there, too
 
     Examples
@@ -90,6 +90,7 @@ class ClothOptions:
     density: float = 0.5
     solver: str = "auto"
     obstacles: tuple[Obstacle, ...] | None = None
+    up: str = "z"
     threads: int = 1
     device: str = "cpu"
 
@@ -205,20 +206,20 @@ class ClothSimulation(Simulation):
     compiled = "system"
 
     def __init__(self, mesh: Mesh, options: ClothOptions, watch: Watch | None):
-        super().__init__(mesh, options.device)
+        super().__init__(mesh, options.up, options.device)
         size = float(np.linalg.norm(np.ptp(self.V, axis=0)))
         if not SMALLEST <= size <= LARGEST:
             falls = f"in the first frame it falls by {FRAME**2 / 2 * 9.81:.0e} m"
             remedy = f"scale its positions to metres, to a size between {SMALLEST:g} and {LARGEST:g}"
             raise MeshError(f"the cloth is {size:.1e} m large, and {falls}; {remedy}")
         self.material = options.material
-        self.obstacles = below(self.V) if options.obstacles is None else options.obstacles
+        self.obstacles = below(self.V, self.up) if options.obstacles is None else options.obstacles
         self._solver, why = choose("factors", options.solver, self.device)
         self.solver_note = note(self._solver, why)
         rest = cloth(self.V, self.F)
         self.rest = replace(rest, mass=options.density * rest.area.sum() / len(self.V))
         settings: dict[str, Any] = {"device": self.device, "options": geoopt.Options(threads=options.threads)}
-        state, variables = (self.V, np.zeros_like(self.V)), self.material.variables
+        state, variables = (self.V, np.zeros_like(self.V)), self.material.variables(self.up)
         self.program = geoopt.compile(system, *state, FRAME, **variables, rest=self.rest, watch=watch, **settings)
         self._energy = geoopt.compile(energy, *state, **self._of_energy(), rest=self.rest, **settings)
         self._edges = self.on_device(edges(self.F))
@@ -247,7 +248,7 @@ class ClothSimulation(Simulation):
 
     def by_numpy(self) -> None:
         x, v = on_host(self._state.x), on_host(self._state.v)
-        system(x, v, FRAME, **self.material.variables, rest=self.rest)
+        system(x, v, FRAME, **self.material.variables(self.up), rest=self.rest)
 
     def constrain(self) -> None:
         """Nothing is to be done: handles change values of the system alone."""
@@ -341,11 +342,11 @@ class ClothSimulation(Simulation):
 
     def _of_energy(self) -> dict[str, Any]:
         """The arguments of `energy` that the material gives."""
-        variables = self.material.variables
+        variables = self.material.variables(self.up)
         return {n: variables[n] for n in ("stretch", "shear", "bending", "gravity")}
 
     def _system(self, h: float) -> tuple[Any, Any]:
-        return self.program(self._state.x, self._state.v, h, **self.material.variables)
+        return self.program(self._state.x, self._state.v, h, **self.material.variables(self.up))
 
     def _contacts(self, h: float, held: Array) -> tuple[Array, Array, Array]:
         """Vertices (k,) that touch an obstacle or would in this step, its normals (k, 3), and the speeds (k,) along

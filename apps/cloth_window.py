@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from geoopt.apps.cloth import ClothSimulation
+from geoopt.apps.upright import AXES
 from geoopt.apps.window import GREY, Window
+from geoopt.operators import edge_lengths
 
+NEARLY_LONGEST = 0.95  # share of the edges that are shorter than the one that tells how far inside obstacles are drawn
 SLIDERS = {  # of the material: lowest and highest
     "stretch": (50.0, 5000.0),
     "shear": (10.0, 2000.0),
@@ -25,13 +28,15 @@ class ClothWindow(Window):
 
     def _register(self) -> None:
         super()._register()
+        edge = float(np.quantile(edge_lengths(self.simulation.V, self.simulation.F), NEARLY_LONGEST))
         for number, obstacle in enumerate(self.simulation.obstacles):
-            V, F = obstacle.surface()
+            V, F = obstacle.surface(edge)
             self._registered(f"obstacle {number}", V, F, GREY)
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         low, high = super().bounds()
-        return low - [0, 0, 0.55 * np.ptp(self.simulation.V, axis=0).max()], high
+        low[AXES[self.simulation.up][2]] -= 0.55 * np.ptp(self.simulation.V, axis=0).max()
+        return low, high
 
     def controls(self) -> None:
         material = self.simulation.material

@@ -71,14 +71,25 @@ class Handle:
     @property
     def targets(self) -> np.ndarray:
         """Where the vertices are to be, (k, 3)."""
-        return (self.start - self.middle) @ self.frame[:3, :3].T + self.frame[:3, 3]
+        return self._moved(self.frame)
+
+    def targets_at(self, time: float) -> np.ndarray:
+        """Where the track takes the vertices by a time, (k, 3)."""
+        return self._moved(self._frame_at(time))
 
     def follow(self, time: float) -> None:
         """Go to where the track is at a time."""
+        self.frame = self._frame_at(time)
+
+    def _moved(self, frame: np.ndarray) -> np.ndarray:
+        return (self.start - self.middle) @ frame[:3, :3].T + frame[:3, 3]
+
+    def _frame_at(self, time: float) -> np.ndarray:
         move, turn = self.track.at(time)
-        self.frame = np.eye(4)
-        self.frame[:3, :3] = Rotation.from_rotvec(turn, degrees=True).as_matrix()
-        self.frame[:3, 3] = self.middle + move
+        frame = np.eye(4)
+        frame[:3, :3] = Rotation.from_rotvec(turn, degrees=True).as_matrix()
+        frame[:3, 3] = self.middle + move
+        return frame
 
 
 def read(path: Path, V: np.ndarray, F: np.ndarray) -> list[Handle]:

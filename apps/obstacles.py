@@ -8,7 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
+from geoopt.apps.upright import AXES
 from geoopt.meshes import icosphere
+
+SMALLEST = 0.8  # of a ball's radius that is drawn, however coarse what lies on it is
 
 
 class Obstacle(Protocol):
@@ -22,8 +25,8 @@ class Obstacle(Protocol):
         """Unit vectors (n, 3) that lead outside fastest."""
         ...
 
-    def surface(self) -> tuple[np.ndarray, np.ndarray]:
-        """Triangles (V, F) to draw, a little inside so that cloth lies above them."""
+    def surface(self, edge: float) -> tuple[np.ndarray, np.ndarray]:
+        """Triangles (V, F) to draw, so far inside that triangles with edges of this length lie above them."""
         ...
 
 
@@ -41,36 +44,45 @@ class Ball:
         outward = x - np.asarray(self.center, like=x)
         return outward / np.maximum(np.linalg.norm(outward, axis=1), 1e-300)[:, None]
 
-    def surface(self) -> tuple[np.ndarray, np.ndarray]:
+    def surface(self, edge: float) -> tuple[np.ndarray, np.ndarray]:
         V, F = icosphere(2000)
-        return 0.985 * self.radius * V + self.center, F
+        middle = np.sqrt(max(1 - edge**2 / (3 * self.radius**2), 0))  # of a triangle with its corners on the ball
+        return self.radius * min(0.985, max(middle, SMALLEST)) * V + self.center, F
 
 
 @dataclass(frozen=True)
 class Floor:
-    """All below a height [m]; drawn as a square about a point (x, y) with sides of a size [m]."""
+    """All below a height [m]; drawn as a square with sides of a size about a point [m].
+
+    up : the axis that points upward;  middle : along the two level axes, see `upright.AXES`
+    """
 
     height: float
     middle: tuple[float, float] = (0.0, 0.0)
     size: float = 4.0
+    up: str = "z"
 
     def gaps(self, x: np.ndarray) -> np.ndarray:
-        return x[:, 2] - self.height
+        return x[:, AXES[self.up][2]] - self.height
 
     def normals(self, x: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(np.asarray([0.0, 0.0, 1.0], like=x), x.shape)
+        return np.broadcast_to(np.asarray(np.eye(3)[AXES[self.up][2]], like=x), x.shape)
 
-    def surface(self) -> tuple[np.ndarray, np.ndarray]:
-        corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * self.size / 2 + self.middle
-        return np.column_stack([corners, np.full(4, self.height - 2e-3 * self.size)]), np.array([[0, 1, 2], [0, 2, 3]])
+    def surface(self, edge: float) -> tuple[np.ndarray, np.ndarray]:
+        corners = np.full((4, 3), self.height - 2e-3 * self.size)
+        corners[:, :2] = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * self.size / 2 + self.middle
+        return corners[:, np.argsort(AXES[self.up])], np.array([[0, 1, 2], [0, 2, 3]])
 
 
-def below(V: np.ndarray) -> tuple[Ball, Floor]:
-    """A ball, a quarter as large as the mesh V (n, 3), just below it and on a floor."""
-    size = float(np.ptp(V, axis=0).max())
-    x, y, _ = (V.min(axis=0) + V.max(axis=0)) / 2
-    ball = Ball((float(x), float(y), float(V[:, 2].min()) - 0.3 * size), 0.25 * size)
-    return ball, Floor(ball.center[2] - ball.radius, ball.center[:2], 2 * size)
+def below(V: np.ndarray, up: str = "z") -> tuple[Ball, Floor]:
+    """A ball, a quarter as large as the mesh V (n, 3), just below it and on a floor. up : the axis upward"""
+    size, axis = float(np.ptp(V, axis=0).max()), AXES[up][2]
+    center = (V.min(axis=0) + V.max(axis=0)) / 2
+    center[axis] = V[:, axis].min() - 0.3 * size
+    radius = 0.25 * size
+    level = AXES[up][:2]
+    floor = Floor(float(center[axis]) - radius, (float(center[level[0]]), float(center[level[1]])), 2 * size, up)
+    return Ball((float(center[0]), float(center[1]), float(center[2])), radius), floor
 
 
 def nearest(obstacles: Sequence[Obstacle], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

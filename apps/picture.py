@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from geoopt.apps.origin import Scene
+from geoopt.apps.upright import AUTO, turned, upward
 from geoopt.errors import PictureError
 from geoopt.output import beside
 
@@ -18,8 +19,6 @@ MARGIN = 0.9  # of a picture's half height that is drawn in
 FROM = np.array([0.45, 0.35, 0.8])  # direction of the camera
 ONE_SIDE, BOTH_SIDES = (1024, 768), (1600, 800)  # pixels of pictures
 GAP = 0.15  # between these, relative to the width of one
-GROUND = 0.02  # what is as low, relative to the height, is on the ground
-FLAT = 0.05  # of the surface of what stands on a flat face
 CHECKERS = 40  # squares along a map
 GOLDEN = (5**0.5 - 1) / 2
 PNG_END = b"IEND\xaeB`\x82"  # with which every whole PNG file ends
@@ -33,36 +32,51 @@ def render(
     path: Path,
     least: float = 0,
     both_sides: bool = True,
+    up: str = AUTO,
     timeout: float = 120,
 ) -> None:
     """Write a picture of a mesh, upright, coloured by a value per vertex, with the colours' meaning.
 
     least : what all colours tell apart at least;  both_sides : show it from behind, too, so that its front is seen
+    up : the axis that points upward, see `upright.upward`
     Raises PictureError where OpenGL/EGL is missing or the picture cannot be written.
     """
     with beside(path) as new:
-        _in_own_process(_render, (V, F, values, name, new, least, both_sides), timeout)
+        upright = turned(V, upward(V, F, asked=up))
+        _in_own_process(_render, (upright, F, values, name, new, least, both_sides), timeout)
 
 
 def render_layout(
-    V: np.ndarray, F: np.ndarray, x: np.ndarray, values: np.ndarray, flat: Path, checkered: Path, timeout: float = 120
+    V: np.ndarray,
+    F: np.ndarray,
+    x: np.ndarray,
+    values: np.ndarray,
+    flat: Path,
+    checkered: Path,
+    up: str = AUTO,
+    timeout: float = 120,
 ) -> None:
     """Write two pictures of a map of a mesh to the plane: its triangles there, and the mesh as a checkerboard.
 
-    x : (n, 2) positions in the plane;  values : (m,) that colour the triangles there
+    x : (n, 2) positions in the plane;  values : (m,) that colour the triangles there;  up : see `render`
     Raises PictureError where OpenGL/EGL is missing or a picture cannot be written.
     """
     with beside(flat) as new, beside(checkered) as other:
-        _in_own_process(_render_layout, (V, F, x, values, new, other), timeout)
+        upright = turned(V, upward(V, F, asked=up))
+        _in_own_process(_render_layout, (upright, F, x, values, new, other), timeout)
 
 
-def render_parts(V: np.ndarray, F: np.ndarray, parts: np.ndarray, path: Path, timeout: float = 120) -> None:
+def render_parts(
+    V: np.ndarray, F: np.ndarray, parts: np.ndarray, path: Path, up: str = AUTO, timeout: float = 120
+) -> None:
     """Write a picture of a mesh whose triangles are coloured by the part (m,) that they belong to, from both sides.
+
+    up : see `render`
 
     Raises PictureError where OpenGL/EGL is missing or the picture cannot be written.
     """
     with beside(path) as new:
-        _in_own_process(_render_parts, (V, F, parts, new), timeout)
+        _in_own_process(_render_parts, (turned(V, upward(V, F, asked=up)), F, parts, new), timeout)
 
 
 def require_opengl(timeout: float = 120) -> None:
@@ -131,7 +145,7 @@ def _report(work: Callable[..., Any], arguments: tuple, send: Any) -> None:
 def _render(
     V: np.ndarray, F: np.ndarray, values: np.ndarray, name: str, path: Path, least: float, both_sides: bool
 ) -> None:
-    ps, V = start(BOTH_SIDES if both_sides else ONE_SIDE), _upright(Scene.of(V).drawn(V), F)
+    ps, V = start(BOTH_SIDES if both_sides else ONE_SIDE), Scene.of(V).drawn(V)
     if both_sides:
         V, F, values = _both_sides(V, F, values)
     surface = ps.register_surface_mesh("mesh", V, F, smooth_shade=True)
@@ -142,7 +156,7 @@ def _render(
 
 
 def _render_parts(V: np.ndarray, F: np.ndarray, parts: np.ndarray, path: Path) -> None:
-    ps, V = start(BOTH_SIDES), _upright(Scene.of(V).drawn(V), F)
+    ps, V = start(BOTH_SIDES), Scene.of(V).drawn(V)
     V, F, _ = _both_sides(V, F, np.zeros(len(V)))
     surface = ps.register_surface_mesh("mesh", V, F, edge_width=0)
     hues = np.modf(np.arange(parts.max() + 1) * GOLDEN)[0]  # neighbours in number are far apart in colour
@@ -159,22 +173,6 @@ def _both_sides(V: np.ndarray, F: np.ndarray, values: np.ndarray) -> tuple[np.nd
     turned = V * [-1, 1, -1]
     turned = turned + ((V @ right).max() - (turned @ right).min() + GAP * np.ptp(V @ right)) * right
     return np.concatenate([V, turned]), np.concatenate([F, F + len(V)]), np.tile(values, 2)
-
-
-def _upright(V: np.ndarray, F: np.ndarray) -> np.ndarray:
-    """As pictures show it, whose second axis points upward."""
-    return V[:, [0, 2, 1]] * [1, 1, -1] if stands_on_z(V, F) else V
-
-
-def stands_on_z(V: np.ndarray, F: np.ndarray) -> bool:
-    """Whether the third axis of a mesh points upward, for it stands on a flat face; else the second is said to."""
-    a, b, c = (V[F[:, i]] for i in range(3))
-    normals = np.cross(b - a, c - a)  # of the length of two areas
-    ground = []
-    for axis in (1, 2):
-        is_low = V[F, axis].max(axis=1) <= V[F, axis].min() + GROUND * np.ptp(V[F, axis])
-        ground.append(np.maximum(-normals[is_low, axis], 0).sum())
-    return ground[1] > max(2 * ground[0], FLAT * np.linalg.norm(normals, axis=1).sum())
 
 
 def _render_layout(

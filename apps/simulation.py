@@ -16,6 +16,7 @@ import geoopt
 from geoopt.apps import handles as files
 from geoopt.apps.handles import Handle
 from geoopt.apps.timing import alternate
+from geoopt.apps.upright import upward
 from geoopt.arrays import Array, on_device, wait
 from geoopt.errors import ArgumentError
 from geoopt.meshes import check, save
@@ -40,6 +41,7 @@ class Simulation(ABC):
 
     V : (n, 3) rest positions [m];  F : (m, 3) triangles;  positions : (n, 3) of now [m];  time : [s]
     handles : move them by their frames; to add or remove some, call `grab` and `release`
+    up : the axis that points upward; "auto" becomes "y" or "z", see `upright.upward`
     device : of its programs; on "cuda" what changes from step to step stays on the GPU, and all arrays above are copies
     """
 
@@ -47,11 +49,12 @@ class Simulation(ABC):
     solver_note: str  # which solver, and why
     program: geoopt.Program
 
-    def __init__(self, mesh: Mesh, device: str = "cpu"):
+    def __init__(self, mesh: Mesh, up: str, device: str = "cpu"):
         V, F = mesh
         check(V, F)
         interior_edges(F)  # refuses what is not a manifold
         self.V, self.F, self.device = np.array(V, float), np.array(F), device
+        self.up = upward(self.V, self.F, asked=up)
         self.positions = self.V.copy()
         self.time = 0.0
         self.handles: list[Handle] = []

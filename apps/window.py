@@ -19,6 +19,7 @@ from geoopt.apps.origin import Scene
 from geoopt.apps.panel import Panel, imgui
 from geoopt.apps.recording import Recording
 from geoopt.apps.simulation import Frame, Simulation
+from geoopt.apps.upright import turned
 from geoopt.errors import ArgumentError, GeooptError
 
 BLUE, GREY = (0.42, 0.61, 0.83), (0.82, 0.82, 0.8)
@@ -48,7 +49,8 @@ class Window(Panel):
     """
 
     title = "geoopt"
-    view_from = np.array([0.4, -1.1, 0.4])  # relative to the size of what is seen, with z upward
+    # relative to the size of what is seen, along two level axes and the one upward
+    view_from, right = np.array([0.4, -1.1, 0.4]), np.array([1.1, 0.4, 0.0])
 
     def __init__(self, simulation: Simulation, is_headless: bool, recording: Recording | None = None):
         super().__init__()
@@ -92,8 +94,7 @@ class Window(Panel):
         ps.set_program_name(self.title)
         ps.set_build_default_gui_panels(False)
         ps.set_right_gui_pane_width(380)
-        is_z_up = self.is_z_up()
-        ps.set_up_dir("z_up" if is_z_up else "y_up")
+        ps.set_up_dir(f"{simulation.up}_up")
         ps.set_automatically_compute_scene_extents(False)  # or the view would follow what falls
         low, high = map(self.scene.drawn, self.bounds())
         size = float(np.linalg.norm(high - low))
@@ -103,9 +104,8 @@ class Window(Panel):
         self._surface.set_back_face_policy("identical")
         self._gizmo = ps.add_transformation_gizmo("handle")
         self._gizmo.set_enabled(False)
-        middle, view_from, right = (low + high) / 2, self.view_from, np.array([1.1, 0.4, 0.0])
-        if not is_z_up:
-            view_from, right = (axis[[0, 2, 1]] * [1, 1, -1] for axis in (view_from, right))
+        middle, directions = (low + high) / 2, np.stack([self.view_from, self.right])
+        view_from, right = directions if simulation.up == "z" else turned(directions, "z")
         if self.recording is None:  # the panel hides the right
             middle = middle + 0.2 * size * right
         ps.look_at(middle + size * view_from, middle)
@@ -113,13 +113,10 @@ class Window(Panel):
     def _registered(self, name: str, V: np.ndarray, F: np.ndarray, color: Any) -> Any:
         return self._ps.register_surface_mesh(name, self.scene.drawn(V), F, smooth_shade=True, color=color)
 
-    def is_z_up(self) -> bool:
-        """Whether the third axis points upward; else the second does."""
-        return True
-
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """The lowest and highest corner of what is to be seen at the start."""
-        return self.simulation.V.min(axis=0), self.simulation.V.max(axis=0)
+        """The lowest and highest corner of what is to be seen: at the start, and of what handles pull on their way."""
+        places = [self.simulation.V, *(h.targets_at(t) for h in self.simulation.handles for t in h.track.times)]
+        return np.min([x.min(axis=0) for x in places], axis=0), np.max([x.max(axis=0) for x in places], axis=0)
 
     def draw(self) -> None:
         """Show where the simulation is now."""

@@ -23,6 +23,7 @@ def mesh_of(path: Path | None, vertices: int, corners: int = 3) -> tuple[Any, An
         V, F = (bumpy if corners == 3 else tetrahedral_ball)(vertices)
         return V, F, "generated bumpy surface" if corners == 3 else "generated ball"
     V, F = _loaded(path, corners)
+    _warn_of_repeated(path, V)
     try:
         check(V, F)
     except GeooptError as error:
@@ -35,14 +36,29 @@ def mesh_of(path: Path | None, vertices: int, corners: int = 3) -> tuple[Any, An
     return V, F, path.name
 
 
+def _warn_of_repeated(path: Path, V: np.ndarray) -> None:
+    """Warn of positions of several vertices; what files of parts have is said when they are loaded."""
+    from .meshes.load import MERGED_IN_PARTS
+    from .meshes.repeated import each_once
+
+    if path.suffix.lower() in MERGED_IN_PARTS:
+        return
+    first, _ = each_once(V)
+    if len(first) < len(V):
+        remedy = "geoopt.meshes.load(path, merge=True) makes them one, geoopt.meshes.save keeps that"
+        many = f"{len(V) - len(first)} of {len(V)} vertices are where others are, and not joined to them"
+        warnings.warn(f"{path}: {many}; {remedy}", MeshWarning, stacklevel=3)
+
+
 def _loaded(path: Path, corners: int) -> tuple[Any, Any]:
     """A mesh file's cells of so many corners; other cells beside them are left out, with a warning."""
     from .meshes import load
 
+    merge = True if path.suffix.lower() in (".gltf", ".glb") else None  # seams of textures are no borders
     kinds, wanted = {3: "triangles", 4: "tetrahedra"}, {3: "triangle", 4: "tetra"}[corners]
     try:
         with warnings.catch_warnings(record=True) as told:
-            V, F = load(path, merge=True, linearize=True)
+            V, F = load(path, merge=merge, linearize=True)
         beside = f"the {len(F)} {kinds[F.shape[1]]} beside them"
     except MeshError:
         F, beside = None, "the other cells beside them"
@@ -51,7 +67,7 @@ def _loaded(path: Path, corners: int) -> tuple[Any, Any]:
             warnings.warn(warning.message, stacklevel=2)
         return V, F
     try:
-        V, cells = load(path, cells=wanted, merge=True, linearize=True)
+        V, cells = load(path, cells=wanted, merge=merge, linearize=True)
     except MeshError as error:
         if F is None:
             raise

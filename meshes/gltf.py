@@ -10,7 +10,7 @@ from geoopt.errors import MeshError
 
 from .libraries import quiet
 from .polygons import Polygons, of_blocks
-from .repeated import each_once
+from .repeated import joined
 
 
 def read_gltf(path: Path, merge: bool) -> tuple[Polygons, str]:
@@ -30,10 +30,10 @@ def read_gltf(path: Path, merge: bool) -> tuple[Polygons, str]:
         if not isinstance(mesh, trimesh.Trimesh):
             continue  # points and lines
         points, faces = np.asarray(mesh.vertices, np.float64), np.asarray(mesh.faces, np.int64)
-        first, number = each_once(points)
-        repeated += len(points) - len(first)
+        once, of_once = joined(points, faces)
+        repeated += len(points) - len(once)
         if merge:
-            points, faces = points[first], number[faces]
+            points, faces = once, of_once
         F.append(faces + sum(map(len, V)))
         V.append(trimesh.transform_points(points, where))
     if len(F) == 1:

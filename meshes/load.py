@@ -1,5 +1,5 @@
-"""Read a mesh file as it is: nothing reordered or dropped; what an STL file repeats is merged, and what else is asked
-for."""
+"""Read a mesh file as it is: nothing reordered or dropped; what an STL file repeats is merged, and what a file of
+another format repeats where that is asked for."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from .check import RECONSTRUCT, check_form
 from .gltf import read_gltf
 from .ply import read_ply
 from .polygons import Polygons, of_blocks, triangulated
+from .repeated import joined
 from .stl import merged, read_stl, unmerged
 from .text import read_obj, read_off
 
 TRIANGLE_FORMATS = (".obj", ".ply", ".off", ".stl")
 VOLUME_FORMATS = (".msh", ".mesh", ".vtk")
 READ_ONLY_FORMATS = (".vtu", ".gltf", ".glb")
+MERGED_IN_PARTS = (".stl", ".gltf", ".glb")
 _KINDS = ("triangle", "tetra")
 
 
@@ -35,8 +37,8 @@ def load(
     the order of the file. Polygons are cut into triangles that fill them, in the place that they have.
 
     cells : "triangle" or "tetra" where a file has both or others beside them; the rest is left out
-    merge : equal positions are one vertex: of each solid of an STL file, whose triangles have three positions each, by
-        default; of each mesh of a glTF file, which repeats positions at seams of textures, if it is True
+    merge : equal positions are one vertex, in the place of the first. False by default, but for STL files, whose
+        triangles have three positions each. Solids of an STL file and meshes of a glTF file stay apart
     linearize : keep only the corners of cells of second order, which are refused else, without the nodes between them
 
     Raises MeshError for a missing file, an unknown format, content that is not a mesh, or one that is not what its own
@@ -57,10 +59,9 @@ def load(
     content = _content(path)
     try:
         found, note = _read(path, content, cells, merge, linearize)
-        V, F = (found.V, _triangles(found)) if isinstance(found, Polygons) else found
-        if not len(V) or not len(F):
-            raise MeshError(f"has {len(V)} points, and no faces, neither triangles nor tetrahedra; {RECONSTRUCT}")
-        check_form(np.asarray(V, np.float64), F)
+        V, F = _elements(found)
+        if merge and path.suffix.lower() not in MERGED_IN_PARTS:
+            V, F, note = _merged(V, F, note)
     except GeooptError as error:
         raise MeshError(f"{path}: {error}") from None
     except MemoryError:
@@ -73,6 +74,22 @@ def load(
     if note:
         warnings.warn(f"{path}: {note}", MeshWarning, stacklevel=2)
     return np.ascontiguousarray(V, np.float64), np.ascontiguousarray(F, np.int32)
+
+
+def _elements(found: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Positions, and triangles or tetrahedra that are checked."""
+    V, F = (found.V, _triangles(found)) if isinstance(found, Polygons) else found
+    if not len(V) or not len(F):
+        raise MeshError(f"has {len(V)} points, and no faces, neither triangles nor tetrahedra; {RECONSTRUCT}")
+    check_form(np.asarray(V, np.float64), F)
+    return V, F
+
+
+def _merged(V: np.ndarray, F: np.ndarray, note: str) -> tuple[np.ndarray, np.ndarray, str]:
+    """A mesh without repeated positions, and what is to be said of it, too."""
+    W, F = joined(V, F)
+    told = f"{len(V)} vertices became {len(W)}; give merge=False for the file's own" if len(W) < len(V) else ""
+    return W, F, "; ".join(filter(None, [note, told]))
 
 
 def _content(path: Path) -> bytes:

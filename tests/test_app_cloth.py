@@ -32,6 +32,24 @@ def test_without_obstacles_it_falls_freely():
     np.testing.assert_allclose(simulation.positions, want, atol=1e-9)
 
 
+def test_what_points_upward_is_a_choice():
+    """A cloth whose second axis points upward moves as one that is turned; its obstacles are turned with it."""
+    V, F = grid(100)
+    turn = lambda x: x[:, [1, 2, 0]]  # noqa: E731
+    on_z, on_y = cloth.build((V, F)), cloth.build((turn(V), F), cloth.ClothOptions(up="y"))
+    run(on_z, 12)
+    run(on_y, 12)
+    assert on_z.positions[:, 2].min() < -0.1
+    np.testing.assert_allclose(on_y.positions, turn(on_z.positions), atol=1e-6)
+    for ours, theirs in zip(on_y.obstacles, on_z.obstacles, strict=True):
+        np.testing.assert_allclose(ours.gaps(turn(V + 0.3)), theirs.gaps(V + 0.3), atol=1e-12)
+        np.testing.assert_allclose(ours.normals(turn(V + 0.3)), turn(theirs.normals(V + 0.3)), atol=1e-12)
+    floors = on_y.obstacles[1].surface(0.1)[0], on_z.obstacles[1].surface(0.1)[0]
+    np.testing.assert_allclose(floors[0], turn(floors[1]))
+    with pytest.raises(geoopt.ArgumentError, match="'x' cannot point upward"):
+        falling(9, up="x")
+
+
 def test_vertices_without_triangles_fall_as_particles():
     V, F = grid(9)
     V = np.concatenate([V, [[0.4, 0.4, 1.0], [9, 9, 1]]])  # one above the ball, one beside it
@@ -211,6 +229,15 @@ def test_reset_starts_again():
     first = run(simulation, 3)
     simulation.reset()
     assert (simulation.positions == simulation.V).all() and run(simulation, 3) == first
+
+
+@pytest.mark.parametrize("edge", [1e-3, 0.1, 0.25])
+def test_obstacles_are_drawn_below_the_triangles_that_lie_on_them(edge):
+    ball = Ball((0.1, 0.2, 0.3), 0.5)
+    apart = edge / np.sqrt(3)  # of the corners from the middle of a triangle whose sides are edges
+    middle = ball.radius * np.sqrt(1 - (apart / ball.radius) ** 2)
+    drawn = np.linalg.norm(ball.surface(edge)[0] - ball.center, axis=1)
+    assert 0.8 * ball.radius <= drawn.min() and drawn.max() <= middle + 1e-12
 
 
 @pytest.mark.parametrize("obstacle", [Ball((0.1, 0.2, 0.3), 0.5), Floor(-0.2)], ids=str)

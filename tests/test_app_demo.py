@@ -82,5 +82,5 @@ def test_it_stands_upright_and_shows_both_sides(pixels):
 def test_colours_do_not_tell_rounding_apart(pixels):
     V, F = grid(400)
     noise = 1e-13 * np.random.default_rng(0).normal(size=len(V))
-    plain, told = (pixels(V, F, noise, least=least, both_sides=False) for least in (1e-3, 0))
+    plain, told = (pixels(V, F, noise, least=least, both_sides=False, up="y") for least in (1e-3, 0))
     assert np.ptp(plain[300:400, 450:550], axis=(0, 1)).max() < 10 < np.ptp(told[300:400, 450:550], axis=(0, 1)).max()

@@ -596,3 +596,28 @@ def damaged(content, rng):
         else:
             content[i : i + 4] = rng.bytes(4)
     return bytes(content)
+
+
+@pytest.mark.parametrize("suffix", [".obj", ".off", ".ply", ".vtk"])
+def test_equal_positions_are_one_vertex_where_that_is_asked_for(tmp_path, suffix):
+    """Two triangles that share a side by positions alone."""
+    V = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, -0.0], [1, 0, 0], [1, 1, 0]], float)
+    F = np.array([[0, 1, 2], [4, 5, 3]])
+    path = tmp_path / f"m{suffix}"
+    meshes.save(path, V, F)
+    W, G = meshes.load(path)
+    assert len(W) == 6
+    np.testing.assert_array_equal(G, F)
+    with pytest.warns(geoopt.MeshWarning, match="6 vertices became 4; give merge=False"):
+        W, G = meshes.load(path, merge=True)
+    np.testing.assert_array_equal(W, V[[0, 1, 2, 5]])
+    np.testing.assert_array_equal(G, [[0, 1, 2], [1, 3, 2]])
+
+
+def test_commands_say_that_vertices_are_where_others_are(tmp_path):
+    from geoopt.inputs import mesh_of
+
+    V, F = meshes.cloth(25)
+    meshes.save(tmp_path / "m.off", np.concatenate([V, V + 2e-9, V]), np.concatenate([F, F + 25, F + 50]))
+    with pytest.warns(geoopt.MeshWarning, match="m.off: 25 of 75 vertices are where others are"):
+        assert len(mesh_of(tmp_path / "m.off", 0)[0]) == 75

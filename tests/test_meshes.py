@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import geoopt
 from geoopt import meshes
+from geoopt.meshes.repeated import each_once
 
 from .conftest import real_meshes
 
@@ -202,3 +203,15 @@ def test_check_names_the_first_bad_element(message):
 
 def test_degenerate_faces_pass_when_asked():
     meshes.check(np.array([[0.0, 0, 0], [1, 1, 1], [2, 2, 2]]), FACE, degenerate=False)
+
+
+@given(st.lists(st.tuples(*[st.sampled_from([0.0, -0.0, 1.0, 1 + 2**-52, 1e300, np.inf])] * 3), max_size=12))
+def test_positions_are_listed_once_in_the_order_in_which_they_come_first(points):
+    points = np.array(points, float).reshape(-1, 3)
+    first, place = each_once(points)
+    known: list[np.ndarray] = []
+    for p in points:
+        if not any((p == q).all() for q in known):
+            known.append(p)
+    np.testing.assert_array_equal(points[first], np.reshape(known, (-1, 3)))
+    np.testing.assert_array_equal(points[first][place], points)

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from ..inputs import mesh_of
-from .options import MeshFile, Run, with_run
+from .options import MeshFile, Run, Up, with_run
 from .shown import say_mesh, watching
 
 if TYPE_CHECKING:
@@ -27,15 +27,18 @@ def arap(
     iterations: Annotated[int, typer.Option(min=1, help="Local and global steps of a frame.")] = 4,
     energy: Annotated[str, typer.Option(help="spokes-and-rims, which auto takes, or spokes.")] = "auto",
     precision: Annotated[str, typer.Option(help="Of the local step: single or double.")] = "single",
+    up: Up = "auto",
 ) -> None:
     """Deform a surface as rigidly as possible by dragging handles (without a window: the sample's handles)."""
     recording = run.recording()
     V, F, name = mesh_of(mesh, vertices)
     from ..apps import arap as job
     from ..apps.arap_window import ArapWindow
+    from ..apps.upright import upward
 
+    up = upward(V, F, mesh, up)
     options = job.ArapOptions(
-        iterations, energy, run.solver, run.threads, run.device, precision, background=not run.headless
+        iterations, energy, run.solver, run.threads, run.device, precision, background=not run.headless, up=up
     )
     script = run.script or (SAMPLE if run.headless else None)
     _show(run, (name, V, F), lambda watch: job.build((V, F), options, watch), script, ArapWindow, recording)
@@ -46,15 +49,18 @@ def cloth(
     run: Run,
     mesh: Annotated[Path | None, typer.Argument(help="Mesh file; without it a flat cloth is generated.")] = None,
     grid: Annotated[int, typer.Option(min=2, max=4000, help="Vertices along a side of the generated cloth.")] = 100,
+    up: Up = "auto",
 ) -> None:
     """Drop a cloth on a ball; hold, drag and blow it."""
     recording = run.recording()
     from ..apps import cloth as job
     from ..apps.cloth_window import ClothWindow
+    from ..apps.upright import upward
     from ..meshes import cloth as flat
 
     V, F, name = (*flat(grid * grid), "generated cloth") if mesh is None else mesh_of(mesh, 0)
-    options = job.ClothOptions(solver=run.solver, threads=run.threads, device=run.device)
+    up = upward(V, F, mesh, up)
+    options = job.ClothOptions(solver=run.solver, up=up, threads=run.threads, device=run.device)
     _show(run, (name, V, F), lambda watch: job.build((V, F), options, watch), run.script, ClothWindow, recording)
 
 

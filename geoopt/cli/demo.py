@@ -12,7 +12,7 @@ from rich.table import Table
 from ..errors import ArgumentError, GeooptError, PictureError
 from ..inputs import mesh_of
 from ..output import refuse_existing
-from .options import Force, MeshFile
+from .options import Force, MeshFile, Up
 from .shown import say_mesh, watching
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def demo(
     vertices: Annotated[int, typer.Option(help="Size of the generated mesh.")] = 100_000,
     out: Annotated[Path, typer.Option(help="The picture to write.")] = Path("curvature.png"),
     force: Force = False,
+    up: Up = "auto",
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of timing.")] = 10,
 ) -> None:
     """Specialise the cotan Laplacian for a mesh, check it against NumPy, time it, and draw the mean curvature."""
@@ -32,6 +33,9 @@ def demo(
     V, F, name = mesh_of(mesh, vertices)
     refuse_existing([out], force)
     from ..apps import demo as job
+    from ..apps.upright import upward
+
+    up = upward(V, F, mesh, up)
 
     console = Console()
     with watching(console, "cpu", "timing beside others") as watch:
@@ -41,7 +45,7 @@ def demo(
     console.print(f"largest difference from NumPy: {result.difference:.1e} (relative)")
     if not result.difference < 1e-9:
         raise GeooptError("the result differs from NumPy's; please report this mesh")
-    _draw(console, V, F, result, out)
+    _draw(console, (V, F, up), result, out)
 
 
 def _demo_table(result: Result) -> Table:
@@ -65,15 +69,16 @@ def _demo_table(result: Result) -> Table:
     return table
 
 
-def _draw(console: Console, V, F, result: Result, out: Path) -> None:
+def _draw(console: Console, mesh: tuple, result: Result, out: Path) -> None:
     import numpy as np
 
     from ..apps.picture import render
     from ..operators.topology import boundary_edges
 
+    V, F, up = mesh
     try:
         flat = 1e-3 / float(np.linalg.norm(np.ptp(V, axis=0)))  # what is bent less looks flat
-        render(V, F, result.curvature, "mean curvature", out, least=flat)
+        render(V, F, result.curvature, "mean curvature", out, least=flat, up=up)
     except PictureError as missing:
         console.print(f"no picture: {missing}", markup=False)
         return

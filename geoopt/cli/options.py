@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing output.")]
 SOLVER = "auto, multifrontal (geoopt's own), pardiso, cholespy, superlu or cg; on a GPU cudss, too."
 DEVICES = "cpu, cuda or cuda-on-host."
+Up = Annotated[str, typer.Option(help="The axis that points upward: y, z, or auto, by the shape and the kind of file.")]
 MeshFile = Annotated[Path | None, typer.Argument(help="Mesh file; without it a bumpy surface is generated.")]
 
 

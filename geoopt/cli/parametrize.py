@@ -12,7 +12,7 @@ from rich.table import Table
 from ..errors import PictureError
 from ..inputs import mesh_of
 from ..output import refuse_existing
-from .options import Force
+from .options import Force, Up
 from .shown import say_mesh
 
 if TYPE_CHECKING:
@@ -25,12 +25,15 @@ def parametrize(
     out: Annotated[Path, typer.Option(help="The folder for layout.png and checkerboard.png.")] = Path("layout"),
     threads: Annotated[int, typer.Option(min=0, help="Of the compiled program; 0 for all cores.")] = 1,
     force: Force = False,
+    up: Up = "auto",
 ) -> None:
     """Lay a disk flat with little distortion, by Newton's method, and draw it."""
     refuse_existing([out], force, are_folders=True)
     from ..apps import parametrize as job
+    from ..apps.upright import upward
 
     V, F, name = (*job.open_surface(vertices), "generated surface") if mesh is None else mesh_of(mesh, 0)
+    up = upward(V, F, mesh, up)
     console = Console()
     say_mesh(console, name, V, F)
     layout = job.parametrize(V, F, threads, progress=console.is_terminal)
@@ -40,7 +43,7 @@ def parametrize(
 
     out.mkdir(exist_ok=True)
     try:
-        render_layout(V, F, layout.end, layout.growth(V, F), out / "layout.png", out / "checkerboard.png")
+        render_layout(V, F, layout.end, layout.growth(V, F), out / "layout.png", out / "checkerboard.png", up)
     except PictureError as missing:
         console.print(f"no pictures: {missing}", markup=False)
         return

@@ -10,7 +10,7 @@ import typer
 from ..errors import ArgumentError, PictureError
 from ..inputs import mesh_of
 from ..output import refuse_existing
-from .options import Force, MeshFile
+from .options import Force, MeshFile, Up
 
 
 def partition(
@@ -19,6 +19,7 @@ def partition(
     vertices: Annotated[int, typer.Option(help="Size of the generated mesh.")] = 100_000,
     out: Annotated[Path, typer.Option(help="The picture to write.")] = Path("parts.png"),
     force: Force = False,
+    up: Up = "auto",
 ) -> None:
     """Divide a mesh among ranks as geoopt.distributed does: how evenly, what they exchange, and a picture."""
     if out.suffix != ".png":
@@ -26,14 +27,16 @@ def partition(
     refuse_existing([out], force)
     V, F, name = mesh_of(mesh, vertices)
     from ..apps.picture import render_parts
+    from ..apps.upright import upward
     from ..distributed.division import divided
     from ..distributed.statistics import of_division
 
+    up = upward(V, F, mesh, up)
     division = divided(F, len(V), ranks)
     typer.echo(f"{name}: {len(V)} vertices, {len(F)} triangles")
     typer.echo(str(of_division(division)))
     try:
-        render_parts(V, F, division.of_elements, out)
+        render_parts(V, F, division.of_elements, out, up)
     except PictureError as missing:
         typer.echo(f"no picture: {missing}")
         return
