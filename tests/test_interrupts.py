@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import signal
+import subprocess
 import sys
 import threading
 
@@ -118,3 +119,24 @@ def test_traces_of_other_threads_and_of_programs_with_handlers_of_their_own():
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_command_ends_at_a_signal_that_comes_while_a_finalizer_runs():
+    script = """if True:
+        import signal, time
+        from geoopt import cli
+
+        class Dying:
+            def __del__(self):
+                signal.raise_signal(signal.SIGTERM)
+
+        def command(**how):
+            Dying()
+            time.sleep(10)
+            print("went on")
+
+        cli.app = command
+        cli.main()
+    """
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert ended.returncode and "KeyboardInterrupt" in ended.stderr and "went on" not in ended.stdout

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import functools
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -41,10 +43,29 @@ def _warn(show: Callable, message: Warning, category: type[Warning], *where: Any
         show(message, category, *where, **more)
 
 
+def _interrupt_again(show: Callable, unraisable: Any) -> None:
+    """An interrupt that came while a finalizer ran, where nothing can be raised, comes again a little later.
+
+    show : how other exceptions there are shown
+    """
+    if unraisable.exc_type is KeyboardInterrupt:
+        threading.Timer(0.01, _interrupt).start()
+    else:
+        show(unraisable)
+
+
+def _interrupt() -> None:
+    if hasattr(signal, "pthread_kill"):  # ends waiting, too
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+    else:
+        _thread.interrupt_main()
+
+
 def main() -> None:
     """Run the command line; errors of the input, and what is said of it, are one line each, and errors exit with 2.
     SIGTERM ends it as Ctrl-C does."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.unraisablehook = functools.partial(_interrupt_again, sys.unraisablehook)
     warnings.showwarning = functools.partial(_warn, warnings.showwarning)
     try:
         app(standalone_mode=True)
