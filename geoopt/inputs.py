@@ -23,11 +23,11 @@ def mesh_of(path: Path | None, vertices: int, corners: int = 3) -> tuple[Any, An
         V, F = (bumpy if corners == 3 else tetrahedral_ball)(vertices)
         return V, F, "generated bumpy surface" if corners == 3 else "generated ball"
     V, F = _loaded(path, corners)
-    _warn_of_repeated(path, V)
     try:
         check(V, F)
     except GeooptError as error:
         raise ArgumentError(f"{path}: {error}") from error
+    _warn_of_repeated(path, V)
     is_used = np.zeros(len(V), bool)
     is_used[F] = True
     if not is_used.all():
