@@ -32,10 +32,10 @@ class Options:
         kernels need are computed in each), "local" decomposition (a kernel computes equal and opposite values
         each time they are written), "memory" optimisation (order of members, kernels shared by values that go to
         one place and to two, shared workspace, small columns, prefetching).
-    assume : what simplification may assume: "finite" (no NaN and no infinity occurs, so that x - x is 0); "exact"
-        (rounding does no harm, so that (x - y) + z may become (x + z) - y, although digits are lost where x and y are
-        large and nearly equal); "in range" (no product or quotient overflows or vanishes, so that x / y / z may become
-        x / (y z) and sqrt(x) * sqrt(y) the root of x y).
+    assume : what simplification may assume: "finite" (no NaN and no infinity occurs, so that x - x is 0 and x * y / x
+        is y); "exact" (rounding does no harm, so that (x - y) + z may become (x + z) - y, although digits are lost
+        where x and y are large and nearly equal); "in range" (no product or quotient overflows or vanishes, so that
+        x / y / z may become x / (y z) and sqrt(x) * sqrt(y) the root of x y).
     strict : the operations that the code says, in its order, for code that relies on how numbers are rounded: what is
         computed entry by entry with + - * /, roots, absolute values, minima, maxima, comparisons and choices has
         NumPy's bits. Nothing is simplified, products and sums are not fused, and sums add their terms from the first to
@@ -49,11 +49,11 @@ class Options:
     gathers : "scalar" loads, or "hardware" gather instructions, which were slower on all processors measured.
 
     Without ``strict``, results differ from NumPy's by rounding: the error is no larger than a few times NumPy's. NaN,
-    infinities and zeros are where NumPy has them, but for these: a factor that cancels (x * y / x), or whose root is
-    squared, may be 0 or infinite, and one that is taken out of a sum infinite; a divisor of several values is inverted
-    once, which makes infinity of a denormal number; what is equal, or opposite, in exact arithmetic is computed once,
-    so that infinity minus infinity may be left out and zeros may have the other sign. Rounding depends on the width of
-    vectors, too: functions of the C library have another version for each.
+    infinities and zeros are where NumPy has them, but for these: a factor that cancels (x * y / (x * x)), or whose root
+    is squared, may be 0 or infinite, and one that is taken out of a sum infinite; a divisor of several values is
+    inverted once, which makes infinity of a denormal number; what is equal, or opposite, in exact arithmetic is
+    computed once, so that infinity minus infinity, or one of several divisors, may be left out, and zeros may have the
+    other sign. Rounding depends on the width of vectors, too: functions of the C library have another version for each.
 
     Raises ArgumentError for names that there are not, and numbers out of range.
 

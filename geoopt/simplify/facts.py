@@ -14,19 +14,21 @@ from .cancelling import Signs, cancels, signs_of_multiple, signs_of_sum, signs_o
 from .signs import NONNEGATIVE, Sign, has_minus_zero, of_unknown, sign_of
 from .values import hash_of, opaque_operations, reads_of
 
-Value = tuple[int, int, int | None]
+Value = tuple[int, int, int | None, bool]
 POLYNOMIAL = frozenset({"leaf", "constant", "add", "subtract", "multiply", "negative", "sum", "absolute"})
 ADDITIONS = frozenset({"add", "subtract"})
 
 
 class Fact(NamedTuple):
     """value : the algebraic hash;  reads : the leaves read, as bits;  loop : in which loop the expression varies
-    is_exact : whether it has not been rounded;  is_pair : whether it is a sum that stays as it is, see `rounding`
+    divides : whether it divides by more than numbers;  is_exact : whether it has not been rounded
+    is_pair : whether it is a sum that stays as it is, see `rounding`
     """
 
     value: int
     reads: int
     loop: int | None
+    divides: bool
     is_exact: bool
     is_pair: bool
 
@@ -83,7 +85,8 @@ class Facts:
             for a in args:
                 loop = a.loop if loop is None else loop
         reads = reads_of(e, [a.reads for a in args])
-        self._facts[id(e)] = Fact(value, reads, loop, self._is_exact(e, args), is_pair)
+        divides = any(a.divides for a in args) or (e.op == "divide" and number(e.args[1]) is None)
+        self._facts[id(e)] = Fact(value, reads, loop, divides, self._is_exact(e, args), is_pair)
 
     def _is_exact(self, e: Expression, args: list[Fact]) -> bool:
         if not e.args:
@@ -151,15 +154,15 @@ class Facts:
     def same(self, e: Expression) -> Value:
         """Equal for expressions of one value, which are in one loop or in none.
 
-        Unless all values are finite, they read the same leaves, too: NaN in gives NaN out. Zeros are equal only if they
-        take no division, root or the like: 0 / 0 is NaN.
+        Unless all values are finite, they read the same leaves, too: NaN in gives NaN out. None or both divide, for
+        x * y / x is NaN where x is 0. Zeros are equal only if they take no division, root or the like: 0 / 0 is NaN.
         """
-        value, reads, loop = self[e][:3]
+        value, reads, loop, divides = self[e][:4]
         if self.is_finite:
-            return value, 0, loop
+            return value, 0, loop, False
         if value == 0 and not self._is_polynomial(e):
-            return -1, id(e), loop
-        return value, reads, loop
+            return -1, id(e), loop, False
+        return value, reads, loop, divides
 
     def _is_polynomial(self, e: Expression) -> bool:
         """Whether an expression is finite wherever what it reads is."""
@@ -170,11 +173,11 @@ class Facts:
 
         Zeros by hash equal nothing, for one must not be divided by another.
         """
-        value, reads, loop = self.same(e)
+        value, reads, loop, divides = self.same(e)
         if value == 0:
-            return (-1, id(e), loop), 1
+            return (-1, id(e), loop, False), 1
         smaller = min(value, PRIME - value)
-        return (smaller, reads, loop), 1 if smaller == value else -1
+        return (smaller, reads, loop, divides), 1 if smaller == value else -1
 
     def is_nonnegative(self, e: Expression) -> bool:
         return self.sign(e).is_nonnegative

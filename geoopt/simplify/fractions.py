@@ -36,20 +36,13 @@ def _reduced(top: Expression, chains: Chains) -> Expression | None:
 def cancel(product: Product) -> bool:
     """x * y / (x * x) -> y / x, and whether there was anything to cancel.
 
-    What is read by nothing else stays: x / x is not 1 where x is NaN.
+    What is divided by remains so: x * y / x is not y where x is 0, NaN or infinite.
     """
-    facts = product.facts
-    reads, found = 0, False
+    facts, found = product.facts, False
     for f in product.factors.values():
-        reads |= facts[f.expression].reads if f.above != f.below else 0
-    for f in product.factors.values():
-        common = min(f.above, f.below)
-        own = facts[f.expression]
-        if not common or not own.value:
+        common = min(f.above, f.below if facts.is_finite else f.below - 1)
+        if common <= 0 or not facts[f.expression].value:
             continue
-        if f.above == f.below and not facts.is_finite and own.reads & ~reads:
-            common -= 1
-            reads |= own.reads
         f.above -= common
         f.below -= common
         found |= common > 0

@@ -93,12 +93,12 @@ def _pair(product: Product, f: Factor) -> None:
 
 
 def _meet(product: Product, f: Factor) -> None:
-    """x / sqrt(x) -> sqrt(x), sqrt(x) / x -> 1 / sqrt(x): NaN for x < 0 before and after"""
+    """x / sqrt(x) -> sqrt(x) if x is not 0, sqrt(x) / x -> 1 / sqrt(x): NaN for x < 0 before and after"""
     key, sign = product.facts.key(f.expression.args[0])
     x = product.factors.get(key)
     if x is None:
         return
-    up, down = min(x.above, f.below), min(x.below, f.above)
+    up, down = min(x.above, f.below) if product.facts.is_finite else 0, min(x.below, f.above)
     x.above, x.below = x.above - up, x.below - down
     f.above, f.below = f.above + up - down, f.below + down - up
     if sign != x.sign and (up + down) % 2:

@@ -3,7 +3,8 @@
 A rule is applied as it stands (`local`), or it is an example of what the algorithm of its family does with sums,
 products and quotients of any length. An assumption is
 
-finite      : no NaN and no infinity occurs, which `Options(assume={"finite"})` grants. What drops a leaf needs it
+finite      : no NaN and no infinity occurs, so that no divisor is 0, which `Options(assume={"finite"})` grants. What
+              drops a leaf or a divisor needs it
 x >= 0      : proven by `signs`, never assumed
 x not -0    : likewise
 unsigned    : the value only adds to others, so that nothing tells 0.0 from -0.0, but where all of these are zeros, too
@@ -69,13 +70,13 @@ CONSTANTS = (
     _local("maximum of equals", "constants", apply("maximum", x, x), x),
     _local("nothing times", "constants", 0 * x, _number(0), "finite"),
     _local("difference of equals", "constants", x - x, _number(0), "finite"),
-    _local("quotient of equals", "constants", x / x, _number(1), "finite", "x != 0"),
+    _local("quotient of equals", "constants", x / x, _number(1), "finite"),
     Rule("known operands", "constants", x + sqrt(4) * 3, x + 6),
     Rule("known choice", "constants", where(apply("less", 1, 2), x, y), x),
     Rule(
         "hidden constant", "constants",
         ((x - y) * (x - y) + x * y) / (x * x - x * y + y * y), _number(1),
-        ("finite", "exact", "x != 0", "y != 0"),
+        ("finite", "exact"),
     ),
 )  # fmt: skip
 
@@ -106,10 +107,10 @@ FACTORS = (
 FRACTIONS = (
     Rule(
         "reduced fraction", "fractions",
-        (x + y) * (z * z) / ((x + y) * (x + y) * w) * (w * w / z), z * w / (x + y), ("x + y != 0", "z != 0", "w != 0"),
+        (x + y) * (z * z) / ((x + y) * (x + y) * w) * (w * w / z), z * w / (x + y), ("finite",),
     ),
-    Rule("cancelled factor", "fractions", x * y * x / x, x * y, ("x != 0",)),
-    Rule("cancelled leaf", "fractions", x * y / x, y, ("finite", "x != 0")),
+    Rule("cancelled factor", "fractions", x * y / (x * x), y / x, ("x != 0",)),
+    Rule("cancelled divisor", "fractions", x * y * x / x, x * y, ("finite",)),
     Rule("inverse of a quotient", "fractions", x / (y / z), x * z / y, ("z != 0", "in range")),
     Rule("one division", "fractions", x / y / z, x / (y * z), ("in range",)),
     Rule("shared divisor", "fractions", (x / z, y / z), (x * (1 / z), y * (1 / z))),
@@ -132,7 +133,7 @@ ROOTS = (
         "roots multiplied", "roots", sqrt(x * x + 1) * sqrt(y * y + 1), sqrt((x * x + 1) * (y * y + 1)), ("in range",)
     ),
     Rule("roots divided", "roots", sqrt(x * x + 1) / sqrt(y * y + 1), sqrt((x * x + 1) / (y * y + 1)), ("in range",)),
-    Rule("number by its root", "roots", x / sqrt(x), sqrt(x), ("x != 0",)),
+    Rule("number by its root", "roots", x / sqrt(x), sqrt(x), ("finite",)),
     Rule("root by its number", "roots", sqrt(x) * y / x, y / sqrt(x), ("x != 0",)),
     Rule("absolutes multiplied", "roots", absolute(x) * absolute(y), absolute(x * y)),
     Rule("absolute squared", "roots", absolute(x) * absolute(x), x * x),
