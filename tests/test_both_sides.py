@@ -484,7 +484,7 @@ def test_what_cannot_be_chosen_between_is_refused(function, why):
 
 
 def test_other_threads_call_the_functions_meanwhile():
-    want, wrong, stop = filled(x), [], threading.Event()
+    want, wrong, compiled, stop = filled(x), [], [], threading.Event()
 
     def call():
         while not stop.is_set():
@@ -493,7 +493,7 @@ def test_other_threads_call_the_functions_meanwhile():
 
     threads = [
         threading.Thread(target=call),
-        threading.Thread(target=lambda: geoopt.compile(filled, x[:30])),
+        threading.Thread(target=lambda: compiled.append(geoopt.compile(filled, x[:30]))),
     ]
     before = filled.__code__
     for thread in threads:
@@ -502,7 +502,8 @@ def test_other_threads_call_the_functions_meanwhile():
     threads[1].join()
     stop.set()
     threads[0].join()
-    assert not wrong and filled.__code__ is before
+    assert not wrong and filled.__code__ is before and x.flags.writeable
+    np.testing.assert_array_equal(compiled[0](x[:30]), filled(x[:30]))
 
 
 # -- random programs: halves and sums of few binary digits are exact, so that comparisons are decided alike ---------

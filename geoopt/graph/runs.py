@@ -15,12 +15,17 @@ class Runs:
     _known: dict[tuple[int, ...], int] = field(default_factory=dict)  # ids, by operation and the times it was met
     _met: Counter[tuple[int, ...]] = field(default_factory=Counter)  # operations of this run
 
+    @property
+    def are_long(self) -> bool:
+        """Whether they have made so many scalars one by one that no more are compared."""
+        return len(self._known) == MOST_COMPARED
+
     def begin(self) -> None:
         self._met.clear()
 
     def again(self, operation: tuple[int, ...], new: int) -> int:
         """The id of a scalar that an earlier run has made, or the one that is new."""
-        if len(self._known) == MOST_COMPARED:
+        if self.are_long:
             return new
         self._met[operation] += 1
         return self._known.setdefault((*operation, self._met[operation]), new)

@@ -35,7 +35,7 @@ from ..sparse.matrix import stand_in
 from ..symbolic import Symbolic, aliases, floats, guards, kinds, symbolic
 from ..symbolic import functions as _functions  # noqa: F401 - to import it makes NumPy's functions known
 from .both_sides.functions import Rewritten
-from .branches import chosen_result, is_raised_by_user, unchanged
+from .branches import as_given, chosen_result, is_raised_by_user, unchanged
 from .interrupts import allowed
 from .results import flatten
 from .scipy_functions import loaded
@@ -96,13 +96,13 @@ def block(*arrays: Any) -> Any:
 def trace(function: Callable, arguments: tuple, keywords: dict | None = None) -> tuple[Traced, Signature]:
     """Run ``function`` on symbolic stand-ins for its floating-point arguments; once more, and both sides of its
     branches, where these are too many to follow."""
-    given, is_first, rewritten = [*arguments, *(keywords or {}).values()], True, Rewritten()
+    is_first, rewritten = True, Rewritten()
     refusal: BranchError | None = None
     while True:
         wanted, known = len(floats.WANTED), loaded()
         try:
             with (
-                nullcontext() if is_first else unchanged(given),
+                nullcontext() if is_first else unchanged(),
                 rewritten.installed(),
                 guards.outside(),
                 aliases.of_one_trace(),
@@ -145,7 +145,7 @@ def _traced(function: Callable, arguments: tuple, keywords: dict | None) -> tupl
             return function(*args, **kwargs)
 
     try:
-        result, paths = chosen_result(graph, run, [*arguments, *(keywords or {}).values()])
+        result, paths = chosen_result(graph, run)
     except Exception as error:
         if ours := _in_our_words(error):
             raise ours from (None if ours is error.__cause__ else error)
@@ -261,7 +261,7 @@ def _stand_in(graph: Graph, name: str, value: Any, found: list[tuple[Argument, N
     """What makes the stand-in of an argument for one run: fresh, since the code may write to it."""
     as_variable = variable(name, value)
     if as_variable is None:
-        return lambda: value.value if isinstance(value, Fixed) else value
+        return lambda: as_given(value.value if isinstance(value, Fixed) else value)
     argument, numbers = as_variable
     node = graph.variable(name, argument.shape)
     graph.given[node.index] = numbers

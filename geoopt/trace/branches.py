@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import math
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,21 +20,29 @@ from ..symbolic.paths import Path
 from .choices import NOTHING, Choice
 
 MOST = 256  # paths ...
-LARGE, MOST_LARGE = 1 << 20, 32  # ... and so many once there are so many scalars: each path adds its own
+LARGE, MOST_LARGE = 1 << 20, 32  # ... and so many once there are so many scalars, or runs are long: each adds its own
 SEEN, DOUBLING = 4, 0.75  # branches of one line that have been followed; what they did at least, as a power of two
 
 
-def chosen_result(graph: Graph, run: Callable[[], Any], given: list) -> tuple[Any, int]:
+class _Unchanged(threading.local):
+    """depth : how many `unchanged` are open in a thread"""
+
+    depth = 0
+
+
+_UNCHANGED = _Unchanged()
+
+
+def chosen_result(graph: Graph, run: Callable[[], Any]) -> tuple[Any, int]:
     """The result of traced code, in which conditions choose between the results of its paths, and how many these are.
 
-    run : calls the code on stand-ins that no other run has changed
-    given : the arguments; of these it finds known arrays again as an earlier run left them
+    run : calls the code on stand-ins that no other run has changed, and on known arrays `as_given`
     """
     graph.path = Path([])
     result = run()
     if not graph.path.conditions:
         return result, 1
-    with unchanged(given):  # the first path once more: what it writes would not be there for the others
+    with unchanged():  # the first path once more: what it writes would not be there for the others
         paths = _Paths(graph, run)
         return paths.chosen([]), paths.count
 
@@ -66,7 +75,7 @@ class _Paths:
         return result
 
     def _most(self) -> int:
-        return MOST_LARGE if self.graph.size > LARGE else MOST
+        return MOST_LARGE if self.graph.size > LARGE or self.runs.are_long else MOST
 
     def _refuse_repeated(self, path: Path, place: int) -> None:
         """Refuse a line that branches again and again, and doubles the paths nearly each time, once that shows, which
@@ -108,12 +117,11 @@ def is_raised_by_user(error: Exception, is_library: Callable[[str], bool] = is_o
 
 
 @contextmanager
-def unchanged(given: list) -> Iterator[None]:
-    """While this is open, known arrays cannot be written to: the next run would find what this one has written."""
-    writeable = [a for a in given if isinstance(a, np.ndarray) and a.flags.writeable]
+def unchanged() -> Iterator[None]:
+    """While this is open, known arrays are given so that they cannot be written to: the next run would find what this
+    one has written."""
+    _UNCHANGED.depth += 1
     try:
-        for array in writeable:
-            array.flags.writeable = False
         yield
     except ValueError as error:
         if not _is_of_writing(error):
@@ -121,8 +129,16 @@ def unchanged(given: list) -> Iterator[None]:
         what = "the function writes to a known argument, and is run more than once for its branches on symbolic values"
         raise ArgumentError(f"{what}, or for float(x) of one: copy the argument first") from error
     finally:
-        for array in writeable:
-            array.flags.writeable = True
+        _UNCHANGED.depth -= 1
+
+
+def as_given(value: Any) -> Any:
+    """A known argument for one run. Views leave the array itself to other threads."""
+    if not _UNCHANGED.depth or not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
 
 
 def _is_of_writing(error: Exception) -> bool:
