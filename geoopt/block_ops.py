@@ -1,18 +1,23 @@
 """Operations on all values of an element at once: too long to be written out, they are kernels' calls of functions.
 
 A node of the graph made by one has a column of operands per lane. In a template it is one expression whose operands
-are the lanes, and a ``lane`` expression for each value that is read. Each backend has a function for each name.
+are these, and a ``lane`` expression for each value that is read. Each backend has a function for each name.
+
+All take symmetric matrices, as lower triangles, row by row. `PROJECTIONS` give such triangles; "eigen" gives the
+eigenvalues, ascending, and then the eigenvectors: entry (i, j) of row i is of vector j.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import isqrt
+from typing import Any
 
 import numpy as np
 
 # of the eigen-solvers of all backends
 SWEEPS = 30  # over all pairs of rows, at most; seven are many
+MOST_ROWS = 12  # of a matrix: the four corners of a tetrahedron or a hinge
 NEGLIGIBLE = 0.01  # entries off the diagonal, in units of the last place of the sum of all
 
 
@@ -29,6 +34,28 @@ def rounding(size: int, dtype: np.dtype) -> float:
     return 64 * size * float(np.finfo(dtype).eps)
 
 
+def lanes_of(op: str, entries: int) -> int:
+    """How many values an operation gives of so many."""
+    return side(entries) * (side(entries) + 1) if op == "eigen" else entries
+
+
+def _symmetric(lower: np.ndarray) -> tuple[np.ndarray, Any]:
+    """Matrices (m, n, n) of lower triangles (m, k), 0 where these are not finite, and where they are (m, 1)."""
+    size = side(lower.shape[1])
+    i, j = np.tril_indices(size)
+    is_finite = np.isfinite(lower).all(axis=1, keepdims=True)
+    A = np.zeros((len(lower), size, size))
+    A[:, i, j] = A[:, j, i] = np.where(is_finite, lower, 0.0)
+    return A, is_finite
+
+
+def _eigen(lower: np.ndarray) -> np.ndarray:
+    """Eigenvalues and vectors (m, n + n²) of symmetric matrices; NaN for what is not finite."""
+    A, is_finite = _symmetric(np.asarray(lower, float))
+    w, V = np.linalg.eigh(A)
+    return np.where(is_finite, np.concatenate([w, V.reshape(len(V), A.shape[1] ** 2)], axis=1), np.nan)
+
+
 def _projection(lift: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
     """Symmetric matrices with ``lift`` of their negative eigenvalues added to these: (m, k) -> (m, k).
 
@@ -38,11 +65,8 @@ def _projection(lift: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarra
 
     def projected(lower: np.ndarray) -> np.ndarray:
         lower = np.asarray(lower, float)
-        size = side(lower.shape[1])
-        i, j = np.tril_indices(size)
-        is_finite = np.isfinite(lower).all(axis=1, keepdims=True)
-        A = np.zeros((len(lower), size, size))
-        A[:, i, j] = A[:, j, i] = np.where(is_finite, lower, 0.0)
+        A, is_finite = _symmetric(lower)
+        i, j = np.tril_indices(size := A.shape[1])
         w, V = np.linalg.eigh(A)
         total = np.abs(np.einsum("mii->mi", A)).sum(axis=1, keepdims=True)
         is_definite = w[:, :1] > -rounding(size, np.dtype(float)) * total
@@ -53,8 +77,10 @@ def _projection(lift: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarra
     return projected
 
 
-# what each computes from the lanes (m, k) of m elements
+# what each computes from the operands (m, k) of m elements
 BLOCK_OPS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "psd": _projection(lambda w: -w),  # negative eigenvalues become zero
     "abs": _projection(lambda w: -2 * w),  # ... or positive
+    "eigen": _eigen,
 }
+PROJECTIONS = ("psd", "abs")

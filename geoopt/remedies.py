@@ -60,7 +60,7 @@ BY_VALUES = {name: remedy for names, remedy in _BY_VALUES.items() for name in na
 # and instead of others
 _REMEDIES = {
     "matrix_rank": "compare np.linalg.svdvals(A) with what counts as nothing",
-    "eig eigvals": "np.linalg.eigh decomposes symmetric matrices up to 4x4; solve other systems outside",
+    "eig eigvals": "np.linalg.eigh decomposes symmetric matrices up to 12x12; solve other systems outside",
     "lstsq": "solve the normal equations, np.linalg.solve(A.mT @ A, A.mT @ b), up to 6x6, where A has full rank; else "
     "add eps * np.eye(k) to A.mT @ A",
     "qr": "orthogonalise columns by products and norms",

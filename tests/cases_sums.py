@@ -291,7 +291,7 @@ LINEAR_ALGEBRA = {
 # compiled in `test_decompositions`: one program of all is large
 DECOMPOSITIONS = {
     "linalg.eigh": lambda s: [np.linalg.eigh(definite(s, 2)), *(np.linalg.eigh(definite(s, n))[0] for n in (1, 3, 4))],
-    "linalg.eigvalsh": lambda s: [np.linalg.eigvalsh(matrix(s, n), "U") for n in range(1, 5)],
+    "linalg.eigvalsh": lambda s: [np.linalg.eigvalsh(matrix(s, n), "U") for n in range(1, 7)],
     "linalg.svd": lambda s: [np.linalg.svd(matrix(s, n), compute_uv=False) for n in range(1, 4)],
     "linalg.svdvals": lambda s: [np.linalg.svdvals(matrix(s, n)) for n in range(1, 4)],
     "linalg.cond": lambda s: [np.linalg.cond(matrix(s, 3), p) for p in (None, 2, -2, 1, np.inf, "fro")],

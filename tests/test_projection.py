@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import geoopt
-from geoopt.block_ops import BLOCK_OPS
-from geoopt.codegen import TARGETS, c_projection
-from geoopt.codegen.llvm import projection as llvm_projection
+from geoopt.block_ops import BLOCK_OPS, PROJECTIONS
+from geoopt.codegen import TARGETS, c_block_routines
+from geoopt.codegen.llvm import block_routines, jacobi
 from geoopt.evaluate import evaluate
 from geoopt.meshes import cloth, tetrahedral_ball
 from geoopt.operators import bending_energy, neo_hookean_energy, symmetric_dirichlet_energy
@@ -60,7 +60,7 @@ def blocks(n, rng, m=21):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("project", BLOCK_OPS)
+@pytest.mark.parametrize("project", PROJECTIONS)
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 9, 12])
 def test_blocks_are_projected_as_by_eigh(n, project, device):
     A = blocks(n, np.random.default_rng(n))
@@ -126,7 +126,7 @@ ENERGIES = {
 def test_projected_hessians_are_positive_semidefinite(name):
     energy, x = ENERGIES[name]
     plain, psd, absolute = (
-        geoopt.compile(geoopt.hessian(energy, project=p), x)(x).toarray() for p in (None, *BLOCK_OPS)
+        geoopt.compile(geoopt.hessian(energy, project=p), x)(x).toarray() for p in (None, *PROJECTIONS)
     )
     scale = np.abs(plain).max()
     assert np.linalg.eigvalsh(plain)[0] < -1e-3 * scale
@@ -226,12 +226,12 @@ def test_the_text_compiles_for_a_gpu(dtype):
 
 
 def test_every_backend_has_every_operation():
-    assert set(llvm_projection.ROUTINES) == set(c_projection.ROUTINES) == set(BLOCK_OPS)
+    assert set(block_routines.ROUTINES) == set(c_block_routines.ROUTINES) == set(BLOCK_OPS)
 
 
 @pytest.mark.parametrize("n", range(1, 13))
 def test_rounds_meet_every_pair_once_and_share_no_row(n):
-    rounds = llvm_projection.rounds(n)
+    rounds = jacobi.rounds(n)
     assert sorted(itertools.chain(*rounds)) == [(p, q) for p in range(n) for q in range(p + 1, n)]
     for pairs in rounds:
         assert len(pairs) == n // 2 and len(set(np.ravel(pairs))) == 2 * len(pairs)

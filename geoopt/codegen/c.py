@@ -17,7 +17,7 @@ from ..plan import Plan
 from ..plan.forms import RELISTED, refuse
 from ..plan.planned import PlannedKernel
 from ..plan.task import BEGIN, KERNEL, field_name
-from .c_projection import ROUTINES
+from .c_block_routines import ROUTINES
 from .c_text import CText
 from .code_text import listed_kernels
 from .frames import Members

@@ -19,7 +19,7 @@ from ..plan.forms import RELISTED, refuse
 from ..plan.planned import PlannedKernel
 from ..plan.task import BEGIN, KERNEL
 from .c import HEAD, arrays_of, body, buffers_of, parameters, table_text, table_type
-from .c_projection import ROUTINES
+from .c_block_routines import ROUTINES
 from .c_text import CText
 from .c_vector_types import definitions
 from .c_vectors import VectorText

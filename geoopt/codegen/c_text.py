@@ -40,7 +40,7 @@ class CText(Text):
                 yield f"const {self.kinds[kind]} {name} = {found};"
             case Block(name, op, values):
                 self.routines[op, len(values)] = None
-                yield f"{self.scalar} {name}[] = {{{', '.join(map(self.text, values))}}};"
+                yield f"{self.scalar} {name}[{s.room}] = {{{', '.join(map(self.text, values))}}};"
                 yield f"{op}{len(values)}({name});"
             case Total(name, kind):
                 yield f"{self.kinds[kind]} {name} = 0;"

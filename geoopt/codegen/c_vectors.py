@@ -149,12 +149,12 @@ class VectorText(CText):
         """An operation on the numbers of each lane, one lane after the other."""
         count = len(s.values)
         self.routines[s.op, count] = None
-        yield f"numbers {s.name}[] = {{{', '.join(map(self.vector, s.values))}}};"
+        yield f"numbers {s.name}[{s.room}] = {{{', '.join(map(self.vector, s.values))}}};"
         yield "EACH {"
-        yield f"  {self.scalar} of_lane[{count}];"
+        yield f"  {self.scalar} of_lane[{s.room}];"
         yield f"  for (int k = 0; k < {count}; ++k) of_lane[k] = {s.name}[k][l];"
         yield f"  {s.op}{count}(of_lane);"
-        yield f"  for (int k = 0; k < {count}; ++k) {s.name}[k][l] = of_lane[k];"
+        yield f"  for (int k = 0; k < {s.room}; ++k) {s.name}[k][l] = of_lane[k];"
         yield "}"
 
     def _write(self, array: str, at: Expr, value: str, adds: int) -> Iterator[str]:

@@ -18,7 +18,7 @@ from ..plan.address import Address
 from ..plan.forms import ON_GPUS, refuse
 from ..plan.planned import Joint, PlannedKernel
 from ..template import bottom_up, is_exact_difference
-from .c_projection import ROUTINES
+from .c_block_routines import ROUTINES
 from .c_text import CText
 from .code_text import listed_kernels
 from .expressions import Expr, Look, Name, less, plus, times

@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..block_ops import lanes_of
 from .expressions import Expr
 
 INDEX, COUNT, NUMBER, CONDITION = "index", "count", "number", "condition"  # kinds of locals: see `Let`
@@ -70,11 +71,16 @@ class ReadRow(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Block(Statement):
-    """Names an array of numbers, on which an operation of `block_ops.BLOCK_OPS` works in place."""
+    """Names an array of numbers, on which an operation of `block_ops.BLOCK_OPS` works in place; it has room for those
+    that are given and those that are found."""
 
     name: str
     op: str
     values: tuple[Expr, ...]
+
+    @property
+    def room(self) -> int:
+        return max(len(self.values), lanes_of(self.op, len(self.values)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..block_ops import BLOCK_OPS
+from ..block_ops import PROJECTIONS
 from ..errors import ArgumentError
 from .calls import Call, Wrt, derivative
 from .curvature import sparse_hessian, sparse_jacobian
@@ -49,8 +49,8 @@ def hessian(function: Callable, wrt: Wrt = 0, triangle: str = "full", project: s
     """
     if triangle not in ("full", "lower"):
         raise ArgumentError(f'hessian(triangle={triangle!r}): choose "full" or "lower"')
-    if project not in (None, *BLOCK_OPS):
-        raise ArgumentError(f"hessian(project={project!r}): choose None, {', '.join(map(repr, BLOCK_OPS))}")
+    if project not in (None, *PROJECTIONS):
+        raise ArgumentError(f"hessian(project={project!r}): choose None, {', '.join(map(repr, PROJECTIONS))}")
 
     def derived(call: Call) -> Any:
         return sparse_hessian(call.inner(function, "one number"), triangle == "lower", project)

@@ -46,7 +46,7 @@ def sparse_jacobian(function: Inner) -> SparseMatrix:
 def sparse_hessian(function: Inner, is_lower: bool, project: str | None = None) -> SparseMatrix:
     """Second derivatives of the output, one number, by the entries of the arguments; or the lower triangle.
 
-    project : the operation of `BLOCK_OPS` that the second derivatives of every element go through, if any
+    project : the one of `block_ops.PROJECTIONS` that the second derivatives of every element go through, if any
     Returns a matrix of the graph around the function.
     """
     lower = _Second(function).lower(project)

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..block_ops import MOST_ROWS
 from ..decompose import decompose
 from ..errors import UnsupportedError
 from ..graph import Graph, Node, Traced
@@ -31,7 +32,6 @@ from ..template import Expression, Template, bottom_up, rewritten
 from .chain import known
 from .templates import gradient, hessian
 
-MOST_PROJECTED = 12  # rows of a block: the four corners of a tetrahedron or a hinge
 # every place once: it is a summand
 _IN_PLACE = Context(Options(without=frozenset({"global", "memory"})), np.dtype(np.float64))
 
@@ -147,7 +147,7 @@ class Element:
     def curvatures(self, sums: list[Sum], project: str | None = None) -> Curvatures:
         """Second derivatives of the weighted sum of all values by the level variables.
 
-        project : the operation of `BLOCK_OPS` that an element's second derivatives go through, if any
+        project : the one of `block_ops.PROJECTIONS` that an element's second derivatives go through, if any
         """
         found = hessian(self.kernel.template, self._weighted(sums), self.variables)
         columns = dict(zip(found, self.put_back(found.values()), strict=True))
@@ -158,10 +158,10 @@ class Element:
         zero = as_symbolic(self.graph, np.zeros(self.kernel.size))
         found = {}
         for together in _together(self.variables, columns):
-            if len(together) > MOST_PROJECTED:
+            if len(together) > MOST_ROWS:
                 raise UnsupportedError(
                     f"an element depends on {len(together)} numbers; hessian(project={project!r}) takes"
-                    f" {MOST_PROJECTED} at most",
+                    f" {MOST_ROWS} at most",
                     "write the energy as a sum over smaller elements, of more than 16 terms (shorter sums are one "
                     "element), or add a multiple of the identity instead",
                 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..block_ops import BLOCK_OPS
+from ..block_ops import BLOCK_OPS, PROJECTIONS
 from ..errors import UnsupportedError
 from ..graph import Graph, Node
 from ..graph.references import has_lanes
@@ -217,11 +217,12 @@ def dependent(graph: Graph, on: set[int]) -> set[int]:
     for node in graph.nodes:
         if any(t.index in active for operand in node.operands for t in graph.nodes_of(operand)):
             active.add(node.index)
+            if node.op in PROJECTIONS:
+                what = f"the derivative of a projected Hessian (project={node.op!r}) is not known"
+                raise UnsupportedError(what, "differentiate first and project last, or hessian(..., project=None)")
             if node.op in BLOCK_OPS:
-                raise UnsupportedError(
-                    f"the derivative of a projected Hessian (project={node.op!r}) is not known",
-                    "differentiate first and project last, or hessian(..., project=None)",
-                )
+                what = "the derivative of eigenvalues of matrices larger than 4×4 is not known"
+                raise UnsupportedError(what, "differentiate first and take np.linalg.eigh last")
     return active
 
 

@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..block_ops import BLOCK_OPS
+from ..block_ops import BLOCK_OPS, lanes_of
 from ..errors import InternalError
 from ..integers.gathers import replace_range
 from ..integers.hashing import content
@@ -141,9 +141,10 @@ class Graph:
             keys.sort(key=repr)
         return self._append((op, *keys), op, operands, operands[0].shape)
 
-    def apply_block(self, op: str, lanes: tuple[Ids, ...]) -> Node:
-        """An operation of `BLOCK_OPS` on elements of which each lane is a column (m,): a node (m, lanes)."""
-        return self._append((op, *(o.key for o in lanes)), op, lanes, (*lanes[0].shape, len(lanes)))
+    def apply_block(self, op: str, operands: tuple[Ids, ...]) -> Node:
+        """An operation of `BLOCK_OPS` on elements of which each operand is a column (m,): a node (m, lanes)."""
+        shape = (*operands[0].shape, lanes_of(op, len(operands)))
+        return self._append((op, *(o.key for o in operands)), op, operands, shape)
 
     def segment_sum(self, summands: Ids, segments: Segments) -> Node:
         key = ("segment_sum", summands.key, segments.key)

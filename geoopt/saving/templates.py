@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..block_ops import BLOCK_OPS
+from ..block_ops import BLOCK_OPS, lanes_of
 from ..ops import OPS
 from ..plan.address import Address, Along, Linear, Listed, OfTask
 from ..plan.loops import ByCursor, ByMember, ByRun, ByStrip, Loop
@@ -58,7 +58,7 @@ def _expression(template: Template, op: str, args: tuple, value: Any, reads: int
     if op == "constant":
         return template.make(op, args, READER.read(value, float)) if not args else _refused(op)
     number = READER.read(value, int | None)
-    below = {"leaf": reads, "sum": loops, "lane": len(args[0].args) if args else 0}.get(op)
+    below = {"leaf": reads, "sum": loops, "lane": lanes_of(args[0].op, len(args[0].args)) if args else 0}.get(op)
     takes = {"leaf": 0, "sum": 1, "lane": 1}.get(op, OPS[op].arity if op in OPS else len(args))
     is_known = op in OPS or op in BLOCK_OPS or below is not None
     is_of_block = op != "lane" or (bool(args) and args[0].op in BLOCK_OPS)

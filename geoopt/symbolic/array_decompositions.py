@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from . import Symbolic
+from ..block_ops import MOST_ROWS
+from . import Symbolic, symbolic
 from .arithmetic import as_symbolic
 from .array_joining import stack
 from .array_linalg import square
@@ -50,9 +51,12 @@ def _eigen(matrices: Any, triangle: str) -> tuple[Symbolic, list[Vector]]:
     """Eigenvalues of symmetric matrices, ascending, and their vectors: Jacobi's method. triangle : that is read"""
     if triangle.upper() not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
-    matrices, n = square(matrices, max(SWEEPS), 1, "finding eigenvalues of")
-    matrices, scale = _scaled(matrices)
+    matrices, n = square(matrices, MOST_ROWS, 1, "finding eigenvalues of")
     first, last = (max, min) if triangle.upper() == "L" else (min, max)
+    if n not in SWEEPS:
+        lower = [matrices[..., first(i, j), last(i, j)] for i in range(n) for j in range(i + 1)]
+        return _by_block(lower, n)
+    matrices, scale = _scaled(matrices)
     a = [[matrices[..., first(i, j), last(i, j)] for j in range(n)] for i in range(n)]
     vectors = _unit_vectors(n)
     for _, (p, q) in itertools.product(range(SWEEPS[n]), itertools.combinations(range(n), 2)):
@@ -62,6 +66,15 @@ def _eigen(matrices: Any, triangle: str) -> tuple[Symbolic, list[Vector]]:
         _sign_as_lapack(matrices[..., 0, 0], matrices[..., first(0, 1), last(0, 1)], matrices[..., 1, 1], vectors)
     _sort(values, [vectors], lambda x, y: x > y)
     return stack([v * scale for v in values], -1), vectors
+
+
+def _by_block(lower: list[Symbolic], n: int) -> tuple[Symbolic, list[Vector]]:
+    """Of lower triangles, row by row, that are too large to be unrolled."""
+    graph, shape = lower[0].graph, lower[0].shape
+    columns = [as_symbolic(graph, x).reshape((-1,)) for x in lower]
+    found = symbolic(graph, graph.apply_block("eigen", tuple(x.ids for x in columns)).ids)
+    values, entries = found[:, :n], found[:, n:].reshape((*shape, n, n))
+    return values.reshape((*shape, n)), [[entries[..., i, j] for i in range(n)] for j in range(n)]
 
 
 def _make_diagonal(a: list[Vector], vectors: list[Vector], p: int, q: int) -> None:

@@ -7,8 +7,8 @@ The names are those of the x86-64 vector function ABI, which glibc's libmvec fol
 from __future__ import annotations
 
 from ...ops import OPS, Op
+from .block_routines import ROUTINES
 from .memory import Memory
-from .projection import ROUTINES
 
 _REGISTERS = {512: "e", 256: "d", 128: "b"}  # bits of a vector -> the ABI's letter
 

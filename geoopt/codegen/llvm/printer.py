@@ -126,7 +126,7 @@ class Printer:
                 case If():
                     self._if(s)
                 case Block(name, op, values):
-                    self.entries.names[name] = room = self._room(len(values), self.v.vector)
+                    self.entries.names[name] = room = self._room(s.room, self.v.vector)
                     self.operations.block(op, [self.number(e) for e in values], room)
                 case ReadRow(name):
                     self.entries.names[name] = self.memory.row(s)

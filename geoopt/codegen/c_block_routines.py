@@ -1,4 +1,5 @@
-"""Symmetric matrices made positive semidefinite in C and CUDA C, one by one; `llvm_projection` has the algorithm."""
+"""The functions of the operations of `block_ops` in C and CUDA C, one matrix after the other; `llvm.jacobi` has the
+algorithm."""
 
 from __future__ import annotations
 
@@ -9,20 +10,7 @@ import numpy as np
 from ..block_ops import NEGLIGIBLE, SWEEPS, rounding, side
 from .numbers import TYPES, literal
 
-TEXT = """\
-{kind} void {name}({scalar}* x) {{
-  {scalar} a[{entries}], v[{size}][{size}], trace = 0, sum = 0, square = 0;
-  for (int i = 0; i < {size}; ++i) trace += fabs(x[i * (i + 3) / 2]);
-  for (int k = 0; k < {entries}; ++k) a[k] = x[k];
-  bool definite = true;
-  for (int j = 0; j < {size} && definite; ++j) {{
-    const {scalar} pivot = a[j * (j + 3) / 2] + {shift} * trace;
-    definite = pivot > 0;
-    for (int i = j + 1; i < {size}; ++i)
-      for (int k = j + 1; k <= i; ++k)
-        a[i * (i + 1) / 2 + k] -= a[i * (i + 1) / 2 + j] / pivot * a[k * (k + 1) / 2 + j];
-  }}
-  if (definite) return;
+ROTATE = """\
   for (int k = 0; k < {entries}; ++k) sum += fabs(x[k]);
   const {scalar} scale = sum < {tiny} ? {tiny} : sum;
   for (int k = 0; k < {entries}; ++k) {{
@@ -59,6 +47,23 @@ TEXT = """\
         }}
       }}
   }}
+"""
+PROJECT = """\
+{kind} void {name}({scalar}* x) {{
+  {scalar} a[{entries}], v[{size}][{size}], trace = 0, sum = 0, square = 0;
+  for (int i = 0; i < {size}; ++i) trace += fabs(x[i * (i + 3) / 2]);
+  for (int k = 0; k < {entries}; ++k) a[k] = x[k];
+  bool definite = true;
+  for (int j = 0; j < {size} && definite; ++j) {{
+    const {scalar} pivot = a[j * (j + 3) / 2] + {shift} * trace;
+    definite = pivot > 0;
+    for (int i = j + 1; i < {size}; ++i)
+      for (int k = j + 1; k <= i; ++k)
+        a[i * (i + 1) / 2 + k] -= a[i * (i + 1) / 2 + j] / pivot * a[k * (k + 1) / 2 + j];
+  }}
+  if (definite) return;
+"""
+PUT_BACK = """\
   for (int k = 0; k < {entries}; ++k) x[k] += scale - scale;
   for (int p = 0; p < {size}; ++p) {{
     const {scalar} value = a[p * (p + 3) / 2];
@@ -68,12 +73,36 @@ TEXT = """\
   }}
 }}
 """
+DECOMPOSE = """\
+{kind} void {name}({scalar}* x) {{
+  {scalar} a[{entries}], v[{size}][{size}], sum = 0, square = 0;
+"""
+SORT = """\
+  for (int p = 0; p < {size}; ++p) x[p] = a[p * (p + 3) / 2] * scale;
+  for (int end = {size} - 1; end > 0; --end)
+    for (int p = 0; p < end; ++p) {{
+      if (!(x[p] > x[p + 1])) continue;
+      const {scalar} value = x[p];
+      x[p] = x[p + 1];
+      x[p + 1] = value;
+      for (int i = 0; i < {size}; ++i) {{
+        const {scalar} of_p = v[p][i];
+        v[p][i] = v[p + 1][i];
+        v[p + 1][i] = of_p;
+      }}
+    }}
+  for (int p = 0; p < {size}; ++p) {{
+    x[p] += scale - scale;
+    for (int i = 0; i < {size}; ++i) x[{size} + i * {size} + p] = v[p][i] + (scale - scale);
+  }}
+}}
+"""
 
 
-def _projection(factor: float) -> Callable[[str, int, np.dtype, str], str]:
+def _function(text: str, factor: float = 0.0) -> Callable[[str, int, np.dtype, str], str]:
     """Gives the text of a function for lower triangles of so many entries. kind : what a function begins with"""
 
-    def text(name: str, entries: int, dtype: np.dtype, kind: str) -> str:
+    def of(name: str, entries: int, dtype: np.dtype, kind: str) -> str:
         size, epsilon = side(entries), float(np.finfo(dtype).eps)
         numbers = {
             "shift": rounding(size, dtype),
@@ -83,11 +112,15 @@ def _projection(factor: float) -> Callable[[str, int, np.dtype, str], str]:
             "factor": factor,
         }
         texts = {key: literal(value, dtype) for key, value in numbers.items()}
-        return TEXT.format(
+        return text.format(
             kind=kind, name=name, scalar=TYPES[dtype.name], entries=entries, size=size, sweeps=SWEEPS, **texts
         )
 
-    return text
+    return of
 
 
-ROUTINES = {"psd": _projection(1.0), "abs": _projection(2.0)}
+ROUTINES = {
+    "psd": _function(PROJECT + ROTATE + PUT_BACK, 1.0),
+    "abs": _function(PROJECT + ROTATE + PUT_BACK, 2.0),
+    "eigen": _function(DECOMPOSE + ROTATE + SORT),
+}
