@@ -168,6 +168,39 @@ def test_matrices_that_are_not_square(shape):
     np.testing.assert_allclose(inverse, np.linalg.pinv(A), rtol=1e-11, atol=1e-13)
 
 
+def of_rank(shape, rank):
+    """Random matrices, of which columns behind some depend on these."""
+    A = rng.standard_normal(shape)
+    A[..., rank:] = A[..., :rank] @ rng.standard_normal((rank, shape[-1] - rank)) if rank else 0.0
+    return A
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_full"),
+    [((3, 1), True), ((2, 3), True), ((4, 3, 2), False), ((3, 10), False), ((6, 50, 3), False), ((5, 2), False)],
+)
+def test_vectors_of_matrices_that_are_not_square(shape, is_full):
+    small = min(shape[-2:])
+    program = geoopt.compile(lambda A: np.linalg.svd(A, full_matrices=is_full), rng.standard_normal(shape))
+    for rank in range(small + 1):
+        A = of_rank((*shape[:-2], max(shape[-2:]), small), rank)
+        A = A if shape[-2] >= shape[-1] else A.mT.copy()
+        want = np.linalg.svd(A, full_matrices=is_full)
+        U, values, Vh = program(A)
+        assert U.shape == want[0].shape and Vh.shape == want[2].shape
+        scale = max(np.abs(want[1]).max(), 1e-300)
+        assert np.abs(values - want[1]).max() / scale < BOUND
+        assert np.abs(U[..., :small] * values[..., None, :] @ Vh[..., :small, :] - A).max() / scale < BOUND
+        assert is_orthogonal(U) and is_orthogonal(Vh.mT)
+
+
+def test_a_plane_is_fitted_through_points():
+    points = rng.standard_normal((500, 3)) * [3.0, 2.0, 0.1]
+    fit = lambda x: np.linalg.svd(x - x.mean(axis=0))[2][2]  # noqa: E731
+    got, want = geoopt.compile(fit, points)(points), fit(points)
+    np.testing.assert_allclose(got * np.sign(got[2]), want * np.sign(want[2]), atol=1e-14)
+
+
 # -- of matrices that are too large to be unrolled -------------------------------------------------------
 
 

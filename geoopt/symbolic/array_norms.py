@@ -8,9 +8,9 @@ import numpy as np
 
 from . import Symbolic
 from .arithmetic import apply
-from .array_decompositions import svdvals
 from .array_elementwise import power
 from .array_linalg import inv
+from .array_singular import svdvals
 from .array_sums import max_, min_, sum_
 from .dispatch import all_axes, implements, numbers
 

@@ -1,7 +1,7 @@
 """NumPy's functions on symbolic arrays: to import this fills the tables of `symbolic`."""
 
 from . import array_calls as array_calls
-from . import array_decompositions as array_decompositions
+from . import array_eigenvalues as array_eigenvalues
 from . import array_einsum as array_einsum
 from . import array_elementwise as array_elementwise
 from . import array_filling as array_filling

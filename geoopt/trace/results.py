@@ -27,6 +27,7 @@ from ..results import (
 from ..sparse.matrix import SparseMatrix
 from ..sparse.stored import stored
 from ..symbolic import Symbolic
+from ..symbolic.array_singular import Absent
 from ..symbolic.fillable import Fillable
 from ..symbolic.masked import Masked
 from ..symbolic.np_matrix import MatrixLike
@@ -138,6 +139,8 @@ class _Parts:
         if isinstance(result, Masked):
             what = "x[m] with an unknown m: how many entries that has is unknown"
             raise self._refusal(what, "return all of them, np.where(condition, a, b), or the condition beside them")
+        if isinstance(result, Absent):
+            result.refuse()
         if isinstance(result, str) and _PLACEHOLDER in result:
             raise self._refusal("text made of unknown values", "format what the program returns")
         if result is NotImplemented:
