@@ -35,11 +35,15 @@ class TracingError(GeooptError):
     geoopt.errors.TracingError: numbers are read that nobody has set, of the array made at <doctest ...
     """
 
-    def __init__(self, what: str, remedy: str, cause: BaseException | None = None, line: str | None = None):
-        """remedy : unless a function of SciPy asks, which has its own;  cause : what was raised instead, by a line"""
+    def __init__(self, what: str, remedy: str = "", cause: BaseException | None = None, line: str | None = None):
+        """remedy : unless a function of SciPy asks, which has its own;  cause : what was raised instead, by a line
+
+        Code may also make an error of another one's whole text.
+        """
         if cause is None and line is None and not isinstance(self, ShapeError):
             remedy = scipy_remedy() or remedy
-        super().__init__(f"{what}\n  at {line or user_line(cause)}\n  {remedy}")
+        is_whole = "\n  at " in what
+        super().__init__(what if is_whole else f"{what}\n  at {line or user_line(cause)}\n  {remedy}")
         getattr(_TRACE, "refusals", []).append(self)
 
 
@@ -79,7 +83,7 @@ class BranchError(TracingError):
 
     def __init__(self, what: str, line: str | None = None, remedy: str = remedies.CHOOSE, code: CodeType | None = None):
         """code : that asks for the branch, if it may be rewritten to run both sides"""
-        super().__init__(f"cannot {what}", remedy, line=line)
+        super().__init__(what if what.startswith("cannot ") else f"cannot {what}", remedy, line=line)
         self.code = code
 
 

@@ -186,3 +186,27 @@ def test_classes_that_read_memory_refuse_what_has_none():
     """In a process of its own: what fails here ends the interpreter."""
     ended = subprocess.run([sys.executable, "-c", QHULL], capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("ask", [int, float, lambda x: np.unique(np.stack([x, x]))])
+def test_code_that_makes_another_error_of_the_text_of_one_tells_it(ask):
+    """As libraries do that add to messages: ``raise type(error)(str(error))``."""
+
+    def asking(x):
+        try:
+            return ask(x[0])
+        except Exception as error:
+            raise type(error)(str(error)) from None
+
+    with pytest.raises(geoopt.errors.TracingError) as whole:
+        geoopt.compile(lambda x: ask(x[0]), np.ones(3))
+    with pytest.raises(geoopt.errors.TracingError) as told:
+        geoopt.compile(asking, np.ones(3))
+    first, last = str(whole.value).splitlines()[0], str(whole.value).splitlines()[-1]
+    assert str(told.value).splitlines()[0] == first and str(told.value).splitlines()[-1] == last
+
+
+def test_functions_compiled_by_numba_are_refused():
+    numba = pytest.importorskip("numba")
+    with pytest.raises(geoopt.errors.TracingError, match="compiled code does not take unknown values"):
+        geoopt.compile(numba.njit(lambda x: x + 1.0), np.ones(3))

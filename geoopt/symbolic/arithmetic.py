@@ -115,7 +115,8 @@ def _floats(graph: Graph, values: tuple) -> list[Symbolic] | None:
 
 
 def _by_rules(op: str, graph: Graph, values: tuple) -> Symbolic:
-    """The same for operands of any kind, among them comparisons."""
+    """The same for operands of any kind, among them comparisons and lists."""
+    values = tuple(as_symbolic(graph, v) if type(v) in (list, tuple) else v for v in values)
     are_numbers = is_loop(graph) or not any(np.ndim(v) for v in values)
     convert = _as_condition if OPS[op].takes_bool else as_symbolic
     operands = [convert(graph, v, are_numbers) for v in values]

@@ -87,8 +87,7 @@ class Scalar(Symbolic):
         what = "a symbolic number as a key, or in a set: its value is unknown while tracing"
         raise UnsupportedError(what, "use what names it, such as its index")
 
-    def __iter__(self):
-        raise TypeError("iteration over a number")
+    __iter__ = None  # type: ignore[assignment]  # so that it is no Iterable, as floats are none
 
     def __round__(self, digits: int = 0) -> Any:
         return np.round(self, digits)

@@ -197,7 +197,7 @@ _STAND_INS = ("Symbolic", "Scalar", "Fillable", "NumberLook", "ArrayLook", "obje
 def _is_of_compiled_code(error: Exception) -> bool:
     """Whether a function that is no code of the user's was given what stands in for an array, and said so, or raised
     what only compiled code defines."""
-    words = (*_STAND_INS, "No matching signature found")  # Cython's
+    words = (*_STAND_INS, "No matching signature found", "can't unbox", "bad argument type")  # Cython's, Numba's, C's
     own = type(error).__module__ in ("struct", "_struct") or type(error).__qualname__ == "error"
     return (own or any(word in str(error) for word in words)) and not is_raised_by_user(error, is_installed)
 
