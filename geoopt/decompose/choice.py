@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ..block_ops import BLOCK_OPS
 from ..cut import MOST_PLACES
-from ..graph import Graph, Node, Traced
+from ..graph import Node, Traced
 from ..graph.references import Reference, jump_counts, mixes_by_row
 from ..integers.hashing import content
 from ..ops import OPS
@@ -82,7 +82,7 @@ def _jumps(traced: Traced, live: list[Node], refs: dict, options: Options) -> di
     them in many places; or how often comparisons of them are, which are no numbers that memory could hold."""
     jumps = jump_counts(live, refs)
     for node in (n for n in reversed(live) if n.gives_bool):
-        for target in _targets(traced.graph, node):
+        for target in traced.graph.below(node):
             jumps[target.index] = max(jumps[target.index], jumps[node.index])
     least = dict.fromkeys(often_written(traced), float(MOST_PLACES))
     if not options.blocks:
@@ -145,8 +145,8 @@ class _Choice:
             if node.is_leaf or not node.size:
                 self.costs[i] = LOAD_COST if node.op == "variable" else 0
                 continue
-            inside = [LOAD_COST if t.index in self.stored else self.costs[t.index] for t in _targets(self.graph, node)]
-            self.costs[i] = _cost(node, inside)
+            reads = [self.graph.nodes_of(operand) for operand in node.operands]
+            self.costs[i] = _cost(node, [max(map(self._cost_inside, nodes), default=0) for nodes in reads])
             self.loops[i] = self._has_loop(node)
             as_output = min(self.written.get(i, 0) / node.size, 1.0)
             numbers = Numbers(jumps[i], self.beside[i], as_output, self.costs[i], self.depths[i])
@@ -155,6 +155,10 @@ class _Choice:
                 self.stored[i] = math.inf if self.loops[i] else self.costs[i]
             self.reasons[i] = reason or f"read by {numbers.jumps:.3g} other elements, costs {numbers.cost:.4g}"
         return Chosen(self.stored, self.reasons)
+
+    def _cost_inside(self, node: Node) -> float:
+        """That of what is read."""
+        return LOAD_COST if node.index in self.stored else self.costs[node.index]
 
     def _has_loop(self, node: Node) -> bool:
         inner = {t.index for o in node.operands for t in self.graph.nodes_of(o)}.difference(self.stored)
@@ -260,10 +264,6 @@ class _Blocks:
                     seen.add(t.index)
                     todo.append(t)
         return whole
-
-
-def _targets(graph: Graph, node: Node) -> list[Node]:
-    return [t for operand in node.operands for t in graph.nodes_of(operand)[:1]]
 
 
 def _cost(node: Node, operand_costs: list[float]) -> float:
