@@ -227,7 +227,7 @@ def test_a_total_that_all_sums_add_is_no_term_of_each():
 
 
 def test_a_time_step_that_all_cells_read_is_computed_once():
-    """The step of a finite volume scheme, by the condition of Courant, Friedrichs and Lewy: a minimum over all cells."""
+    """The step of a finite volume scheme (Courant, Friedrichs and Lewy): a minimum over all cells."""
 
     def advected(x, v):
         dt = 0.4 * np.min(0.03 / (np.sqrt(x) + np.sqrt(v)))
