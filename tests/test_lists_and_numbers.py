@@ -32,12 +32,3 @@ def test_lists_beside_numbers_are_arrays():
 
     for got, want in zip(geoopt.compile(scaled, X)(X), scaled(X), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-15)
-
-
-def test_broadcast_gives_the_shape_and_the_entries():
-    def broadcast(x):
-        pairs = np.broadcast(x[0], x[:, :1])
-        assert isinstance(np.broadcast([1], [2]), np.broadcast) and not isinstance(x, np.broadcast)
-        return np.full(pairs.shape, pairs.size + pairs.ndim + pairs.numiter) + sum(a * b for a, b in pairs)
-
-    np.testing.assert_allclose(geoopt.compile(broadcast, X)(X), broadcast(X), rtol=1e-13)

@@ -31,7 +31,6 @@ from ..symbolic.fillable import Fillable, fillable, resolved
 from .both_sides import changes
 from .function_code import calling, copied
 from .interrupts import held
-from .numpy_classes import Broadcast, Joining
 from .python_functions import of_python
 from .scipy_functions import guarded, loaded, of_scipy
 from .solving_functions import OF_KNOWN
@@ -162,7 +161,7 @@ def table(of: tuple[str, ...]) -> list[tuple[ModuleType, str, Any, Any]]:
         found.append((home, name, original, _Substitute(original, _drawing(original))))
     for name in ("c_", "r_"):
         original = getattr(np, name)
-        found.append((np, name, original, Joining(original, is_columns=name == "c_")))
+        found.append((np, name, original, _Joining(original, is_columns=name == "c_")))
     for home, name, original, ours in of_scipy(of, in_python=False):
         found.append((home, name, original, _Substitute(original, _instead(ours, original))))
     return [*found, *((home, name, f, _OfPython(f, ours)) for home, name, f, ours in of_python())]
@@ -228,9 +227,6 @@ class _Substitute:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._original, name)
 
-    def __instancecheck__(self, value: object) -> bool:
-        return isinstance(value, self._original)  # type: ignore[arg-type]
-
 
 class _OfLists(_Substitute):
     """One of NumPy's functions that answers what it is given, unless that is a list of values."""
@@ -257,13 +253,28 @@ for _kind in (_Substitute, _OfLists, _OfPython):  # of the original, by which Nu
     _kind.__module__ = property(lambda self: self._original.__module__)  # type: ignore[assignment]
 
 
+class _Joining:
+    """``np.c_`` and ``np.r_``, whose brackets join arrays."""
+
+    def __init__(self, original: Any, is_columns: bool):
+        self._original, self._is_columns = original, is_columns
+
+    def __getitem__(self, key: Any) -> Any:
+        parts = resolved(key if isinstance(key, tuple) else (key,))
+        if not getattr(TRACING, "depth", 0) or not is_symbolic(parts):
+            return self._original[key]
+        parts = [self._original[p] if isinstance(p, slice) else p for p in parts]
+        if self._is_columns:
+            return np.concatenate([np.reshape(p, (-1, 1)) if np.ndim(p) < 2 else p for p in parts], axis=-1)
+        return np.concatenate([np.atleast_1d(p) for p in parts])
+
+
 def _of_numpy() -> dict[str, Callable[[Callable], Callable]]:
     return {
         **dict.fromkeys(_CREATING, lambda original: lambda *args, **kwargs: fillable(original(*args, **kwargs))),
         **dict.fromkeys(_EMPTY, _unset),
         "full": _full,
         "full_like": _full,
-        "broadcast": lambda original: lambda *arrays: (Broadcast if is_symbolic(arrays) else original)(*arrays),
         **dict.fromkeys(_CONVERTING, _converting),
     }
 
