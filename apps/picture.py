@@ -42,8 +42,7 @@ def render(
     Raises PictureError where OpenGL/EGL is missing or the picture cannot be written.
     """
     with beside(path) as new:
-        upright = turned(V, upward(V, F, asked=up))
-        _in_own_process(_render, (upright, F, values, name, new, least, both_sides), timeout)
+        _in_own_process(_render, (_upright(V, F, up), F, values, name, new, least, both_sides), timeout)
 
 
 def render_layout(
@@ -62,8 +61,7 @@ def render_layout(
     Raises PictureError where OpenGL/EGL is missing or a picture cannot be written.
     """
     with beside(flat) as new, beside(checkered) as other:
-        upright = turned(V, upward(V, F, asked=up))
-        _in_own_process(_render_layout, (upright, F, x, values, new, other), timeout)
+        _in_own_process(_render_layout, (_upright(V, F, up), F, x, values, new, other), timeout)
 
 
 def render_parts(
@@ -76,7 +74,12 @@ def render_parts(
     Raises PictureError where OpenGL/EGL is missing or the picture cannot be written.
     """
     with beside(path) as new:
-        _in_own_process(_render_parts, (turned(V, upward(V, F, asked=up)), F, parts, new), timeout)
+        _in_own_process(_render_parts, (_upright(V, F, up), F, parts, new), timeout)
+
+
+def _upright(V: np.ndarray, F: np.ndarray, up: str) -> np.ndarray:
+    """Positions as pictures show them, whose second axis points upward."""
+    return turned(V, upward(V, F, asked=up))
 
 
 def require_opengl(timeout: float = 120) -> None:
