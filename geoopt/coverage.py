@@ -29,7 +29,7 @@ from .symbolic import Symbolic, special
 from .symbolic import functions as _functions  # noqa: F401 - to import it makes NumPy's functions known
 from .symbolic.dispatch import signature_of
 from .symbolic.unknown import Refused
-from .trace import python_functions, scipy_functions, substitutes
+from .trace import numpy_functions, python_functions, scipy_functions, substitutes
 
 State = Literal["supported", "refused", "without values"]
 # functions that take arrays and do not ask these who answers; others of this kind make or describe structure
@@ -69,7 +69,7 @@ def rows() -> list[Row]:
     found: list[Row] = []
     for module in ("numpy", "numpy.linalg", "numpy.fft"):
         found += _of_numpy(module)
-    found += [Row("numpy.random", name, "supported", "drawn once, with a warning") for name in substitutes.DRAWING]
+    found += [Row("numpy.random", name, "supported", "drawn once, with a warning") for name in numpy_functions.DRAWING]
     found += _of_ufunc_methods()
     found += _of_class("numpy.ndarray", np.ndarray, Symbolic)
     found += [Row("builtins", name, "supported") for name in ("abs", "divmod", "max", "min", "pow", "round", "sum")]
@@ -145,7 +145,7 @@ def _of_numpy(module: str) -> Iterator[Row]:
             yield Row(module, name, "supported") if _is_answered(function) else _refused(module, name)
         elif callable(function) and function in symbolic.FUNCTIONS:
             yield Row(module, name, "supported", _not_taken(function))
-        elif name in (*substitutes.MAKING, *_CALLING_OTHERS):
+        elif name in (*numpy_functions.MAKING, *_CALLING_OTHERS):
             yield Row(module, name, "supported")
         elif isinstance(function, substitutes.DISPATCHING) or name in _TAKING_ARRAYS:
             yield _refused(module, name)

@@ -49,7 +49,7 @@ _BY_VALUES = {
     "argsort partition argpartition lexsort sort_complex percentile quantile nanmedian nanpercentile "
     "nanquantile": f"np.sort and np.median take axes of up to 16 entries; of longer ones, {BEFORE}",
     "nanargmax nanargmin": "np.max and np.min give the value; choose what belongs to it with np.where",
-    "nonzero flatnonzero argwhere unique unique_all unique_counts unique_inverse unique_values trim_zeros isin "
+    "argwhere unique unique_all unique_counts unique_inverse unique_values trim_zeros isin "
     "union1d intersect1d setdiff1d setxor1d": "keep all entries and choose with np.where(condition, a, b); or "
     f"{BEFORE}",
     "searchsorted digitize histogram histogram2d histogramdd histogram_bin_edges": "choose between known "

@@ -78,6 +78,10 @@ SUMS = {
         np.where(np.any(v[:0]), 1.0, 0.0),
         *(np.count_nonzero(x > 1.2, axis=0), np.count_nonzero(t, axis=(0, 2), keepdims=True), np.count_nonzero(v)),
     ),
+    "nonzero": lambda v, x, t: (
+        *(v[np.nonzero(v > 0.9)].sum(), np.nonzero(x > 9)[0].size, np.flatnonzero(t).size, x[x[:, 0].nonzero()].sum()),
+        *(np.where(t > 0.9)[1].shape[0], v[np.flatnonzero(v > 0.9)].mean()),
+    ),
     "ptp": lambda v, x, t: (np.ptp(v), np.ptp(t, axis=1, keepdims=True), np.ptp(x, (0, 1))),
     "cumsum": lambda v, x, t: (np.cumsum(x), np.cumsum(t, axis=1), x.cumsum(-1), np.cumsum(v[:0])),
     "cumprod": lambda v, x, t: (np.cumprod(v), np.cumprod(x, 1), x.cumprod(axis=0)),

@@ -383,3 +383,92 @@ def test_random_trees_of_branches(tree, points):
     program = geoopt.compile(function, *points[0])
     for point in points:
         np.testing.assert_allclose(program(*point), function(*point), rtol=1e-13, atol=1e-14)
+
+
+def _root(value):
+    if value < 0:
+        raise ValueError("negative")
+    return np.sqrt(value)
+
+
+def _root_or_message(value):
+    if value < 0:
+        raise ValueError("negative")
+    else:
+        return np.sqrt(value)
+
+
+def caught_at_once(x):
+    try:
+        if x[0] < 0:
+            raise ValueError
+        found = x[1]
+    except ValueError:
+        found = 2 * x[1]
+    return found
+
+
+def caught_by_callers(x):
+    try:
+        return _root(x[0]) + x[1]
+    except (KeyError, ArithmeticError, ValueError):
+        return x[1]
+
+
+def caught_assertion(x):
+    try:
+        assert x[0] > 0
+        return x[0]
+    except AssertionError:
+        return 3 * x[0]
+
+
+def caught_of_both_sides(x):
+    try:
+        return _root_or_message(x[0])
+    except Exception:
+        return -x[0]
+
+
+@pytest.mark.parametrize("function", [caught_at_once, caught_by_callers, caught_assertion, caught_of_both_sides])
+def test_errors_that_the_code_catches_are_branches(function):
+    for first in (np.array([1.0, 3.0]), np.array([-1.0, 3.0])):
+        program = geoopt.compile(function, first)
+        for x in (first, -first, first * 2):
+            np.testing.assert_allclose(program(x), function(x), rtol=1e-15)
+
+
+def test_errors_that_nobody_catches_are_no_branches():
+    def other(x):
+        try:
+            return _root(x[0])
+        except (ImportError, np.linalg.LinAlgError):
+            return 0.0
+
+    def again(x):
+        try:
+            return _root(x[0])
+        except ValueError:
+            raise
+        finally:
+            assert x[1] > 0
+
+    for function in (other, again):
+        program = geoopt.compile(function, np.array([1.0, 3.0]))
+        assert len(program.plan.kernels) == 1 and np.isnan(program(np.array([-1.0, 3.0])))
+        with pytest.raises(ValueError, match="negative"):
+            geoopt.compile(function, np.array([-1.0, 3.0]))
+
+
+def test_errors_that_are_caught_for_each_of_many_elements_are_refused():
+    def each(x):
+        found = []
+        for value in x:
+            try:
+                found.append(_root(value))
+            except ValueError:
+                found.append(0.0 * value)
+        return np.array(found)
+
+    with pytest.raises(geoopt.BranchError, match=r"(?s)cannot .*if value < 0"):
+        geoopt.compile(each, np.linspace(0.5, 1, 40))

@@ -1,4 +1,4 @@
-"""``float(x)`` of unknown numbers, in modules of many kinds."""
+"""``float(x)``, ``np.float64(x)`` and their like of unknown numbers, in modules of many kinds."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import builtins
 import importlib.util
 import json
 import textwrap
+import types
 
 import numpy as np
 import pytest
+from numpy import double
 
 import geoopt
 
@@ -63,6 +65,30 @@ def test_float_of_unknown_numbers_is_the_number(function):
             np.testing.assert_allclose(g, w, rtol=1e-15)
     assert "float" not in globals()
     assert builtins.float(1) == 1.0
+
+
+def of_numpy_classes(x):
+    out = np.empty(np.broadcast(x, x[:, None]).shape)
+    out[...] = np.float64(x) * np.double(2.5)
+    both = np.broadcast(x, 2.0 * x)
+    kinds = isinstance(np.float64(1), np.float64) and x.dtype == np.float64 and np.issubdtype(np.float64, np.floating)
+    assert kinds and np.zeros(2, np.float64).dtype == float and {float: 1, np.float64: 2}[np.float64] == 2
+    total = sum(a * b for a, b in both)
+    return out, double(x[0]), np.float32(x), total * both.size, x.astype(np.float64) * len(both.shape)
+
+
+def test_classes_of_numpy_that_are_called_as_functions():
+    program = geoopt.compile(of_numpy_classes, X)
+    for x in (X, X + 1.5):
+        for got, wanted in zip(program(x), of_numpy_classes(x), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-6)
+    assert id(double) == id(np.float64) and type(np) is types.ModuleType
+    for line in ("kind is np.float64", "kind is not np.float64"):
+        module = loaded(
+            f"import numpy as np\n\ndef f(x, kind=1):\n    return np.float64(x) if {line} else np.double(x)\n"
+        )
+        with pytest.raises(geoopt.TracingError, match="into a NumPy array"):
+            geoopt.compile(module.f, X)
 
 
 def test_what_ran_before_the_trace_began_again_is_not_changed_twice():

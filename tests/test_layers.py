@@ -127,7 +127,7 @@ def test_operators_know_numpy_sparse_matrices_and_errors_only(path):
 
 
 # of up to 400 lines; no others
-LONG = {"integers.ids", "lift.tape", "native.translator", "sparse.matrix", "symbolic", "trace.substitutes"}
+LONG = {"integers.ids", "lift.tape", "native.translator", "sparse.matrix", "symbolic"}
 
 
 def test_files_are_short_and_functions_too():

@@ -114,9 +114,72 @@ def asked_before(x):
     return y, y0
 
 
+def transposed(x):
+    m, r, out = np.linalg.norm(x, axis=1) > 1.5, np.linalg.norm(x, axis=1), np.zeros_like(x)
+    out[m] = (3 * np.sum(x[m] * x[m], axis=1) * x[m].T - x[m].T * r[m] ** 2).T
+    tiled = np.tile(np.sin(x[m, 1]) / r[m], (3, 1)).T * x[m]
+    out[m, :] += tiled + np.transpose(x[m].T[:2] + x[m].T[1:])[:, :1] + x[m].T.sum(axis=0)[:, None]
+    return out
+
+
+def counted(x):
+    m, nothing = x > 0.3, x > 9
+    if x[nothing].size > 0 or len(x[nothing]):
+        raise ValueError
+    mean = np.mean(x[m]) if x[m].shape[0] != 0 else -1.0
+    return mean, x[m].size, len(x[m]) + x[m].shape[0], np.any(x[m] > 1) * 1.0, np.all(x[m] < 1) * 1.0, x[m].prod()
+
+
+def spread(x):
+    m = x[:, 1] >= 0.06
+    return x[m].std(), np.var(x[m], axis=0), x[m].max(), x[m].min(axis=0), np.linalg.norm(x[m]), x[m, 1].mean()
+
+
+def as_many_as_chosen(x):
+    m = x[:, 0] > 1
+    two, ones, out = np.empty(x[m, 1:].shape), np.ones(len(x[m])), np.zeros(x.shape)
+    two[...] = 3.0
+    two[:, 0] = x[m, 1]
+    ones[:] = x[m, 0]
+    ones += 1
+    out[m] = np.full((x[m].shape[0], 3), 2.0) * x[m]
+    out[m, 1:] += two * ones[:, None] + np.zeros_like(two)
+    return out
+
+
+def by_places(x):
+    i, j, k = np.where(x[:, 0] > 1)[0], np.nonzero(x > 0.8), np.flatnonzero(x[:, 1] < 1)
+    y, z, w = x.copy(), np.zeros(x.shape), np.zeros(x.shape)
+    y[i] = 2 * x[i]
+    y[i, 1] += 1
+    z[j] = x[j] ** 2
+    w[np.where(x < 1)] = -1
+    if np.where(x > 9)[0].size > 0:
+        raise ValueError
+    if len(k) > 0:
+        z[k] *= 2
+    return y, z, w
+
+
+def along_later_axes(x):
+    m, y, z = x[0] > 0.55, x.copy(), np.zeros(x.shape)
+    y[:, m] = 2 * x[:, m]
+    z[1:4, m] += y[1:4, m] * x[0, m]
+    y[0, m] = 7
+    z[:, m] += np.arange(4.0)[:, None]
+    z[:, ~m] = x[:, ~m].sum(axis=0)
+    return y, z, x[:, m].sum(), np.where(m, x[1], 0)
+
+
 @pytest.mark.parametrize(
     "function",
     [
+        transposed,
+        counted,
+        spread,
+        as_many_as_chosen,
+        by_places,
+        along_later_axes,
         taken_before_changes,
         inverted,
         unit_vectors,
@@ -164,11 +227,17 @@ def as_many_entries(x):
         (condition_that_changed, "two unknown conditions"),
         (as_many_entries, "as many axes"),
         (lambda x: np.sort(x[x > 1]), "np.sort of x.m. with an unknown m"),
-        (lambda x: len(x[x > 1]), "how many entries"),
-        (lambda x: list(x[x > 1]), "how many entries"),
+        (lambda x: np.zeros(2)[: len(x[x > 1])], "take a symbolic value for an integer"),
+        (lambda x: list(x[x > 1]), "a loop over x.m. with an unknown m"),
         (lambda x: np.asarray(x[x > 1]), "no array of NumPy's|np.asarray"),
-        (lambda x: x[x > 1].mean(), "np.mean of x.m. with an unknown m"),
-        (lambda x: x[x[:, 0] > 1].max(axis=0), "np.max of x.m. with an unknown m"),
+        (lambda x: x[x[:, 0] > 1].T @ np.ones(4), "this product"),
+        (lambda x: np.linalg.norm(x[x > 1], 1), "np.linalg.norm of x.m. with|np.norm of x.m."),
+        (lambda x: np.tile(x[x > 1], 2), "np.tile along x.m."),
+        (lambda x: x[0, :, None][..., x[0] > 1], "x.i, ..., m. with an unknown m|condition of shape"),
+        (lambda x: np.where(x[:, 0] > 1)[0] + 1, "arithmetic with np.where"),
+        (lambda x: x[np.where(x > 1)[0]], "some of the axes of a condition"),
+        (lambda x: np.argsort(np.nonzero(x[0] > 1)[0]), "depends on an unknown m"),
+        (lambda x: [i for i in np.flatnonzero(x > 1)], "depends on an unknown m"),
         (lambda x: np.ones((2, 4)) @ x[x[:, 0] > 1], "this product"),
         (lambda x: x[:3][x[:3, 0] > 1].dot(x[:3][x[:3, 0] > 1]), "this product"),
         (lambda x: np.stack([x[x > 1], x[x > 1]]), "np.stack of x.m. with an unknown m"),

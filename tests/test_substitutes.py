@@ -227,3 +227,31 @@ def test_arguments_that_are_no_variables(argument, why):
         geoopt.compile(
             lambda a: 2 * a["V"] if isinstance(a, dict) else 2 * a[0] if isinstance(a, list) else a, argument
         )
+
+
+def test_arrays_that_numpy_copies_are_copies():
+    def function(x):
+        a, b, c = np.array(x, dtype=float), np.array(x), np.asarray(x, copy=True)
+        shared, two = np.array(x, copy=None), np.array([x[0], 1.0], ndmin=2)
+        a /= 2
+        b[0] = 7
+        c *= 3
+        shared[1] = 9
+        return a, b, c, np.array(x, ndmin=2), two, np.require(x, float, ["C"])[1:] + np.asarray(shared)[0], x
+
+    x = np.linspace(0.5, 2.0, 4)
+    for got, wanted in zip(geoopt.compile(function, x)(x.copy()), function(x.copy()), strict=True):
+        np.testing.assert_array_equal(got, wanted, strict=True)
+
+
+def test_functions_whose_names_are_those_of_no_module():
+    names: dict = {}
+    exec("from numpy import *\n\ndef turned(t, u):\n    return array([[cos(t), -sin(t)], [sin(t), u]])\n", names)
+    turned = names["turned"]  # as SymPy's lambdify makes it
+
+    def function(x):
+        return turned(x[0], x[1]) @ x
+
+    x = np.array([0.3, 0.2])
+    np.testing.assert_allclose(geoopt.compile(function, x)(x), function(x), rtol=1e-15)
+    assert names["array"] is np.array

@@ -88,6 +88,37 @@ class Field(np.ndarray):
         return np.max(self.grad)
 
 
+class Made(np.ndarray):
+    """As NumPy's documentation makes them."""
+
+    def __new__(cls, shape, dtype=float, buffer=None, offset=0, strides=None, order=None, *, info=None):
+        made = super().__new__(cls, shape, dtype, buffer, offset, strides, order)
+        made.info = info
+        return made
+
+    def __array_finalize__(self, obj):
+        if obj is not None:
+            self.info = getattr(obj, "info", None)
+
+
+class Rotation(np.ndarray):
+    def __new__(subtype, q, **kwargs):
+        q = np.array(q, dtype=float)
+        q /= np.linalg.norm(q)
+        made = super(Rotation, subtype).__new__(subtype, q.shape, float, q)  # noqa: UP008 - as many write it
+        made.A = q
+        return made
+
+    def __array_finalize__(self, obj):
+        self.A = getattr(obj, "A", np.array([1.0, 0, 0, 0]))
+
+    def conjugate(self):
+        return self.A * np.array([1.0, -1, -1, -1])
+
+    def dot(self, other):
+        raise NotImplementedError("NumPy's functions do not call it")
+
+
 class Tracked(np.ndarray):
     def __hash__(self):
         return hash(self.tobytes())
@@ -101,6 +132,32 @@ def test_subclasses_of_arrays_keep_attributes_and_methods():
 
     x = np.linspace(0.5, 2.0, 5)
     np.testing.assert_allclose(geoopt.compile(function, x)(x), np.asarray(function(x)), rtol=1e-14)
+
+
+def test_subclasses_that_are_made_of_memory_share_it():
+    def function(x):
+        part, q, known = Made((2, 2), buffer=x, info=3), Rotation(x), Made((2,), buffer=np.array([1.0, 2.0]))
+        part[0, 0] += 1
+        q[1] *= 2
+        assert (
+            isinstance(q[1:] + 1, Rotation) and part.T[0].info == (part * 2).reshape(-1).info == 3 == part.copy().info
+        )
+        assert not isinstance(np.cross(q[1:], q[1:]), Rotation) and not isinstance(np.asarray(q), Rotation)
+        assert isinstance(q, Rotation) and part.info == 3 and known.info is None
+        seen = x.view(Field)
+        seen[2] = 0.5
+        numbers = known.sum() * x[0], np.linalg.norm(q), np.dot(q, q)
+        return part.info * part, q.conjugate(), (q * 2).conjugate(), x, *numbers
+
+    x = np.linspace(0.5, 2.0, 4)
+    for got, wanted in zip(geoopt.compile(function, x)(x.copy()), function(x.copy()), strict=True):
+        np.testing.assert_allclose(got, np.asarray(wanted), rtol=1e-14)
+    assert "super" not in globals()
+    for layout, why in (((0, None, "F"), "memory, and an offset"), ((8,), "memory, and an offset")):
+        with pytest.raises(geoopt.UnsupportedError, match=why):
+            geoopt.compile(lambda x, layout=layout: np.asarray(Made((2,), float, x, *layout)), x)
+    with pytest.raises(geoopt.ShapeError, match="is made of 4 numbers"):
+        geoopt.compile(lambda x: np.asarray(Made((2, 3), float, x)), x)
 
 
 def test_subclasses_that_read_memory_are_refused_by_name():

@@ -288,7 +288,7 @@ class Symbolic(Unknown, Reshaping, NDArrayOperatorsMixin):
     all, any, argmax, argmin = (_method(f) for f in (np.all, np.any, np.argmax, np.argmin))
     max, min, clip, dot, round = (_method(f) for f in (np.max, np.min, np.clip, np.dot, np.round))
     take, repeat, swapaxes, squeeze = (_method(f) for f in (np.take, np.repeat, np.swapaxes, np.squeeze))
-    diagonal, trace, put = (_method(f) for f in (np.diagonal, np.trace, np.put))
+    diagonal, trace, put, nonzero = (_method(f) for f in (np.diagonal, np.trace, np.put, np.nonzero))
     device = "cpu"  # as NumPy says
     itemsize, nbytes = np.dtype(float).itemsize, property(lambda self: self.size * self.itemsize)
     conj = conjugate = lambda self, out=None: self
@@ -384,9 +384,9 @@ def number(graph: Graph, scalar: int, is_bool: bool = False) -> Symbolic:
 
 
 def is_condition(key: object) -> bool:
-    """Whether an index begins with a condition of unknown values."""
-    first = key[0] if type(key) is tuple and key else key
-    return isinstance(first, Symbolic) and first._is_bool and bool(first.ndim)
+    """Whether there is a condition of unknown values in an index, or places where one holds."""
+    keys, places = key if type(key) is tuple else (key,), MASKS[0].Places
+    return any(isinstance(k, places) or (isinstance(k, Symbolic) and k._is_bool and bool(k.ndim)) for k in keys)
 
 
 def _reject_symbolic_index(keys: tuple) -> None:

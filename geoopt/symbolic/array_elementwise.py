@@ -19,8 +19,10 @@ from .dispatch import all_symbolic, implements, implements_call, implements_meth
 
 @implements(np.where)
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None and y is None:
+        return np.nonzero(condition)
     if x is None or y is None:
-        raise UnsupportedError("np.where of a condition alone is not supported", "give both values: np.where(c, a, b)")
+        raise ValueError("either both or neither of x and y should be given")
     if not isinstance(condition, Symbolic):
         return where_fixed(np.asarray(condition, bool), x, y)
     return apply("where", condition, x, y)

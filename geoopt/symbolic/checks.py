@@ -1,18 +1,17 @@
 """Branches of traced code that are none of the program.
 
 Checks, ``assert`` and ``if`` that does nothing but raise, warn, print or log, are made once, with the values that
-`compile` was given. ``if np.any(m)`` before nothing but assignments to ``y[m]`` is left out: these assign nothing where
-m never holds.
+`compile` was given, unless the code catches what they raise. ``if np.any(m)`` before nothing but assignments to
+``y[m]`` is left out: these assign nothing where m never holds.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
-import itertools
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,40 +19,47 @@ from ..graph import Graph
 from ..graph.values import Values
 from ..integers.ids import Ids
 from ..sources import source_of, syntax_of
+from .caught import Place, errors_in, is_caught, position
 from .guards import current
 
 _TELLING = ("warn", "print", "debug", "info", "warning", "error", "exception", "critical")  # and nothing else
-Place = tuple[int, int]  # line, and column in bytes
-# where it begins and ends, and the statement, which stands for it in what some versions of Python say
-Condition = tuple[Place, Place, tuple[Place, Place]]
+
+
+class Condition(NamedTuple):
+    """Where the condition of a statement begins and ends; where the statement does, which stands for it in what some
+    versions of Python say; and what it may raise."""
+
+    first: Place
+    last: Place
+    whole: tuple[Place, Place]
+    errors: tuple[str, ...]
 
 
 def is_assertion(frame: FrameType) -> bool:
-    """Whether the instruction that a frame executes is in the condition of an ``assert``."""
-    return _is_in(frame, 0)
+    """Whether the instruction that a frame executes is in the condition of an ``assert`` whose error nobody catches."""
+    found = _condition(frame, 0)
+    return found is not None and not is_caught(frame, found.errors)
 
 
 def is_complaint(frame: FrameType) -> bool:
-    """Whether it is in that of an ``if`` that does nothing but raise, warn or tell."""
-    return _is_in(frame, 1)
+    """Whether it is in that of an ``if`` that does nothing but raise what nobody catches, warn or tell."""
+    found = _condition(frame, 1)
+    return found is not None and not is_caught(frame, found.errors)
 
 
 def is_spare(frame: FrameType) -> bool:
     """Whether it is in a condition without which its branch does the same."""
-    return _is_in(frame, 2)
+    return _condition(frame, 2) is not None
 
 
-def _is_in(frame: FrameType, kind: int) -> bool:
-    """Whether it is in a condition of a kind, as `_conditions` gives them."""
-    here = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
-    if any(n is None for n in here):
-        return False
-    line, end_line, column, end_column = here
-    begin, end = (line, column), (end_line, end_column)
-    return any(
-        (first <= begin and end <= last) or (begin, end) == whole  # type: ignore[operator]
-        for first, last, whole in _conditions(source_of(frame.f_code.co_filename))[kind]
-    )
+def _condition(frame: FrameType, kind: int) -> Condition | None:
+    """The condition that it is in, of a kind as `_conditions` gives them."""
+    here = position(frame)
+    if here is None:
+        return None
+    begin, end = here
+    conditions = _conditions(source_of(frame.f_code.co_filename))[kind]
+    return next((c for c in conditions if (c.first <= begin and end <= c.last) or here == c.whole), None)
 
 
 def is_for_given(*conditions: Any) -> bool:
@@ -77,7 +83,7 @@ def _conditions(source: str) -> list[list[Condition]]:
         tree = syntax_of(source)
     except SyntaxError:
         return [[], [], []]
-    return [[(*_span(n.test), _span(n)) for n in kind] for kind in no_branches(tree)]
+    return [[Condition(*_span(n.test), _span(n), errors_in(n)) for n in kind] for kind in no_branches(tree)]
 
 
 def no_branches(tree: ast.Module) -> tuple[list[ast.Assert], list[ast.If], list[ast.If]]:

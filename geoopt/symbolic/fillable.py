@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import TracingError, UnsupportedError
 from ..graph import Graph
 from ..integers.ids import Ids
-from . import FILLABLE, Symbolic, guards, is_condition
+from . import FILLABLE, MASKS, Symbolic, guards, is_condition
 from .arithmetic import as_symbolic, graph_of
 from .dispatch import flattened, is_symbolic
 from .np_matrix import MatrixLike
@@ -49,6 +49,7 @@ class Fillable(np.ndarray):
     def __getitem__(self, key: Any) -> Any:
         now = symbolic_of(self)
         if now is None and is_condition(key):
+            key = MASKS[0].condition_of(key)
             now = as_symbolic(graph_of(flattened(key)), self.view(np.ndarray))
         return super().__getitem__(key) if now is None else now[key]
 
@@ -58,6 +59,8 @@ class Fillable(np.ndarray):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         key, value = resolved(key), resolved(value)
+        if is_condition(key):
+            key = MASKS[0].condition_of(key)
         if is_symbolic(value) or is_symbolic(key):
             _become(self, (value, key))
         _become_under_conditions(self)

@@ -19,8 +19,8 @@ from . import Symbolic
 from .fillable import resolved
 from .unknown import FLOATS
 
-# the names of modules, one of these, and what they have in its place in every trace
-WANTED: list[tuple[dict[str, Any], str, Any]] = []
+# the names of modules, one of these, what it stands for there (None for Python's own), and what in every trace
+WANTED: list[tuple[dict[str, Any], str, Any, Any]] = []
 
 
 class Again(BaseException):
@@ -36,10 +36,12 @@ def ask(frame: FrameType) -> None:
         raise Again
 
 
-def want(names: dict[str, Any], name: str, substitute: Any) -> None:
-    """Have a module's name stand for a substitute in every trace, if the module has no such name of its own."""
-    if name not in names and not any(names is wanted and name == known for wanted, known, _ in WANTED):
-        WANTED.append((names, name, substitute))
+def want(names: dict[str, Any], name: str, substitute: Any, original: Any = None) -> None:
+    """Have a module's name stand for a substitute in every trace, if it stands for the original there; without one, if
+    the module has no such name of its own."""
+    is_wanted = any(names is wanted and name == known for wanted, known, _, _ in WANTED)
+    if names.get(name) is original and not is_wanted:
+        WANTED.append((names, name, original, substitute))
 
 
 @functools.lru_cache(maxsize=64)
@@ -55,46 +57,63 @@ def _calls(source: str) -> list[tuple[int, int]]:
         is_told = (is_told and any(map(_is_float, (node.left, *node.comparators)))) or (  # type: ignore[attr-defined]
             isinstance(node, ast.ClassDef) and any(map(_is_float, node.bases))
         )
-        imports = node.names if isinstance(node, ast.Import) else ()
-        module = node.module if isinstance(node, ast.ImportFrom) else ""
-        # Numba would compile the name as it stands
-        if is_told or "numba" in [(name or "").partition(".")[0] for name in (module, *(n.name for n in imports))]:
+        if is_told or imports_numba(node):
             return []
     calls = [n for n in nodes if isinstance(n, ast.Call) and any(map(_is_float, (n.func, *n.args[:1])))]
     return [(n.lineno, n.end_lineno or n.lineno) for n in calls]
+
+
+def imports_numba(node: ast.AST) -> bool:
+    """Whether a statement is an import of Numba, which would compile the names of a file as they stand."""
+    names = [n.name for n in node.names] if isinstance(node, ast.Import) else []
+    names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+    return any(name.partition(".")[0] == "numba" for name in names)
 
 
 def _is_float(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "float"
 
 
-class _Kind(type):
-    """What is asked of the substitute is asked of ``float``."""
+class StandIn(type):
+    """Of classes that stand in for another, their only base: whatever is asked of these is asked of that one, but for
+    what `of_unknown` makes of unknown numbers."""
 
-    def __call__(cls, *args: Any) -> Any:
-        if cls is not Float:
-            return super().__call__(*args)
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if not cls._stands_in():
+            return super().__call__(*args, **kwargs)
         value = resolved(args[0]) if args else None
-        if not isinstance(value, Symbolic):
-            return float(*args)
+        return cls.of_unknown(value) if isinstance(value, Symbolic) else cls._original()(*args, **kwargs)
+
+    def of_unknown(cls, value: Symbolic) -> Any:
+        return value.astype(np.float64)
+
+    def _original(cls) -> Any:
+        return cls.__base__
+
+    def _stands_in(cls) -> bool:
+        return not isinstance(cls._original(), StandIn)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls._original()) if cls._stands_in() else super().__instancecheck__(instance)
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return issubclass(kind, cls._original()) if cls._stands_in() else super().__subclasscheck__(kind)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or (cls._stands_in() and other is cls._original())
+
+    def __hash__(cls) -> int:
+        return hash(cls._original()) if cls._stands_in() else super().__hash__()
+
+
+class _Number(StandIn):
+    def of_unknown(cls, value: Symbolic) -> Any:
         if value.ndim:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
         return value.astype(np.float64)
 
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, float) if cls is Float else super().__instancecheck__(instance)
 
-    def __subclasscheck__(cls, kind: type) -> bool:
-        return issubclass(kind, float) if cls is Float else super().__subclasscheck__(kind)
-
-    def __eq__(cls, other: object) -> bool:
-        return other is float or other is cls
-
-    def __hash__(cls) -> int:
-        return hash(float)
-
-
-class Float(float, metaclass=_Kind):
+class Float(float, metaclass=_Number):
     """Stands in for ``float``."""
 
     __slots__ = ()

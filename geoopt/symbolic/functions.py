@@ -16,8 +16,8 @@ from . import array_samples as array_samples
 from . import array_statistics as array_statistics
 from . import array_sums as array_sums
 from . import array_types as array_types
+from . import condition_index as condition_index
 from . import fillable as fillable
-from . import masked as masked
 from . import scalar as scalar
 from . import special as special
 from . import subclass as subclass

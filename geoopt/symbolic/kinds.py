@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import GeooptError
 from ..sources import source_of, syntax_of
-from . import FILLABLE, Symbolic
+from . import FILLABLE, Symbolic, numpy_classes, subclass
 from .floats import want
 
 # what code raises that was told another type than it takes
@@ -29,7 +29,11 @@ def ask(error: Exception) -> None:
     failures = error.__traceback__, getattr(error.__cause__, "__traceback__", None)
     for frame, _ in itertools.chain(*map(walk_tb, failures)):
         is_other = str(frame.f_globals.get("__name__", "")).partition(".")[0] in _OTHERS
-        if not is_other and _asks(source_of(frame.f_code.co_filename)):
+        if is_other:
+            continue
+        numpy_classes.ask(frame.f_globals, frame.f_code.co_filename)
+        subclass.ask(frame.f_globals, frame.f_code.co_filename)
+        if _asks(source_of(frame.f_code.co_filename)):
             want(frame.f_globals, "type", kind)
 
 

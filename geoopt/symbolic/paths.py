@@ -43,8 +43,9 @@ class Path:
 def truth(x: Any, frame: FrameType) -> bool:
     """Whether the code goes on as if a symbolic array, or number, were true. frame : of who asks"""
     path = x.graph.path
-    if (path is None or path.is_given) and (is_assertion(frame) or is_complaint(frame)):
-        return bool(values_of(x.graph, x.ids)) if is_for_given() else is_assertion(frame)
+    if is_assertion(frame) or is_complaint(frame):
+        is_given = (path is None or path.is_given) and is_for_given()
+        return bool(values_of(x.graph, x.ids)) if is_given else is_assertion(frame)
     if is_spare(frame):  # nothing happens in it where nothing holds
         return True
     if x.size != 1 or path is None:

@@ -39,7 +39,7 @@ from .branches import as_given, chosen_result, is_raised_by_user, unchanged
 from .interrupts import allowed
 from .results import flatten
 from .scipy_functions import loaded
-from .substitutes import substituted
+from .substitutes import ask, substituted
 
 
 def is_tracing() -> bool:
@@ -116,6 +116,7 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
             else:
                 if isinstance(error, kinds.OF_TYPES):
                     kinds.ask(error)
+                    ask(error)
                 # also where the code has loaded what now is answered for
                 if len(floats.WANTED) == wanted and loaded() == known and not isinstance(error, floats.Again):
                     raise

@@ -31,6 +31,7 @@ from ..symbolic.array_singular import Absent
 from ..symbolic.fillable import Fillable
 from ..symbolic.masked import Masked
 from ..symbolic.np_matrix import MatrixLike
+from ..symbolic.places import Places
 
 
 def flatten(result: Any, arrays: list[Symbolic], function: Callable | None = None) -> tuple[Part, bool, bool]:
@@ -139,6 +140,9 @@ class _Parts:
         if isinstance(result, Masked):
             what = "x[m] with an unknown m: how many entries that has is unknown"
             raise self._refusal(what, "return all of them, np.where(condition, a, b), or the condition beside them")
+        if isinstance(result, Places):
+            what = "np.where(m) of an unknown m: how many places there are is unknown"
+            raise self._refusal(what, "return the condition")
         if isinstance(result, Absent):
             result.refuse()
         if isinstance(result, str) and _PLACEHOLDER in result:

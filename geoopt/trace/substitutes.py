@@ -12,46 +12,30 @@ import inspect
 import random
 import sys
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from traceback import walk_tb
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..callers import user_line
 from ..sparse.constructors import FUNCTIONS, TRACING, answer_classes
 from ..sparse.matrix import SparseMatrix
 from ..symbolic import Symbolic, floats, unset
-from ..symbolic.dispatch import all_symbolic, flattened, is_symbolic
-from ..symbolic.fillable import Fillable, fillable, resolved
+from ..symbolic.dispatch import flattened, is_symbolic
+from ..symbolic.fillable import resolved
 from .both_sides import changes
 from .function_code import calling, copied
 from .interrupts import held
+from .numpy_functions import DRAWING, DRAWING_ONE, drawing, listing, of_numpy
 from .python_functions import of_python
 from .scipy_functions import guarded, loaded, of_scipy
 from .solving_functions import OF_KNOWN
 
-_CREATING = ("zeros", "ones", "eye", "identity", "zeros_like", "ones_like", "tile", "repeat")
-_EMPTY = ("empty", "empty_like")
-DRAWING = (
-    *("choice", "normal", "permutation", "rand", "randint", "randn", "random", "random_sample", "shuffle", "uniform"),
-    *("standard_normal", "exponential", "poisson", "default_rng"),
-)
-_DRAWING_ONE = ("random", "uniform", "gauss", "randint", "choice", "shuffle", "sample", "normalvariate")  # Python's
 DISPATCHING = type(np.transpose)  # functions that ask their arguments who answers, but not entries of lists
-# whose argument is a list of arrays; of these, entries may be lists of values
-_OF_ARRAYS = (
-    *("concatenate", "stack", "vstack", "hstack", "dstack", "column_stack", "multi_dot"),
-    *("select", "choose", "piecewise"),
-)
-_CONVERTING = ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray")
-_PLAIN = (Symbolic, Symbolic.number_type, Symbolic.condition_type)  # not seen as of a subclass of NumPy's arrays
-MAKING = (*_CREATING, *_EMPTY, *_CONVERTING, "full", "full_like")
-
 _PACKAGE = __name__.partition(".")[0]
 _PASSING = (sys._getframe().f_code.co_filename, changes.__file__)  # whose frames call for traced code
 _HERE = (*_PASSING, calling.__code__.co_filename)
@@ -103,11 +87,11 @@ def _enter(own: object, function: Callable) -> None:
                 setattr(kind, name, ours)
         for module, names in _imported(function):
             for name, substitute in names.items():
-                _put(module, name, substitute)
-        for names, name, substitute in floats.WANTED:
-            if name not in names:
-                _undo.append(functools.partial(names.pop, name, None))
-                names[name] = substitute
+                if module.get(name, substitute) is not substitute:
+                    _put(module, name, substitute)
+        for names, name, original, substitute in floats.WANTED:
+            if names.get(name) is original:
+                _put(names, name, substitute)
 
 
 def _of_python_code() -> Iterator[tuple[FunctionType, Callable]]:
@@ -121,11 +105,13 @@ def _of_python_code() -> Iterator[tuple[FunctionType, Callable]]:
 def _put(names: dict[str, Any], name: str, substitute: Any) -> None:
     """Set a name of a module; traced code may set it, too, which then stays."""
     original = names.get(name)
-    if original is None or original is substitute:
-        return
 
     def restore() -> None:
-        if names.get(name) is substitute:
+        if names.get(name) is not substitute:
+            return
+        if original is None:  # Python's own
+            del names[name]
+        else:
             names[name] = original
 
     _undo.append(restore)
@@ -149,16 +135,16 @@ def _take_back() -> None:
 def table(of: tuple[str, ...]) -> list[tuple[ModuleType, str, Any, Any]]:
     """Modules, names in them, originals, and what stands in for these. of : modules of SciPy that have been loaded"""
     found: list[tuple[ModuleType, str, Any, Any]] = []
-    makers = _of_numpy()
+    makers = of_numpy()
     for home in (np, np.linalg):
         for name, original in vars(home).items():
             make = makers.get(name) if home is np else None
             if make or (isinstance(original, (DISPATCHING, np.ufunc)) and not name.startswith("_")):
-                substitute = _Substitute(original, make(original)) if make else _OfLists(original, _listing(original))
+                substitute = _Substitute(original, make(original)) if make else _OfLists(original, listing(original))
                 found.append((home, name, original, substitute))
-    for home, name in [*((np.random, n) for n in DRAWING), *((random, n) for n in _DRAWING_ONE)]:
+    for home, name in [*((np.random, n) for n in DRAWING), *((random, n) for n in DRAWING_ONE)]:
         original = getattr(home, name)
-        found.append((home, name, original, _Substitute(original, _drawing(original))))
+        found.append((home, name, original, _Substitute(original, drawing(original))))
     for name in ("c_", "r_"):
         original = getattr(np, name)
         found.append((np, name, original, _Joining(original, is_columns=name == "c_")))
@@ -196,6 +182,18 @@ def _imported(function: Callable) -> list[tuple[dict[str, Any], dict[str, Any]]]
     own = getattr(inspect.unwrap(function), "__globals__", {})
     known = [(vars(sys.modules[module]), names) for module, names in _names.items() if names and module in sys.modules]
     return [*known, (own, found(own))]
+
+
+def ask(error: Exception) -> None:
+    """Let code that an error came through have the substitutes, if its names are those of no module, as those of
+    functions that SymPy makes."""
+    for frame, _ in walk_tb(error.__traceback__):
+        names = frame.f_globals
+        module = sys.modules.get(names.get("__name__", ""))
+        if module is None or vars(module) is not names:
+            for name, value in list(names.items()):
+                if id(value) in _by_identity(loaded()):
+                    floats.want(names, name, _by_identity(loaded())[id(value)], value)
 
 
 class _Substitute:
@@ -269,97 +267,12 @@ class _Joining:
         return np.concatenate([np.atleast_1d(p) for p in parts])
 
 
-def _of_numpy() -> dict[str, Callable[[Callable], Callable]]:
-    return {
-        **dict.fromkeys(_CREATING, lambda original: lambda *args, **kwargs: fillable(original(*args, **kwargs))),
-        **dict.fromkeys(_EMPTY, _unset),
-        "full": _full,
-        "full_like": _full,
-        **dict.fromkeys(_CONVERTING, _converting),
-    }
-
-
-def _unset(original: Callable) -> Callable:
-    """Numbers that nobody has set are NaN, and known again."""
-
-    def substitute(*args: Any, **kwargs: Any) -> Any:
-        made = fillable(original(*args, **kwargs))
-        if isinstance(made, Fillable):
-            made.fill(unset.number())
-        return made
-
-    return substitute
-
-
-def _full(original: Callable) -> Callable:
-    def substitute(*args: Any, **kwargs: Any) -> Any:
-        value = resolved(kwargs["fill_value"] if "fill_value" in kwargs else args[1] if len(args) > 1 else None)
-        if not is_symbolic(value):
-            return fillable(original(*args, **kwargs))
-        first: Any = next(iter(args), None)  # the shape, or the array that has it
-        lengths: Any = kwargs["shape"] if kwargs.get("shape") is not None else first
-        lengths = np.shape(lengths) if lengths is first and original.__name__ == "full_like" else lengths
-        [found] = all_symbolic(value)
-        return np.broadcast_to(found, lengths).copy()  # type: ignore[call-overload]
-
-    return substitute
-
-
-def _converting(original: Callable) -> Callable:
-    def substitute(a: Any, *args: Any, **kwargs: Any) -> Any:
-        given = resolved(a)
-        dtype = kwargs.get("dtype", args[0] if args else None)
-        if _is_scipy(sys._getframe(2)) or (dtype is not None and np.dtype(dtype) == object):
-            return original(given if isinstance(given, Symbolic) else a, *args, **kwargs)
-        if not is_symbolic(given):
-            made = original(a, *args, **kwargs)
-            return fillable(made) if made is not a else made
-        [found] = all_symbolic(given)
-        found = found if original.__name__ == "asanyarray" or type(found) in _PLAIN else found.view(np.ndarray)
-        return found if dtype is None else found.astype(dtype, copy=False)
-
-    return substitute
-
-
-def _drawing(original: Callable) -> Callable:
-    """A function that gives other numbers in each call of the author's; generators with a seed give the same."""
-
-    def substitute(*args: Any, **kwargs: Any) -> Any:
-        if original.__name__ != "default_rng" or not (args or kwargs):
-            what = "random numbers are drawn once, while tracing: each call of the program has the same"
-            warnings.warn(f"{what}\n  at {user_line()}\n  give them as an argument", stacklevel=3)
-        return fillable(original(*args, **kwargs))
-
-    return substitute
-
-
-def _listing(original: Callable) -> Callable:
-    """A function that takes lists of symbolic values as it takes arrays."""
-    takes_arrays = original.__name__ in _OF_ARRAYS
-
-    def as_array(value: Any) -> Any:
-        given = resolved(value)
-        return all_symbolic(given)[0] if type(given) in (list, tuple) and is_symbolic(given) else value
-
-    def substitute(*args: Any, **kwargs: Any) -> Any:
-        if takes_arrays:
-            return original(*([*map(as_array, a)] if type(a) in (list, tuple) else a for a in args), **kwargs)
-        return original(*map(as_array, args), **{name: as_array(a) for name, a in kwargs.items()})
-
-    return original if original.__name__ == "block" else substitute
-
-
 def _is_internal(frame: FrameType) -> bool:
     return _is_own(frame.f_globals.get("__name__", ""))
 
 
 def _is_own(module: str) -> bool:
     return module.startswith(_INTERNAL) and not module.startswith(_TRACED)
-
-
-def _is_scipy(frame: FrameType) -> bool:
-    """Sparse matrices convert operands to find out whether these know better."""
-    return frame.f_globals.get("__name__", "").startswith("scipy.sparse.")
 
 
 def _answering(ours: Callable, original: Callable) -> Callable:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 from ...callers import user_line
 from ...errors import BranchError
 from ...remedies import STEPS
 from ...symbolic import Symbolic, guards
+from ...symbolic.caught import is_caught
 from ...symbolic.checks import is_for_given
 from ..choices import NOTHING as UNSET
 from ..choices import Choice
@@ -21,21 +24,22 @@ class Branch:
     test : the condition
     names : of the variables that a side gives values to
     variables : all that there are before the branch
-    raises : whether the two sides end by ``raise``: the program has nothing of such a side
+    raises : the names of the errors that the two sides end by: the program has nothing of such a side
     """
 
-    def __init__(self, test: Any, names: tuple[str, ...], variables: dict[str, Any], raises: tuple[bool, bool]):
+    def __init__(self, test: Any, names: tuple[str, ...], variables: dict[str, Any], raises: tuple[str, str]):
         self.names = names
         self.condition = _condition(test)
         if self.condition is None:
             self.sides = [bool(test)]
             return
         self.line = user_line()
+        _refuse_caught(tuple(filter(None, raises)), sys._getframe(1))
         self.before = self._values(variables)
         self.sides = self._followed(dict(zip((True, False), raises, strict=True)))
         self.made: dict[bool, list] = {}
 
-    def _followed(self, raises: dict[bool, bool]) -> list[bool]:
+    def _followed(self, raises: dict[bool, str]) -> list[bool]:
         """The sides that do not raise; of given values that lead to one that does, this one."""
         wrong = [side for side, does in raises.items() if does and is_for_given(self._holds(side))]
         return wrong or [side for side, does in raises.items() if not does]
@@ -188,14 +192,28 @@ def choice(test: Any, a: Callable[[], Any], b: Callable[[], Any]) -> Any:
     return Choice(condition, user_line(), goes_on=True).between(first, second)
 
 
-def complaint(test: Any) -> Any:
+def complaint(test: Any, *errors: str) -> Any:
     """The condition of a branch that does nothing but raise, warn or tell: it does where the given values lead."""
-    return False if _condition(test) is not None and not is_for_given() else test
+    return _check(test, False, errors)
 
 
 def assertion(test: Any) -> Any:
     """The condition of an ``assert``; see `complaint`."""
-    return True if _condition(test) is not None and not is_for_given() else test
+    return _check(test, True, ("AssertionError",))
+
+
+def _check(test: Any, passes: bool, errors: tuple[str, ...]) -> Any:
+    if _condition(test) is None:
+        return test
+    if guards.current() is not None:
+        _refuse_caught(errors, sys._getframe(2))
+    return test if is_for_given() else passes
+
+
+def _refuse_caught(errors: tuple[str, ...], frame: FrameType) -> None:
+    """Refuse errors that the code catches, and goes on. frame : of the code that raises them"""
+    if errors and is_caught(frame, errors):
+        raise BranchError("raise an error that the code catches where a symbolic condition holds")
 
 
 # -- flags: whether the code has left a loop, or the function -------------------------------------------

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from ...symbolic.caught import errors_in
+
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -24,9 +26,9 @@ def has(kind: type[ast.stmt], statements: Iterable[ast.AST], into_loops: bool = 
     return any(isinstance(part, kind) for part in parts(statements, into_loops))
 
 
-def ends_by_error(statements: list[ast.stmt]) -> bool:
-    """Whether a block ends by an error."""
-    return bool(statements) and isinstance(statements[-1], ast.Raise)
+def error_at_end(statements: list[ast.stmt]) -> str:
+    """The name of the error that a block ends by; "" if it ends otherwise."""
+    return errors_in(statements[-1])[-1] if statements and isinstance(statements[-1], ast.Raise) else ""
 
 
 def always_ends(statements: list[ast.stmt]) -> bool:

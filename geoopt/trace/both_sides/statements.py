@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from ...symbolic.caught import errors_in
 from ...symbolic.checks import no_branches
-from .contents import SCOPES, always_ends, ends_by_error, has, names_given, parts
+from .contents import SCOPES, always_ends, error_at_end, has, names_given, parts
 from .expressions import OWN, Unrewritable, assigned, at, called, key, name, own, rewritten, stored, variables
 
 Function = ast.FunctionDef | ast.Lambda
@@ -77,7 +78,7 @@ class _Statements:
             if isinstance(statement, (ast.Return, ast.Break, ast.Continue)):
                 break  # nobody gets here
             if flags and rest:
-                goes_on, raises = called("none", *map(name, flags)), (ends_by_error(rest), False)
+                goes_on, raises = called("none", *map(name, flags)), (error_at_end(rest), "")
                 return [*found, *self._branch(goes_on, (self._block(rest), []), raises, statement)]
         return found
 
@@ -104,13 +105,14 @@ class _Statements:
     def _if(self, statement: ast.If) -> list[ast.stmt]:
         test = rewritten(statement.test)
         if id(statement) in self.kept:
-            statement.test = at(called("complaint", test), test)
+            errors = map(ast.Constant, errors_in(statement))
+            statement.test = at(called("complaint", test, *errors), test)
             return [statement]
-        raises = (ends_by_error(statement.body), ends_by_error(statement.orelse))
+        raises = (error_at_end(statement.body), error_at_end(statement.orelse))
         return self._branch(test, (self._block(statement.body), self._block(statement.orelse)), raises, statement)
 
     def _branch(
-        self, test: ast.expr, sides: tuple[list, list], raises: tuple[bool, bool], place: ast.stmt
+        self, test: ast.expr, sides: tuple[list, list], raises: tuple[str, str], place: ast.stmt
     ) -> list[ast.stmt]:
         """Code for a branch with two rewritten sides::
 
@@ -155,19 +157,19 @@ class _Statements:
         loop = _Flags(self._new(f"{OWN}broken"), self._new(f"{OWN}skipped"))
         leaves = [loop.broken] if has(ast.Break, statement.body, into_loops=False) else []
         leaves += [_LEFT] if self.has_flag and has(ast.Return, statement.body) else []
-        skips, raises = has(ast.Continue, statement.body, into_loops=False), ends_by_error(statement.body)
+        skips, raises = has(ast.Continue, statement.body, into_loops=False), error_at_end(statement.body)
         self.loops.append(loop)
         body = self._block(statement.body)
         self.loops.pop()
         if skips:
             body = [assigned(loop.skipped, ast.Constant(False), statement), *body]
         if leaves:
-            body = self._branch(called("none", *map(name, leaves)), (body, []), (raises, False), statement)
+            body = self._branch(called("none", *map(name, leaves)), (body, []), (raises, ""), statement)
             body.append(at(ast.If(called(ended, *map(name, leaves)), [ast.Break()], []), statement))
         orelse = self._block(statement.orelse)
         if orelse and leaves:
-            goes_on, raises = called("none", *map(name, leaves)), ends_by_error(statement.orelse)
-            orelse = self._branch(goes_on, (orelse, []), (raises, False), statement)
+            goes_on, raises = called("none", *map(name, leaves)), error_at_end(statement.orelse)
+            orelse = self._branch(goes_on, (orelse, []), (raises, ""), statement)
         statement.body, statement.orelse = body, []
         begin = [assigned(loop.broken, ast.Constant(False), statement)] if loop.broken in leaves else []
         return [*begin, statement, *orelse]
