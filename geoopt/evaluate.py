@@ -13,7 +13,7 @@ from .errors import InternalError
 from .graph import Graph, Node, Traced
 from .graph.phased import Phases
 from .graph.tape import NAMES, NONE, Tape
-from .graph.values import applied, applied_on_tape, gathered, truth
+from .graph.values import Values, applied, applied_on_tape, gathered, truth
 from .grid import Grid
 from .groups import Groups
 from .integers.ids import Ids
@@ -57,6 +57,9 @@ def _outputs(traced: Traced, memory: np.ndarray) -> list[np.ndarray]:
 
 
 def _traced(traced: Traced, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    if any(node.op == "while" for node in traced.graph.nodes):
+        given = {node.index: np.ravel(x) for node, x in zip(traced.variables, inputs, strict=True)}
+        return [Values(traced.graph, given).of(view) for view in traced.outputs]  # type: ignore[arg-type]
     memory = _memory(traced, inputs)
     for node in traced.graph.nodes:
         if node.tape is not None:
@@ -75,6 +78,8 @@ def _phases(whole: Phases, inputs: list[np.ndarray]) -> list[np.ndarray]:
             arrays.update(zip(phase.writes, found, strict=True))
         for solve in phase.solves:
             arrays[solve.solution] = solve.system.solved(arrays[solve.values], arrays[solve.right])
+        for loop in phase.loops:
+            arrays[loop.end] = loop.loop.after(arrays[loop.begin], [arrays[a] for a in loop.given])
     return [arrays[a] for a in whole.outputs]
 
 

@@ -118,4 +118,4 @@ def _machine(saved: Saved, runtime: Any, context: Context) -> Machine:
     from .solvers.phased import PhasedMachine  # which most programs do not need
 
     may_fail = saved.signature.may_fail
-    return PhasedMachine(saved.phases, machines, context.dtype, context.options.worker_count, may_fail)
+    return PhasedMachine(saved.phases, machines, {}, context.dtype, context.options.worker_count, may_fail)

@@ -1,7 +1,8 @@
-"""Stage `phases`: what is computed before, between and after the solution of linear systems.
+"""Stage `phases`: what is computed before, between and after the solution of linear systems, and the loops that run as
+often as values decide.
 
-Takes: `Traced` without tapes, some of whose nodes may be solutions of systems.
-Gives: `Phases`, programs without such nodes, each with the systems that are solved after it.
+Takes: `Traced` without tapes, some of whose nodes may be solutions of systems, or states after loops.
+Gives: `Phases`, programs without such nodes, each with the systems that are solved and the loops that are run after it.
 Ensures: phases that do the same, as the steps of a loop do, are the same program; what a later phase needs of an
 earlier one is stored where reading it is less than reading what it is computed from, and sums are.
 """
@@ -11,20 +12,24 @@ from __future__ import annotations
 import numpy as np
 
 from .graph import Node, Traced
-from .graph.phased import Phase, Phases, Solve
-from .graph.rebuild import Rebuild
+from .graph.phased import Phase, Phases, Repeat, Solve
+from .graph.rebuild import Part
 from .graph.references import reachable
 from .graph.values import Values
+from .graph.while_loop import cut
 from .integers.ids import Ids
 from .stages import Context
 
+_LEFT_TO_OTHERS = ("solution", "loop")  # what phases do not compute
+_GIVEN = ("variable", *_LEFT_TO_OTHERS)
 WORTH_STORING = 2  # times as many numbers as a value has, from which on it is stored rather than computed again ...
 LONGEST = 32  # ... and operations one after the other
 
 
 def phases(traced: Traced, context: Context) -> Phases:
+    traced = cut(traced)
     live = reachable(traced)
-    if not any(node.op == "solution" for node in live):
+    if not any(node.op in _LEFT_TO_OTHERS for node in live):
         return Phases.single(traced)
     return _Division(traced, live).divided()
 
@@ -51,12 +56,12 @@ class _Division:
     def _place(self, node: Node) -> None:
         below = self.graph.below(node)
         latest = max((self.phase[n.index] for n in below), default=0)
-        self.phase[node.index] = phase = latest + (node.op == "solution")
+        self.phase[node.index] = phase = latest + (node.op in _LEFT_TO_OTHERS)
         if node.op == "variable" or any(n.index in self.varies for n in below):
             self.varies.add(node.index)
         here = [n.index for n in below if self.phase[n.index] == phase]
         self._length[node.index] = 1 + max((self._length[i] for i in here), default=0)
-        if node.op in ("variable", "solution"):
+        if node.op in _GIVEN:
             self.behind[node.index] = self.outside[node.index] = frozenset([node.index])
             return
         outside = frozenset().union(*(self.outside[n.index] for n in below))
@@ -66,7 +71,7 @@ class _Division:
 
     def _is_source(self, node: Node) -> bool:
         """Whether later phases have it as a variable."""
-        if node.op in ("variable", "solution"):
+        if node.op in _GIVEN:
             return True
         if node.op == "constant" or node.gives_bool or node.index not in self.varies:
             return False
@@ -79,18 +84,22 @@ class _Division:
     def divided(self) -> Phases:
         count = 1 + max(self.phase.values())
         wanted: list[dict[int, Ids]] = [{} for _ in range(count)]  # by phase, the arrays that it computes
-        solves: list[list[Solve]] = [[] for _ in range(count)]  # by phase, what is solved after it
+        solves: list[list[Solve]] = [[] for _ in range(count)]  # by phase, what is solved after it ...
+        loops: list[list[Repeat]] = [[] for _ in range(count)]  # ... and which loops are run
         known: dict[int, np.ndarray] = {}
         values = Values(self.graph)
-        for node in (n for n in self.live if n.op == "solution"):
+        for node in (n for n in self.live if n.op in _LEFT_TO_OTHERS):
             for view in node.operands:
                 if any(n.index in self.varies for n in self.graph.nodes_of(view)):
                     self._want(view, wanted)
                 elif self._array(view) not in known:
                     known[self._array(view)] = values.of(view)
-            matrix, right, solution = map(self._array, (*node.operands, node.ids))
-            assert node.system is not None
-            solves[self.phase[node.index] - 1].append(Solve(node.system, matrix, right, solution))
+            first, *others, found = map(self._array, (*node.operands, node.ids))
+            before = self.phase[node.index] - 1
+            if node.loop is not None:
+                loops[before].append(Repeat(node.loop, first, tuple(others), found))
+            else:
+                solves[before].append(Solve(node.system, first, others[0], found))  # type: ignore[arg-type]
         outputs = tuple(self._want(view, wanted) for view in self.traced.outputs)
         # from the last on, so that what is stored for later phases is known
         parts = [self._computed(phase, wanted) for phase in reversed(range(count))][::-1]
@@ -101,8 +110,8 @@ class _Division:
         programs = programs or {parts[0][0].key: parts[0][0]}  # whose machine has memory for the solutions
         numbers = {key: number for number, key in enumerate(programs)}
         found = [
-            Phase(numbers[traced.key] if computed else None, reads, tuple(computed), tuple(solved))
-            for (traced, reads), computed, solved in zip(parts, wanted, solves, strict=True)
+            Phase(numbers[traced.key] if computed else None, reads, tuple(computed), tuple(solved), tuple(run))
+            for (traced, reads), computed, solved, run in zip(parts, wanted, solves, loops, strict=True)
         ]
         return Phases(tuple(programs.values()), tuple(found), tuple(self.shapes), outputs, known)
 
@@ -116,7 +125,7 @@ class _Division:
     def _want(self, view: Ids, wanted: list[dict[int, Ids]]) -> int:
         """Have an array computed, unless it is an argument or a solution as it is; gives its number."""
         array, nodes = self._array(view), self.graph.nodes_of(view)
-        is_there = len(nodes) == 1 and nodes[0].op in ("variable", "solution") and view.key == nodes[0].ids.key
+        is_there = len(nodes) == 1 and nodes[0].op in _GIVEN and view.key == nodes[0].ids.key
         if not is_there:
             wanted[max((self.phase[n.index] for n in nodes), default=0)][array] = view
         return array
@@ -127,7 +136,7 @@ class _Division:
         inside, sources = self._needed(phase, views)
         for node in sources:  # of earlier phases
             self._want(node.ids, wanted)
-        part = _Part(self.traced).part(inside, sources, views)
+        part = Part(self.traced).part(inside, sources, views)
         return part, tuple(self._array(n.ids) for n in sources)
 
     def _needed(self, phase: int, views: list[Ids]) -> tuple[set[int], list[Node]]:
@@ -139,26 +148,10 @@ class _Division:
             node = pending.pop()
             if node.index in inside or node.index in sources:
                 continue
-            is_earlier = self.phase[node.index] < phase or node.op in ("variable", "solution")
+            is_earlier = self.phase[node.index] < phase or node.op in _GIVEN
             if is_earlier and self._is_source(node):
                 sources[node.index] = node
             else:
                 inside.add(node.index)
                 pending += self.graph.below(node)
         return inside, [sources[i] for i in sorted(sources)]
-
-
-class _Part(Rebuild):
-    """Some nodes in a graph of their own."""
-
-    def part(self, inside: set[int], sources: list[Node], outputs: list[Ids]) -> Traced:
-        names = {n.index: n.name or f"{n.op.replace('_', ' ')} {n.index}" for n in sources}
-        for node in self.old.nodes:
-            if node.index in names:
-                self.keep(node, self.graph.variable(names[node.index], node.shape))
-            elif node.index in inside:
-                self.copy(node)
-        moved = tuple(self.moved(view) for view in outputs)
-        self.graph.blocks += [tuple(self.moved(view) for view in b) for b in self.old.blocks if self._has(b)]
-        self.graph.finish()
-        return Traced(self.graph, tuple(self.nodes[n.index] for n in sources), moved)

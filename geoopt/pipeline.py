@@ -173,12 +173,19 @@ def _machine(
         clock.run("assemble", lambda record=record: target.machine(record, context))
         for record in _planned(programs, target, context, clock)
     ]
-    if not phases.solves:
+    if phases.is_single:
         return machines[0]
-    from .solvers.phased import PhasedMachine  # which most programs do not need
+    from .solvers.phased import PhasedMachine, Turns  # which most programs do not need
 
+    def of(traced: Traced) -> Machine:
+        return _machine(*_phases_of(traced, context, clock), signature, target, context, clock)
+
+    turns: dict[tuple, Turns] = {}
+    for loop in (r.loop for r in phases.loops if r.loop.key not in turns):
+        turn = of(loop.turn)  # what solves systems is not tried for a turn that there is not
+        turns[loop.key] = Turns(turn, None if turn.phases is None else of(loop.test))
     threads, may_fail = context.options.worker_count, signature.may_fail
-    return clock.run("solvers", lambda: PhasedMachine(phases, machines, context.dtype, threads, may_fail))
+    return clock.run("solvers", lambda: PhasedMachine(phases, machines, turns, context.dtype, threads, may_fail))
 
 
 def planned(
@@ -232,9 +239,15 @@ def _divided(
         why = IN_CONTAINERS.format(" or ".join(inside)) if inside else ARE_FLOATS
         raise ArgumentError(f"no argument of {signature.function} is a variable: {why}")
     traced = len(record.graph.nodes), record.graph.size
+    return *_phases_of(record, context, clock), signature, traced
+
+
+def _phases_of(traced: Traced, context: Context, clock: Clock) -> tuple[list[Traced], Phases]:
+    """The distinct programs of the phases of a whole one, and how they follow each other."""
+    record: Any = traced
     for stage in WHOLE:
         record = _staged(stage, record, context, clock)
-    return list(record.programs), replace(record, programs=()), signature, traced
+    return list(record.programs), replace(record, programs=())
 
 
 def _planned(programs: list[Traced], target: Device, context: Context, clock: Clock) -> Iterator[Any]:

@@ -140,16 +140,22 @@ class Program:
         """
         if self.of_item is not None:
             raise ArgumentError("export: a batch cannot be exported; export .of_item, and call it for each item")
-        if self.machine.solves or self.machine.device != "cpu":
-            what = "a program that solves linear systems" if self.machine.solves else "a program for a GPU"
-            raise ArgumentError(
-                f"export: {what} cannot be exported; compile for the CPU what is computed without solving"
-            )
+        if self.machine.phases is not None or self.machine.device != "cpu":
+            what = f"a program that {self._does}" if self.machine.phases is not None else "a program for a GPU"
+            raise ArgumentError(f"export: {what} cannot be exported; compile for the CPU what is computed without")
         (schedule,) = self.machine.records
         assert isinstance(schedule, Schedule)
         return export(schedule, self.signature, self.dtype, Path(folder), name, force)
 
+    @property
+    def _does(self) -> str:
+        """What a program of several phases does between them."""
+        return "solves linear systems" if self.machine.solves else "has a loop that values end"
+
     def _saved(self) -> Saved:
+        if self.machine.phases is not None and self.machine.phases.loops:
+            what = "a program with a loop that values end cannot be saved, pickled or copied"
+            raise ArgumentError(f"{what}: compile it where it runs, or compile one turn of the loop")
         counts = {"nodes": self.preparation.nodes, "scalars": self.preparation.scalars}
         preparation = counts | {"decisions": list(self.preparation.decisions)}
         machine, batch = self.machine, None
@@ -277,8 +283,8 @@ class Program:
         return sources[kind or next(iter(sources))]()
 
     def _c(self) -> str:
-        if self.machine.solves:
-            raise ArgumentError("source('c'): a program that solves linear systems has no C; compile what it solves")
+        if self.machine.phases is not None:
+            raise ArgumentError(f"source('c'): a program that {self._does} has no C; compile what is computed without")
         (plan,) = self.plans
         return TARGETS["c"](relist(plan), self.dtype)
 

@@ -35,6 +35,10 @@ NO_MATRIX = (
     "geoopt.hessian_product and geoopt.gradient need no matrix; for minima, give their programs to "
     "scipy.optimize.minimize(energy, x0, jac=gradient, hessp=product, method='Newton-CG')"
 )
+OF_LOOPS = (
+    "derivatives of a loop that runs as often as values decide are not supported",
+    "take a fixed number of turns; or differentiate what the loop solves, as geoopt.solve and geoopt.newton do",
+)
 CHOOSE = "write np.where(condition, a, b); both sides are kept and chosen per element"
 FILL = "put values into an array of floats that the function makes, as by np.zeros; keep all, and choose with np.where"
 INTEGERS = "give the integer as an argument of the function: integers are structure"

@@ -289,5 +289,9 @@ def _as_one(kernels: list[Kernel]) -> Kernel:
 
 
 def _as_variable(node: Node) -> Node:
-    is_level = node.op in ("segment_sum", "solution")  # a solution is one that does not depend on the arguments
+    is_level = node.op in (
+        "segment_sum",
+        "solution",
+        "while",
+    )  # a solution is one that does not depend on the arguments
     return Node(node.index, "variable", (), node.shape, node.first, name=f"sum {node.index}") if is_level else node

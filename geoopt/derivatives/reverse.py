@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..block_ops import BLOCK_OPS, PROJECTIONS
-from ..errors import UnsupportedError
 from ..graph import Graph, Node
 from ..graph.references import has_lanes
 from ..graph.terms import flat_terms
@@ -27,6 +25,7 @@ from ..symbolic.look import Look
 from ..symbolic.sums import segment_sum
 from .chain import Adjoint, known, passed_on, total, under
 from .extremes import choice_of, reader_counts
+from .refused import refuse_unknown
 
 Column = tuple[int, ...]  # the trailing indices of one lane of a node
 
@@ -212,17 +211,12 @@ def of_segments(values: Symbolic, segments: np.ndarray) -> Symbolic:
 
 
 def dependent(graph: Graph, on: set[int]) -> set[int]:
-    """The nodes that depend on some nodes, and those. UnsupportedError where block operations are among them."""
+    """The nodes that depend on some nodes, and those. Raises UnsupportedError as `refuse_unknown` does."""
     active = set(on)
     for node in graph.nodes:
         if any(t.index in active for operand in node.operands for t in graph.nodes_of(operand)):
             active.add(node.index)
-            if node.op in PROJECTIONS:
-                what = f"the derivative of a projected Hessian (project={node.op!r}) is not known"
-                raise UnsupportedError(what, "differentiate first and project last, or hessian(..., project=None)")
-            if node.op in BLOCK_OPS:
-                what = "the derivative of eigenvalues of matrices larger than 4×4 is not known"
-                raise UnsupportedError(what, "differentiate first and take np.linalg.eigh last")
+            refuse_unknown(node)
     return active
 
 

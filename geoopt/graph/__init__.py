@@ -1,10 +1,10 @@
 """The expression graph: long nodes, each a run of scalars made by one operation.
 
-Besides the rows of `ops.OPS` and `block_ops.BLOCK_OPS` six operations exist only here: ``variable`` (an argument of
+Besides the rows of `ops.OPS` and `block_ops.BLOCK_OPS` eight operations exist only here: ``variable`` (an argument of
 the program), ``constant`` (numbers known while tracing), ``segment_sum`` (sums of consecutive
 operands), ``join`` (its operand, which comes from several nodes), until `lift` has run ``scalars`` (a tape of
 numbers made one by one), and until `phases` has run ``solution`` (of a linear system, whose operands are the values of
-the matrix and the right-hand side).
+the matrix and the right-hand side), ``while`` and ``loop`` (see `graph.while_loop`).
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from .runs import Runs
 from .system import System
 from .tape import CODES, NONE, Tape
 
+_OF_OTHER_SHAPES = ("segment_sum", "solution", "while", "loop")  # than their operands are
 PACKED = (1 << 16) - 1  # so many scalars or so are recorded before the tape packs them
 
 
@@ -58,7 +59,8 @@ class Graph:
     runs: Runs | None = None  # of code with branches, which is run along each of its paths
     _tape: Tape = field(default_factory=Tape)  # of the scalars made since the last node
 
-    def _append(self, key: tuple | None, op: str, operands: tuple[Ids, ...], shape: tuple[int, ...], **payload) -> Node:
+    def append(self, key: tuple | None, op: str, operands: tuple[Ids, ...], shape: tuple[int, ...], **payload) -> Node:
+        """A new node, or one that is there with the key."""
         if key is not None and key in self._known:
             known = self._known[key]
             self.repeats.extend((known.index, self.size))
@@ -125,38 +127,38 @@ class Graph:
         return known
 
     def variable(self, name: str, shape: tuple[int, ...]) -> Node:
-        return self._append(None, "variable", (), shape, name=name)
+        return self.append(None, "variable", (), shape, name=name)
 
     def constant(self, values: np.ndarray, given: bool = False) -> Node:
         """given : nobody else writes to the values any more, so that they are not copied"""
         values = np.asarray(values, np.float64) if given else np.array(values, np.float64)
         values.flags.writeable = False
         key = ("constant", values.shape, content(values))
-        return self._append(key, "constant", (), values.shape, values=values)
+        return self.append(key, "constant", (), values.shape, values=values)
 
     def apply(self, op: str, operands: tuple[Ids, ...]) -> Node:
         """An elementwise node over operands of one shape."""
         keys = [o.key for o in operands]
         if OPS[op].is_commutative:
             keys.sort(key=repr)
-        return self._append((op, *keys), op, operands, operands[0].shape)
+        return self.append((op, *keys), op, operands, operands[0].shape)
 
     def apply_block(self, op: str, operands: tuple[Ids, ...]) -> Node:
         """An operation of `BLOCK_OPS` on elements of which each operand is a column (m,): a node (m, lanes)."""
         shape = (*operands[0].shape, lanes_of(op, len(operands)))
-        return self._append((op, *(o.key for o in operands)), op, operands, shape)
+        return self.append((op, *(o.key for o in operands)), op, operands, shape)
 
     def segment_sum(self, summands: Ids, segments: Segments) -> Node:
         key = ("segment_sum", summands.key, segments.key)
-        return self._append(key, "segment_sum", (summands,), (len(segments),), segments=segments)
+        return self.append(key, "segment_sum", (summands,), (len(segments),), segments=segments)
 
     def solution(self, system: System, values: Ids, right: Ids) -> Node:
         """The solution of a linear system. values : (nnz,) of the matrix; right : (n,) or (n, k)"""
         key = ("solution", system.key, values.key, right.key)
-        return self._append(key, "solution", (values, right), right.shape, system=system)
+        return self.append(key, "solution", (values, right), right.shape, system=system)
 
     def join(self, view: Ids) -> Node:
-        return self._append(("join", view.key), "join", (view,), view.shape)
+        return self.append(("join", view.key), "join", (view,), view.shape)
 
     @property
     def keys(self) -> Iterable[tuple]:
@@ -257,7 +259,7 @@ class Graph:
                 if operand.size and operand.lowest < 0 and operand.to_array().min() < 0:
                     raise InternalError("trace", f"node {node.index} ({node.op}) reads a scalar that there is not")
                 wanted = node.shape[:1] if node.op in BLOCK_OPS else node.shape
-                if node.op not in ("segment_sum", "solution") and operand.shape != wanted:
+                if node.op not in _OF_OTHER_SHAPES and operand.shape != wanted:
                     raise InternalError("trace", f"node {node.index} ({node.op}) has an operand of another shape")
 
     def __str__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,7 @@ class Node:
     name: str = ""  # of a variable
     tape: Tape | None = None  # of scalars made one by one
     system: System | None = None  # of a solution
+    loop: Any = None  # a `while_loop.WhileLoop`, which runs as often as values decide
     size: int = field(init=False)
     end: int = field(init=False)  # the id after the last
     lanes: int = field(init=False)  # scalars per mesh element: the product of the trailing axes

@@ -1,4 +1,5 @@
-"""`Phases`: a program as programs without linear systems, and the systems that are solved between them."""
+"""`Phases`: a program as programs without linear systems, and the systems that are solved between them, and the loops
+that are run."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from . import Traced
 from .system import System
+from .while_loop import WhileLoop
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +23,19 @@ class Solve:
 
 
 @dataclass(frozen=True, eq=False)
+class Repeat:
+    """A loop that runs as often as values decide. begin, given, end : the arrays of `Phases` that its state is before
+    it, that its turns read besides, and that its state is after it"""
+
+    loop: WhileLoop
+    begin: int
+    given: tuple[int, ...]
+    end: int
+
+
+@dataclass(frozen=True, eq=False)
 class Phase:
-    """What is computed without solving, and the systems that are solved then.
+    """What is computed without solving, and the systems that are solved and the loops that are run then.
 
     program : which of `Phases.programs` computes it; None where there is nothing to compute
     reads, writes : of its variables and of its outputs, which arrays of `Phases` they are
@@ -32,6 +45,12 @@ class Phase:
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     solves: tuple[Solve, ...] = ()
+    loops: tuple[Repeat, ...] = ()
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether systems are solved, or loops run, before the next phase."""
+        return bool(self.solves or self.loops)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +80,21 @@ class Phases:
     def solves(self) -> list[Solve]:
         return [solve for phase in self.phases for solve in phase.solves]
 
+    @property
+    def loops(self) -> list[Repeat]:
+        return [loop for phase in self.phases for loop in phase.loops]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one program, of which nothing is left to others."""
+        return not (self.solves or self.loops)
+
     def check(self) -> None:
         for traced in self.programs:
             traced.check()
 
     def __str__(self) -> str:
-        if not self.solves:
+        if self.is_single:
             return str(self.programs[0])
         programs = [f"program {number}\n{traced}" for number, traced in enumerate(self.programs)]
         steps = []
@@ -77,6 +105,9 @@ class Phases:
                 matrix = f"matrix {s.values}{' transposed' if s.system.is_transposed else ''}"
                 what = f"{matrix}, right-hand side {s.right}, {s.system.pattern.shape[0]} unknowns"
                 steps.append(f"solve: {what} -> {s.solution}")
+            for r in phase.loops:
+                turn = "\n".join(f"  {line}" for line in str(r.loop.turn).splitlines())
+                steps.append(f"loop: state {r.begin}, arrays {_listed(r.given)} -> {r.end}, by turns of\n{turn}")
         return "\n\n".join([*programs, "\n".join([*steps, f"results: arrays {_listed(self.outputs)}"])])
 
 

@@ -11,6 +11,7 @@ from ..integers.gathers import replace_range
 from ..integers.ids import Ids, id_dtype
 from ..integers.owners import shifted
 from . import Graph, Node, Traced
+from .loop_nodes import loop_node, while_node
 
 
 class Rebuild:
@@ -52,6 +53,10 @@ class Rebuild:
             self.keep(node, self.graph.join(operands[0]))
         elif node.system is not None:
             self.keep(node, self.graph.solution(node.system, *operands))
+        elif node.op == "while":
+            self.keep(node, while_node(self.graph, *operands))
+        elif node.loop is not None:
+            self.keep(node, loop_node(self.graph, node.loop, operands))
         elif node.op in BLOCK_OPS:
             self.keep(node, self.graph.apply_block(node.op, operands))
         else:
@@ -104,3 +109,20 @@ class Rebuild:
         """Whether all that some views read is in the new graph."""
         known = self.nodes.keys() | self.places.keys()
         return all(n.index in known or n.op == "scalars" for view in views for n in self.old.nodes_of(view))
+
+
+class Part(Rebuild):
+    """Some nodes in a graph of their own."""
+
+    def part(self, inside: set[int], sources: list[Node], outputs: list[Ids]) -> Traced:
+        """The program that computes some views. inside : the nodes;  sources : others, which are its variables"""
+        names = {n.index: n.name or f"{n.op.replace('_', ' ')} {n.index}" for n in sources}
+        for node in self.old.nodes:
+            if node.index in names:
+                self.keep(node, self.graph.variable(names[node.index], node.shape))
+            elif node.index in inside:
+                self.copy(node)
+        moved = tuple(self.moved(view) for view in outputs)
+        self.graph.blocks += [tuple(self.moved(view) for view in b) for b in self.old.blocks if self._has(b)]
+        self.graph.finish()
+        return Traced(self.graph, tuple(self.nodes[n.index] for n in sources), moved)

@@ -25,6 +25,8 @@ def applied(node: Node, operands: list[np.ndarray]) -> np.ndarray:
         return operands[0]
     if node.op == "solution":
         return node.system.solved(*operands)  # type: ignore[union-attr]
+    if node.op == "loop":
+        return node.loop.after(operands[0], operands[1:])  # type: ignore[union-attr]
     if node.op in BLOCK_OPS:
         return BLOCK_OPS[node.op](np.stack(operands, axis=1))
     with np.errstate(all="ignore"):
@@ -36,6 +38,16 @@ def applied_on_tape(name: str, operands: Sequence[Any]) -> float:
     takes_bool = [OPS[name].takes_bool and (name != "where" or slot == 0) for slot in range(3)]
     with np.errstate(all="ignore"):
         return float(OPS[name].numpy(*(v != 0 if t else v for v, t in zip(operands, takes_bool, strict=False))))
+
+
+def states(begin: np.ndarray, turn: Callable[[np.ndarray], tuple[np.ndarray, bool]]) -> np.ndarray:
+    """The state after a loop. turn : gives of a state that after a turn, and whether there is that turn"""
+    state = begin
+    while True:
+        after, goes_on = turn(state)
+        if not goes_on:
+            return state
+        state = after
 
 
 def truth(graph: Graph, view: Ids, values: np.ndarray) -> np.ndarray:
@@ -90,6 +102,8 @@ class Values:
             found[node.index] = node
             given = self.variables[node.index] if node.op == "variable" else None
             reads = (given,) if isinstance(given, Ids) else node.operands
+            if node.op == "while":
+                reads = node.operands[1:2]
             pending += [n for view in reads for n in self.graph.nodes_of(view)]
         return [found[i] for i in sorted(found)]
 
@@ -99,7 +113,21 @@ class Values:
         if node.op == "variable":
             given = self.variables[node.index]
             return self._gathered(given) if isinstance(given, Ids) else given
+        if node.op == "while":
+            return self._after_loop(node)
         return applied(node, [truth(self.graph, o, self._gathered(o)) for o in node.operands])
+
+    def _after_loop(self, node: Node) -> np.ndarray:
+        """The state after a loop; of its turns nothing is kept."""
+        state, begin, end, goes_on = node.operands
+        [of_turns] = self.graph.nodes_of(state)
+
+        def turn(values: np.ndarray) -> tuple[np.ndarray, bool]:
+            inside = Values(self.graph, {**self.variables, of_turns.index: values})
+            is_on = bool(inside.of(goes_on))
+            return (inside.of(end) if is_on else values), is_on
+
+        return states(self._gathered(begin), turn)
 
     def _gathered(self, view: Ids) -> np.ndarray:
         """Values of scalars on tapes, or of nodes that have been evaluated."""

@@ -54,7 +54,7 @@ class Machine(Memory, Protocol):
 
     @property
     def phases(self) -> Phases | None:
-        """Where it solves linear systems, how phases follow each other."""
+        """Where it solves linear systems or runs loops as often as values decide, how phases follow each other."""
         ...
 
     def array(self, argument: Argument, value: Any) -> Array:

@@ -1,4 +1,5 @@
-"""`PhasedMachine`: programs that solve linear systems, on machines that compute what is between them."""
+"""`PhasedMachine`: programs that solve linear systems, or run loops as often as values decide, on machines that compute
+what is between them, and the turns of loops."""
 
 from __future__ import annotations
 
@@ -6,13 +7,14 @@ import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..arrays import Array
 from ..errors import SolverError
-from ..graph.phased import Phase, Phases, Solve
+from ..graph.phased import Phase, Phases, Repeat, Solve
 from ..numeric import on_host
 from ..runtime.batch import memory_of_items
 from ..runtime.machine import Machine
@@ -20,32 +22,51 @@ from ..signature import Argument
 from .linear import LinearSolver
 
 
+@dataclass(frozen=True)
+class Turns:
+    """What runs a loop. turn : computes the state after a turn, and whether there is that turn;  test : this alone,
+    where a turn that there is not may fail"""
+
+    turn: Machine
+    test: Machine | None
+
+
 class PhasedMachine:
-    """A `Machine` that runs others one after the other and solves systems in between, on the host.
+    """A `Machine` that runs others one after the other and solves systems and runs loops in between, on the host.
 
     Systems are solved in double precision. Those with one matrix share its factor; a matrix that does not depend on
     the variables is factored when this is made. Threads that call at once take turns.
 
+    turns : by the key of each loop
     threads : that factor and solve
     may_fail : a system that cannot be solved is an error only where a result is NaN by it: its solution may be that of
         a path through branches which is not taken
     """
 
-    def __init__(self, phases: Phases, machines: list[Machine], dtype: np.dtype, threads: int, may_fail: bool):
-        self.phases, self.machines, self.dtype = phases, machines, dtype
+    def __init__(
+        self,
+        phases: Phases,
+        machines: list[Machine],
+        turns: dict[tuple, Turns],
+        dtype: np.dtype,
+        threads: int,
+        may_fail: bool,
+    ):
+        self.phases, self.machines, self.turns, self.dtype = phases, machines, turns, dtype
         self.device = machines[0].device
         self.records = tuple(record for machine in machines for record in machine.records)
+        machines = [*machines, *(machine for t in turns.values() for machine in (t.turn, t.test) if machine)]
         self.plans = tuple(plan for machine in machines for plan in machine.plans)
         self.output_shapes = tuple(phases.shapes[a] for a in phases.outputs)
         self.traits = machines[-1].traits
         self.code = {name: code for machine in machines for name, code in machine.code.items()}
-        self.sources = {kind: self._joined(kind) for kind in machines[-1].sources}
+        self.sources = {kind: _joined(machines, kind) for kind in machines[-1].sources}
         self.may_fail = may_fail
         self.solvers = _solvers(phases, threads)
         self._broken: dict[tuple, SolverError] = {}  # known matrices that cannot be factored
         self._factor_known()
         self._places = {array: i for i, array in reversed([*enumerate(phases.outputs)])}
-        self._last = max(i for i, phase in enumerate(phases.phases) if phase.solves)
+        self._last = max(i for i, phase in enumerate(phases.phases) if phase.is_followed)
         self._dropped = _dropped(phases)
         self._uses_factors_again = _uses_factors_again(phases)
         self._known = {array: values.reshape(-1) for array, values in phases.known.items()}
@@ -61,9 +82,6 @@ class PhasedMachine:
                 if not self.may_fail:
                     raise
                 self._broken[key] = error
-
-    def _joined(self, kind: str) -> Callable[[], str]:
-        return lambda: "\n\n".join(machine.sources[kind]() for machine in self.machines)
 
     @property
     def solves(self) -> tuple[dict[str, Any], ...]:
@@ -118,8 +136,9 @@ class PhasedMachine:
         self._run(inputs, outputs, None)
 
     def run_batch(self, size: int, inputs: list[Array], outputs: list[Array]) -> None:
-        """Each phase for all items, where no factor is needed after that of the next item has taken its place."""
-        if not (self.may_fail or self._uses_factors_again):
+        """Each phase for all items, where no factor is needed after that of the next item has taken its place, and no
+        loop ends sooner for one item than for another."""
+        if not (self.may_fail or self._uses_factors_again or self.phases.loops):
             self._run(inputs, outputs, size)
             return
         for item in range(size):
@@ -156,6 +175,8 @@ class PhasedMachine:
                             raise
                         for solve in together:
                             arrays[solve.solution][:] = np.nan
+                for repeat in phase.loops:
+                    arrays[repeat.end] = self._after_loop(repeat, arrays, inputs)
                 for array in self._dropped[number]:
                     del arrays[array]
         if failures and any(np.isnan(arrays[a]).any() for a in self.phases.outputs):
@@ -167,6 +188,20 @@ class PhasedMachine:
     def _new(self, array: int, inputs: list[Array], size: int | None) -> Array:
         entries = math.prod(self.phases.shapes[array])
         return self.memory(entries, inputs) if size is None else memory_of_items(self, size, entries, inputs)
+
+    def _after_loop(self, repeat: Repeat, arrays: dict[int, Array], inputs: list[Array]) -> Array:
+        """The state after a loop. Of three states in memory one is that before it, which others may read."""
+        turns, given = self.turns[repeat.loop.key], [arrays[a] for a in repeat.given]
+        state, after, spare = arrays[repeat.begin], *(self._new(repeat.begin, inputs, None) for _ in range(2))
+        goes_on = self.memory(1, inputs)
+        while True:
+            if turns.test is not None:
+                turns.test.run([state, *given], [goes_on])
+            if turns.test is None or goes_on[0]:
+                turns.turn.run([state, *given], [after, goes_on])
+            if not goes_on[0]:
+                return state
+            state, after, spare = after, spare, after
 
     def _solve(self, together: list[Solve], arrays: dict[int, Array], factored: set[tuple]) -> None:
         """Solve systems of one matrix with the columns of all their right-hand sides at once; of a batch, also with
@@ -205,6 +240,10 @@ class PhasedMachine:
         for target, part, given in zip(found, columns, rights, strict=True):
             solution = part.reshape(-1) if given.ndim == 1 else _by_item(part, len(given))
             target[:] = np.asarray(solution, self.dtype, like=target)
+
+
+def _joined(machines: list[Machine], kind: str) -> Callable[[], str]:
+    return lambda: "\n\n".join(machine.sources[kind]() for machine in machines)
 
 
 def share_solvers(machine: Machine, other: Machine) -> None:
@@ -266,7 +305,8 @@ def _dropped(phases: Phases) -> list[list[int]]:
     """By phase, the arrays that nothing needs after it."""
     last: dict[int, int] = {}
     for number, phase in enumerate(phases.phases):
-        used = (a for solve in phase.solves for a in (solve.values, solve.right, solve.solution))
+        used = [a for solve in phase.solves for a in (solve.values, solve.right, solve.solution)]
+        used += [a for repeat in phase.loops for a in (repeat.begin, *repeat.given, repeat.end)]
         last.update(dict.fromkeys((*phase.reads, *phase.writes, *used), number))
     found: list[list[int]] = [[] for _ in phases.phases]
     for array in last.keys() - {*phases.outputs, *phases.known}:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 from dataclasses import dataclass
 from types import CodeType
@@ -37,18 +38,39 @@ class Asked:
     @property
     def remedy(self) -> str:
         """What to write instead: as the parts of the source say in which the instruction is, the innermost first."""
-        place = next(itertools.islice(self.code.co_positions(), self.instruction // 2, None))
-        if None in place:
-            return remedies.CHOOSE
-        line, end_line, column, end_column = place
-        begin, end = (line, column), (end_line, end_column)
-        try:
-            tree = syntax_of(source_of(self.code.co_filename))
-        except SyntaxError:
-            return remedies.CHOOSE
-        around = [node for node in ast.walk(tree) if _holds(node, begin, end)]
+        around = _around(self.code, self.instruction)
         found = (_remedy(inner, outer) for outer, inner in reversed(list(itertools.pairwise(around))))
         return next((remedy for remedy in found if remedy), remedies.CHOOSE)
+
+    @property
+    def ends_loop(self) -> bool:
+        """Whether it decides if there is another turn of a loop."""
+        around = _around(self.code, self.instruction)
+        loops = [i for i, node in enumerate(around) if isinstance(node, (ast.For, ast.While))]
+        in_loop = around[loops[0] :] if loops else []
+        return any(_is_last(inner, outer) for outer, inner in itertools.pairwise(in_loop))
+
+
+@functools.lru_cache(maxsize=256)
+def _around(code: CodeType, instruction: int) -> list[ast.AST]:
+    """The parts of the source that an instruction is in, the outermost first."""
+    place = next(itertools.islice(code.co_positions(), instruction // 2, None))
+    if None in place:
+        return []
+    line, end_line, column, end_column = place
+    try:
+        tree = syntax_of(source_of(code.co_filename))
+    except SyntaxError:
+        return []
+    return [node for node in ast.walk(tree) if _holds(node, (line, column), (end_line, end_column))]
+
+
+def _is_last(node: ast.AST, around: ast.AST) -> bool:
+    """Whether a part of the source is a condition that leaves a loop."""
+    if isinstance(around, ast.While):
+        return around.test is node
+    leaves = isinstance(around, ast.If) and around.test is node and around.body
+    return bool(leaves) and isinstance(around.body[-1], (ast.Break, ast.Return))  # type: ignore[attr-defined]
 
 
 def _holds(node: ast.AST, begin: tuple, end: tuple) -> bool:

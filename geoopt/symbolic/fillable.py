@@ -206,6 +206,7 @@ def _become_under_conditions(array: Any) -> None:
     """Make an array symbolic that is changed where conditions hold which are unknown."""
     condition = guards.current(of=_owner(array)) if isinstance(array, Fillable) else None
     if condition is not None:
+        guards.refuse_in_loop(_owner(array))
         _become(array, [condition])
 
 
@@ -215,6 +216,55 @@ def _as_found(graph: Graph, values: np.ndarray) -> Symbolic:
     if values.size and np.array_equal(values, np.broadcast_to(first, values.shape), equal_nan=True):
         return Symbolic(graph, as_symbolic(graph, float(first[0])).ids.broadcast_to(values.shape))
     return as_symbolic(graph, values).copy()
+
+
+def owner_of(array: Symbolic | Fillable) -> Symbolic | Fillable:
+    """The array that an array is a view of, or it itself."""
+    return _owner(array) if isinstance(array, Fillable) else array.owner
+
+
+class Cell:
+    """An array of the code's own whose entries may change, and what they were."""
+
+    def __init__(self, array: Symbolic | Fillable):
+        self.array = array
+        now = symbolic_of(array) if isinstance(array, Fillable) else array
+        self.start = np.array(array) if now is None else now.copy()  # what the entries were
+
+    @staticmethod
+    def of(value: Any) -> Cell | None:
+        """That of an array, or of what it is a view of; None where nothing can be put into it."""
+        is_array = isinstance(value, Fillable) or (isinstance(value, Symbolic) and value.ndim)
+        return Cell(owner_of(value)) if is_array else None
+
+    def contents(self) -> Symbolic | np.ndarray:
+        """What the entries are."""
+        now = symbolic_of(self.array) if isinstance(self.array, Fillable) else self.array
+        return np.array(self.array) if now is None else now.copy()
+
+    def is_like(self, contents: Symbolic | np.ndarray) -> bool:
+        """Whether the entries are some others."""
+        now = self.contents()
+        if isinstance(now, Symbolic) and isinstance(contents, Symbolic):
+            return now.ids.key == contents.ids.key
+        return type(now) is type(contents) and np.array_equal(now, contents, equal_nan=True)
+
+    def restore(self) -> None:
+        """Make the entries what they were."""
+        if isinstance(self.array, Fillable) and not isinstance(self.start, Symbolic):
+            self.array._filled = None
+            self.array.view(np.ndarray)[...] = self.start
+        elif not self.is_like(self.start):
+            self.put(self.start)
+
+    def put(self, contents: Symbolic | np.ndarray) -> None:
+        self.array[...] = contents
+
+    def free(self) -> None:
+        """Have the side of a branch that is run change the entries as if it had made the array."""
+        guards.made(self.array)
+        if isinstance(self.array, Fillable) and self.array._filled is not None:
+            guards.made(self.array._filled)
 
 
 FILLABLE.append(Fillable)

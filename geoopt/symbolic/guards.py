@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import BranchError
+
 
 class _Side:
     """One of a branch, while it is run."""
 
-    def __init__(self, condition: Any, around: tuple[_Side, ...]):
-        self.condition = condition
+    def __init__(self, condition: Any, around: tuple[_Side, ...], is_loop: bool):
+        self.condition, self.is_loop = condition, is_loop
         self.all: Any = around[-1].all & condition if around else condition  # that holds where it is run
         self.made: dict[int, Any] = {}  # by id: nobody else has them, so that they are changed without a condition
 
@@ -56,10 +58,10 @@ def made(new: Any, by: Any = None) -> Any:
 
 
 @contextmanager
-def under(condition: Any) -> Iterator[None]:
-    """Run a side of a branch."""
+def under(condition: Any, is_loop: bool = False) -> Iterator[None]:
+    """Run a side of a branch. is_loop : a turn of a loop, whose condition is that there is the turn"""
     before = _GUARDS.sides
-    _GUARDS.sides = (*before, _Side(condition, before))
+    _GUARDS.sides = (*before, _Side(condition, before, is_loop))
     try:
         yield
     finally:
@@ -76,9 +78,23 @@ def outside() -> Iterator[None]:
         _GUARDS.sides = before
 
 
+def in_loop() -> bool:
+    """Whether code is run as a turn of a loop that values end."""
+    return any(side.is_loop for side in _GUARDS.sides)
+
+
+def refuse_in_loop(of: Any) -> None:
+    """Refuse that a turn of a loop that values end changes what is none of the loop's variables."""
+    if any(side.is_loop for side in _GUARDS.sides[_place(of) :]):
+        what = "change what is no variable of the function, in a loop that ends where values decide"
+        raise BranchError(what, remedy="give it a name before the loop, x = self.x, and store it after the loop")
+
+
 def kept(new: Any, before: Any, of: Any = None) -> Any:
     """What numbers become that are changed: the new ones where all conditions hold, else those before. of : whose"""
     condition = current(of)
+    if of is not None:
+        refuse_in_loop(of)
     return new if condition is None else chosen(condition, new, before)
 
 

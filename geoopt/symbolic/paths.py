@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from ..errors import BranchError
+from ..errors import BranchError, SolverError
 from .asking import Asked
 from .checks import is_assertion, is_complaint, is_for_given, is_spare, values_of
+from .guards import in_loop
 
 LONGEST = 32  # conditions of a path
+TURNS = 8  # of a loop, after which the condition that leaves it is no branch any more
 
 
 @dataclass
@@ -28,12 +30,12 @@ class Path:
 
     def takes(self, condition: Any, for_given: bool) -> bool:
         """Whether the run goes on as if a condition holds. for_given : whether it does for the given values"""
-        place = len(self.conditions)
-        if place == LONGEST:
-            what = f"branch on more than {LONGEST} symbolic values one after another"
-            raise BranchError(what, remedy=Asked.here().remedy, code=Asked.here().code)
+        place, asked = len(self.conditions), Asked.here()
+        if place == LONGEST or (sum(asked == other for other in self.asked) >= TURNS and asked.ends_loop):
+            what = f"branch on more than {place} symbolic values one after another"
+            raise BranchError(what, remedy=asked.remedy, code=asked.code)
         self.conditions.append(condition)
-        self.asked.append(Asked.here())
+        self.asked.append(asked)
         if place == len(self.taken):
             self.taken.append(for_given)
         self.is_given = self.is_given and self.taken[place] == for_given
@@ -48,8 +50,15 @@ def truth(x: Any, frame: FrameType) -> bool:
         return bool(values_of(x.graph, x.ids)) if is_given else is_assertion(frame)
     if is_spare(frame):  # nothing happens in it where nothing holds
         return True
+    if in_loop():
+        asked = Asked.here()
+        raise BranchError("branch on a symbolic value in a loop that ends where values decide", code=asked.code)
     if x.size != 1 or path is None:
         what = f"branch on {x.size} symbolic values: they are unknown while tracing"
         raise BranchError(what, remedy=Asked.here().remedy)
     number = x.reshape(())
-    return path.takes(number if number.dtype == bool else number != 0, bool(values_of(x.graph, number.ids)))
+    try:
+        for_given = bool(values_of(x.graph, number.ids))
+    except SolverError:  # on a way that the given values do not take
+        for_given = False
+    return path.takes(number if number.dtype == bool else number != 0, for_given)

@@ -35,6 +35,7 @@ from ..sparse.matrix import stand_in
 from ..symbolic import Symbolic, aliases, floats, guards, kinds, symbolic
 from ..symbolic import functions as _functions  # noqa: F401 - to import it makes NumPy's functions known
 from .both_sides.functions import Rewritten
+from .both_sides.while_loops import GIVEN_UP
 from .branches import as_given, chosen_result, is_raised_by_user, unchanged
 from .interrupts import allowed
 from .results import flatten
@@ -97,6 +98,7 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
     """Run ``function`` on symbolic stand-ins for its floating-point arguments; once more, and both sides of its
     branches, where these are too many to follow."""
     is_first, rewritten = True, Rewritten()
+    GIVEN_UP.lines.clear()
     refusal: BranchError | None = None
     while True:
         wanted, known = len(floats.WANTED), loaded()
@@ -111,6 +113,9 @@ def trace(function: Callable, arguments: tuple, keywords: dict | None = None) ->
         except BaseException as error:
             if isinstance(error, BranchError) and error.code and rewritten.add(error.code):
                 refusal = error
+                GIVEN_UP.running.clear()
+            elif isinstance(error, Exception) and GIVEN_UP.add():
+                pass
             elif refusal and _is_of_both_sides(error):
                 raise refusal from error
             else:

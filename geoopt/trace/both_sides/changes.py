@@ -47,6 +47,8 @@ def store(target: Any, key: Any, value: Any) -> None:
     decided(value)
     aliases.changes_object(target)
     condition = guards.current(of=target)
+    if condition is not None:
+        guards.refuse_in_loop(target)
     if condition is not None and not (isinstance(target, _UNDER_CONDITIONS) or _is_of_scipy(target)):
         if isinstance(target, np.ndarray):
             raise _refusal("put something into an array of known numbers")
@@ -64,6 +66,8 @@ def set_attribute(target: Any, name: str, value: Any) -> None:
     decided(value)
     aliases.changes_object(target)
     condition = guards.current(of=target)
+    if condition is not None:
+        guards.refuse_in_loop(target)
     if condition is not None and not isinstance(target, SparseMatrix):
         value = returned(chosen(condition, value, getattr(target, name, UNSET), user_line()))
         _STORED.add(target)

@@ -10,7 +10,6 @@ from typing import Any
 
 from ...callers import user_line
 from ...errors import BranchError
-from ...remedies import STEPS
 from ...symbolic import Symbolic, guards
 from ...symbolic.caught import is_caught
 from ...symbolic.checks import is_for_given
@@ -29,7 +28,7 @@ class Branch:
 
     def __init__(self, test: Any, names: tuple[str, ...], variables: dict[str, Any], raises: tuple[str, str]):
         self.names = names
-        self.condition = _condition(test)
+        self.condition = condition_of(test)
         if self.condition is None:
             self.sides = [bool(test)]
             return
@@ -122,7 +121,7 @@ def returned(value: Any) -> Any:
 # -- conditions within expressions ----------------------------------------------------------------------
 
 
-def _condition(test: Any) -> Any:
+def condition_of(test: Any) -> Any:
     """Whether an unknown number or comparison is true; None of what Python knows."""
     if not isinstance(test, Symbolic) or test.size != 1:
         return None
@@ -143,7 +142,7 @@ def either(first: Any, *others: Callable[[], Any]) -> Any:
 def _joined(value: Any, others: tuple[Callable[[], Any], ...], until: bool) -> Any:
     """The first value that is true, or that is not, else the last."""
     for other in others:
-        condition = _condition(value)
+        condition = condition_of(value)
         if condition is None:
             if bool(value) is until:
                 return value
@@ -176,13 +175,13 @@ def same(a: Any, b: Any) -> bool:
 
 def inverse(value: Any) -> Any:
     """``not value``"""
-    condition = _condition(value)
+    condition = condition_of(value)
     return (not value) if condition is None else ~condition
 
 
 def choice(test: Any, a: Callable[[], Any], b: Callable[[], Any]) -> Any:
     """``a() if test else b()``"""
-    condition = _condition(test)
+    condition = condition_of(test)
     if condition is None:
         return a() if test else b()
     with guards.under(condition):
@@ -203,7 +202,7 @@ def assertion(test: Any) -> Any:
 
 
 def _check(test: Any, passes: bool, errors: tuple[str, ...]) -> Any:
-    if _condition(test) is None:
+    if condition_of(test) is None:
         return test
     if guards.current() is not None:
         _refuse_caught(errors, sys._getframe(2))
@@ -228,15 +227,3 @@ def none(*flags: Any) -> Any:
         if flag is not False:
             goes_on = ~flag if goes_on is True else goes_on & ~flag
     return goes_on
-
-
-def ended(*flags: Any) -> bool:
-    """Whether a loop ends here whatever the values are."""
-    return any(flag is True for flag in flags)
-
-
-def ended_for_all(*flags: Any) -> bool:
-    """Whether a ``while`` ends here; it is an error if values decide."""
-    if any(isinstance(flag, Symbolic) for flag in flags) and not ended(*flags):
-        raise BranchError("leave a while loop where values decide: how often it runs is unknown", remedy=STEPS)
-    return ended(*flags)

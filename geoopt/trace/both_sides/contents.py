@@ -54,3 +54,39 @@ def names_given(statements: Iterable[ast.AST]) -> set[str]:
         elif not isinstance(node, SCOPES):
             names |= names_given(ast.iter_child_nodes(node))
     return names
+
+
+def names_read(statements: Iterable[ast.stmt]) -> set[str]:
+    """The names that statements may read before they give them to values."""
+    read: set[str] = set()
+    given: set[str] = set()
+    for statement in statements:
+        if isinstance(statement, ast.If):
+            read |= _loaded(statement.test) - given
+            read |= (names_read(statement.body) | names_read(statement.orelse)) - given
+            given |= _given_at_once(statement.body) & _given_at_once(statement.orelse)
+        elif isinstance(statement, ast.For):
+            own = {n.id for n in ast.walk(statement.target) if isinstance(n, ast.Name)}
+            read |= (_loaded(statement.iter) | (names_read(statement.body) - own)) - given
+            read |= names_read(statement.orelse) - given
+        elif isinstance(statement, ast.AugAssign):
+            read |= (_loaded(statement) | names_given([statement])) - given
+        else:
+            read |= _loaded(statement) - given
+            given |= _given_at_once([statement])
+    return read
+
+
+def _given_at_once(statements: list[ast.stmt]) -> set[str]:
+    """The names that a block gives to values whatever happens in it, but for an error."""
+    found: set[str] = set()
+    for statement in statements:
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            found |= names_given([statement])
+        elif isinstance(statement, ast.If):
+            found |= _given_at_once(statement.body) & _given_at_once(statement.orelse)
+    return found
+
+
+def _loaded(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}

@@ -26,7 +26,7 @@ class _Expressions(ast.NodeTransformer):
         self.generic_visit(node)
         first, *others = node.values
         name = "both" if isinstance(node.op, ast.And) else "either"
-        return at(called(name, first, *map(_later, others)), node)
+        return at(called(name, first, *map(later, others)), node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
@@ -34,13 +34,13 @@ class _Expressions(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         self.generic_visit(node)
-        return at(called("choice", node.test, _later(node.body), _later(node.orelse)), node)
+        return at(called("choice", node.test, later(node.body), later(node.orelse)), node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
         if len(node.ops) > 1 and all(type(op) in _COMPARED for op in node.ops):
             names = ast.Tuple([ast.Constant(_COMPARED[type(op)]) for op in node.ops], ast.Load())
-            return at(called("compared", names, node.left, *map(_later, node.comparators)), node)
+            return at(called("compared", names, node.left, *map(later, node.comparators)), node)
         if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
             is_same = called("same", node.left, *node.comparators)
             return at(is_same if isinstance(node.ops[0], ast.Is) else ast.UnaryOp(ast.Not(), is_same), node)
@@ -128,7 +128,7 @@ def _sum_all(summands: ast.expr) -> None:
         summands.generators[-1].ifs = []
 
 
-def _later(value: ast.expr) -> ast.Lambda:
+def later(value: ast.expr) -> ast.Lambda:
     if any(isinstance(part, ast.NamedExpr) for part in ast.walk(value)):
         raise Unrewritable("a name that would be given in a function of its own")
     nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])

@@ -14,10 +14,9 @@ from .conditions import (
     compared,
     complaint,
     either,
-    ended,
-    ended_for_all,
     inverse,
     none,
     returned,
     same,
 )
+from .while_loops import For, While

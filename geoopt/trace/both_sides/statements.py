@@ -7,12 +7,13 @@ comes after a statement that may have set one is a branch itself.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...symbolic.caught import errors_in
 from ...symbolic.checks import no_branches
-from .contents import SCOPES, always_ends, error_at_end, has, names_given, parts
-from .expressions import OWN, Unrewritable, assigned, at, called, key, name, own, rewritten, stored, variables
+from .contents import SCOPES, always_ends, error_at_end, has, names_given, names_read, parts
+from .expressions import OWN, Unrewritable, assigned, at, called, key, later, name, own, rewritten, stored, variables
 
 Function = ast.FunctionDef | ast.Lambda
 _LEFT, _VALUE = f"{OWN}left", f"{OWN}value"  # of a function: whether it has returned, and what
@@ -60,6 +61,7 @@ class _Statements:
     def of(self, function: ast.FunctionDef) -> list[ast.stmt]:
         """What the statements of a function become."""
         statements = function.body
+        self.wanted = _read_later(function)
         returns = {id(n) for n in parts(statements) if isinstance(n, ast.Return)}
         self.has_flag = bool(returns - {id(statements[-1])})
         if not self.has_flag:
@@ -125,54 +127,83 @@ class _Statements:
         """
         branch, side = self._new(_BRANCH), self._new(_SIDE)
         body, orelse = sides
-        names = sorted(n for n in names_given([*body, *orelse]) if not n.startswith((_BRANCH, _SIDE, _MOMENT)))
-        listed, raised = (ast.Tuple([*map(ast.Constant, of)], ast.Load()) for of in (names, raises))
+        names = _variables_given([*body, *orelse])
         each: list[ast.stmt] = [ast.If(name(side), body or [ast.Pass()], orelse)]
         if names:
-            left = ast.Call(ast.Attribute(name(branch), "left", ast.Load()), [variables()], [])
-            each.append(ast.Assign([ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())], left))
-        for given in names:
-            is_unset = ast.Compare(name(given), [ast.Is()], [own("UNSET")])
-            each.append(ast.If(is_unset, [ast.Delete([ast.Name(given, ast.Del())])], []))
-        if names:
+            each += _given_again(names, branch, "left")
             each.append(ast.Expr(variables()))  # a frame's dictionary of them has what it had when it was asked for
         loop = ast.For(ast.Name(side, ast.Store()), name(branch), each, [])
-        return [assigned(branch, called("Branch", test, listed, variables(), raised), place), at(loop, place)]
+        made = called("Branch", test, _listed(names), variables(), _listed(raises))
+        return [assigned(branch, made, place), at(loop, place)]
 
     def _for(self, statement: ast.For) -> list[ast.stmt]:
         statement.iter = rewritten(statement.iter)
         if any(isinstance(part, (ast.Attribute, ast.Subscript)) for part in ast.walk(statement.target)):
             raise Unrewritable("a loop into parts of things")
-        return self._loop(statement, "ended")
+        wanted, raises = self.wanted[id(statement)], error_at_end(statement.body)
+        body, leaves = self._turn(statement)
+        begin, orelse = self._around(statement, leaves)
+        if not leaves:
+            statement.body, statement.orelse = body, []
+            return [statement, *orelse]
+        loop, count = self._new(_BRANCH), self._new(f"{OWN}count")
+        stays = called("none", *map(name, leaves))
+        body = [at(ast.Assign([statement.target], _method(loop, "item", name(count))), statement), *body]
+        turn = self._branch(_method(loop, "rest", stays), (body, []), (raises, ""), statement)
+        turn.append(assigned(count, ast.BinOp(name(count), ast.Add(), ast.Constant(1)), statement))
+        begin.append(assigned(count, ast.Constant(0), statement))
+        found = self._turns(loop, ("For", [statement.iter]), ([stays, name(count)], turn), wanted, statement)
+        return [*begin, *found, *orelse]
 
     def _while(self, statement: ast.While) -> list[ast.stmt]:
-        statement.test = rewritten(statement.test)
-        return self._loop(statement, "ended_for_all")
+        wanted = self.wanted[id(statement)]
+        test, (body, leaves) = rewritten(statement.test), self._turn(statement)
+        if leaves:
+            test = called("both", called("none", *map(name, leaves)), later(test))
+        begin, orelse = self._around(statement, leaves)
+        found = self._turns(self._new(_BRANCH), ("While", []), ([test], body), wanted, statement)
+        return [*begin, *found, *orelse]
 
-    def _loop(self, statement: ast.For | ast.While, ended: str) -> list[ast.stmt]:
-        """Code for a loop: the turns after one that has left it do nothing.
+    def _turns(
+        self, loop: str, kind: tuple[str, list], turn: tuple[list, list], wanted: frozenset[str], place: ast.stmt
+    ) -> list[ast.stmt]:
+        """Code for a loop that may run as often as values decide::
 
-        ended : the function of `runtime` that tells whether all values have left
+        loop = While(names)                 # that are read after the loop, or in the next turn
+        for turn in loop:
+            names = loop.begin(locals())    # and those that are UNSET are deleted
+            if loop.goes_on(test): ...
+            names = loop.end(locals())
+
+        kind : of the loop, and what it is made of besides;  turn : the test, and what is done then
         """
+        test, body = turn
+        names = [n for n in _variables_given([*body, *map(ast.Expr, test)]) if n.startswith(OWN) or n in wanted]
+        each = [*_given_again(names, loop, "begin"), at(ast.If(_method(loop, "goes_on", *test), body, []), place)]
+        each += [*_given_again(names, loop, "end"), ast.Expr(variables())]
+        made = assigned(loop, called(kind[0], _listed(names), *kind[1]), place)
+        return [made, at(ast.For(ast.Name(self._new(_SIDE), ast.Store()), name(loop), each, []), place)]
+
+    def _turn(self, statement: ast.For | ast.While) -> tuple[list[ast.stmt], list[str]]:
+        """The code of a turn of a loop, and the flags that it may set so that there is no other."""
         loop = _Flags(self._new(f"{OWN}broken"), self._new(f"{OWN}skipped"))
         leaves = [loop.broken] if has(ast.Break, statement.body, into_loops=False) else []
         leaves += [_LEFT] if self.has_flag and has(ast.Return, statement.body) else []
-        skips, raises = has(ast.Continue, statement.body, into_loops=False), error_at_end(statement.body)
+        skips = has(ast.Continue, statement.body, into_loops=False)
         self.loops.append(loop)
         body = self._block(statement.body)
         self.loops.pop()
         if skips:
             body = [assigned(loop.skipped, ast.Constant(False), statement), *body]
-        if leaves:
-            body = self._branch(called("none", *map(name, leaves)), (body, []), (raises, ""), statement)
-            body.append(at(ast.If(called(ended, *map(name, leaves)), [ast.Break()], []), statement))
-        orelse = self._block(statement.orelse)
+        return body, leaves
+
+    def _around(self, statement: ast.For | ast.While, leaves: list[str]) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        """What is done before a loop, and what after it if it was not left. leaves : its flags"""
+        begin: list[ast.stmt] = [assigned(f, ast.Constant(False), statement) for f in leaves if f != _LEFT]
+        raises, orelse = error_at_end(statement.orelse), self._block(statement.orelse)
         if orelse and leaves:
-            goes_on, raises = called("none", *map(name, leaves)), error_at_end(statement.orelse)
-            orelse = self._branch(goes_on, (orelse, []), (raises, ""), statement)
-        statement.body, statement.orelse = body, []
-        begin = [assigned(loop.broken, ast.Constant(False), statement)] if loop.broken in leaves else []
-        return [*begin, statement, *orelse]
+            orelse = self._branch(called("none", *map(name, leaves)), (orelse, []), (raises, ""), statement)
+        return begin, orelse
 
     def _return(self, statement: ast.Return) -> list[ast.stmt]:
         value = rewritten(statement.value) if statement.value else ast.Constant(None)
@@ -267,3 +298,40 @@ class _Statements:
         """Code that forgets what only one statement needed, so that what nobody has any more may be changed."""
         names, self.moments = self.moments, []
         return [at(ast.Delete([ast.Name(n, ast.Del()) for n in names]), statement)]
+
+
+def _variables_given(statements: list[ast.stmt]) -> list[str]:
+    """The names that rewritten statements give to values which are read after them."""
+    return sorted(n for n in names_given(statements) if not n.startswith((_BRANCH, _SIDE, _MOMENT)))
+
+
+def _given_again(names: list[str], of: str, method: str) -> list[ast.stmt]:
+    """Code that gives the names to what a method of a branch or a loop says they are, or deletes them."""
+    found = _method(of, method, variables())
+    if not names:
+        return [ast.Expr(found)]
+    given: list[ast.stmt] = [ast.Assign([ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())], found)]
+    for each in names:
+        is_unset = ast.Compare(name(each), [ast.Is()], [own("UNSET")])
+        given.append(ast.If(is_unset, [ast.Delete([ast.Name(each, ast.Del())])], []))
+    return given
+
+
+def _method(of: str, method: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(ast.Attribute(name(of), method, ast.Load()), list(args), [])
+
+
+def _listed(texts: Iterable[str]) -> ast.Tuple:
+    return ast.Tuple([*map(ast.Constant, texts)], ast.Load())
+
+
+def _read_later(function: ast.FunctionDef) -> dict[int, frozenset[str]]:
+    """By the loop of a function, the names that are read outside of it, or in a turn before that gives them."""
+    found: dict[int, frozenset[str]] = {}
+    for loop in (n for n in ast.walk(function) if isinstance(n, (ast.For, ast.While))):
+        inside = {id(n) for n in ast.walk(loop)}
+        names = (n for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        test = [ast.Expr(loop.test)] if isinstance(loop, ast.While) else []
+        first = names_read([*test, *loop.body])
+        found[id(loop)] = frozenset(n.id for n in names if id(n) not in inside) | first
+    return found

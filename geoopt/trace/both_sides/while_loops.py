@@ -1,0 +1,345 @@
+"""`While`: a loop that runs as often as values decide.
+
+Its turns are run until the condition is unknown. Then one turn is run with a state of its own: numbers in the place of
+all that the turn changes, which are found by running it. What the state is after the loop is a node of the graph
+(`graph.while_loop`).
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...callers import user_line
+from ...errors import BranchError
+from ...graph import Graph, Node
+from ...graph.loop_nodes import while_node
+from ...remedies import STEPS
+from ...symbolic import Symbolic, guards, symbolic
+from ...symbolic.arithmetic import as_symbolic
+from ...symbolic.fillable import Cell, Fillable, owner_of, resolved
+from ..choices import NOTHING as UNSET
+from .conditions import both, condition_of, decided
+
+FEW = 16  # turns of a loop over a range that are run one by one
+_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
+
+
+class While:
+    """A ``while`` of rewritten code, which is iterated over once for each turn that is run.
+
+    names : of the variables that a turn, or the condition, gives values to, and that are read later
+    """
+
+    def __init__(self, names: tuple[str, ...]):
+        self.names = names
+        self.is_over = False
+        self._turn: _Turn | None = None  # with a state
+
+    def __iter__(self) -> Iterator[None]:
+        try:
+            while not self.is_over:
+                yield
+        finally:
+            if self._turn is not None:
+                self._turn.guard.close()
+
+    def begin(self, variables: dict[str, Any]) -> list:
+        """What the names are at the beginning of a turn. variables : all that there are"""
+        if self._turn is not None:
+            return self._turn.begin()
+        self._variables, self._values = variables, self._values_of(variables)
+        return self._values
+
+    def goes_on(self, test: Any) -> bool:
+        """Whether a turn is run. test : the condition"""
+        condition = condition_of(test)
+        if self._turn is not None:
+            self._turn.enter(condition, test)
+            return True
+        if condition is None:
+            self.is_over = not test
+            return bool(test)
+        self._turn = _Turn(self.names, self._values, _cells(self._variables), condition.graph)
+        return False
+
+    def end(self, variables: dict[str, Any]) -> list:
+        """What the names are after a turn, or after the loop."""
+        found = self._values_of(variables)
+        if self._turn is None or self._turn.condition is None:
+            return found
+        found, self.is_over = self._turn.end(found)
+        return found
+
+    def _values_of(self, variables: dict[str, Any]) -> list:
+        return [variables.get(name, UNSET) for name in self.names]
+
+
+class For(While):
+    """A ``for`` of rewritten code that values may leave. One over a range that does not read the place of the turn as
+    an integer is run with a state from then on; all others to their end, where turns may do nothing."""
+
+    def __init__(self, names: tuple[str, ...], values: Iterable):
+        super().__init__(names)
+        self._line = user_line()
+        self._range = values if type(values) is range and self._line not in GIVEN_UP.lines else None
+        self._values_left = iter(values)
+        self._item: Any = None
+
+    def goes_on(self, stays: Any, count: Any) -> bool:
+        """Whether a turn is run. stays : whether the loop has not been left;  count : of the turns before"""
+        if self._turn is not None:
+            return super().goes_on(both(stays, lambda: count < len(self._range)))  # type: ignore[arg-type]
+        is_unknown = condition_of(stays) is not None
+        if is_unknown and self._range is not None and len(self._range) - count >= FEW:
+            GIVEN_UP.running.append(self._line)
+            return super().goes_on(both(stays, lambda: count < len(self._range)))  # type: ignore[arg-type]
+        self._item = next(self._values_left, UNSET)
+        self.is_over = self._item is UNSET or not (is_unknown or stays)
+        return not self.is_over
+
+    def rest(self, stays: Any) -> Any:
+        """The condition of what is done in a turn."""
+        return stays if self._turn is None else True
+
+    def item(self, count: Any) -> Any:
+        """What the variable of the loop is in a turn."""
+        if self._turn is None:
+            return self._item
+        return self._range.start + self._range.step * count  # type: ignore[union-attr]
+
+    def end(self, variables: dict[str, Any]) -> list:
+        found = super().end(variables)
+        if self._turn is not None and self.is_over:
+            GIVEN_UP.running.remove(self._line)
+        return found
+
+
+class _GivenUp(threading.local):
+    """The lines of loops over ranges that are run with a state now, and of those in a trace that cannot be."""
+
+    def __init__(self) -> None:
+        self.running: list[str] = []
+        self.lines: set[str] = set()
+
+    def add(self) -> bool:
+        """Give up the loop that an error has ended. Returns whether there is one."""
+        line = self.running.pop() if self.running else None
+        self.running.clear()
+        if line is not None:
+            self.lines.add(line)
+        return line is not None
+
+
+GIVEN_UP = _GivenUp()
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What a turn changes: a variable, or the entries of an array. place : among the names, or of the array
+
+    like : a value of its form;  start : its numbers and arrays before the loop;  are_bool : which are comparisons
+    """
+
+    place: int | Cell
+    like: Any
+    start: list[Symbolic]
+    are_bool: list[bool]
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        return [leaf.shape for leaf in self.start]
+
+
+class _Turn:
+    """One turn of a loop, run with a state in the place of what turns change, until it is known what they do."""
+
+    def __init__(self, names: tuple[str, ...], values: list, cells: list[Cell], graph: Graph):
+        """values : of the names, before the loop;  cells : the arrays that the code may change"""
+        self.names, self.values, self.cells, self.graph = names, values, cells, graph
+        self.line = user_line()
+        self.condition: Symbolic | None = None
+        self.parts: list[_Part] = []
+        self.starts = [_copied(value) for value in values]  # which a turn does not change
+        self.guard = ExitStack()
+
+    def begin(self) -> list:
+        """What the names are at the beginning of the turn."""
+        self.start = _flat(self.graph, [leaf for part in self.parts for leaf in part.start])
+        self.state = self.graph.variable("state", (self.start.size,)) if self.parts else None
+        if self.state is not None:
+            self.graph.given[self.state.index] = self.start.ids
+        self.now = self._with(self.state)
+        return self.now
+
+    def enter(self, condition: Symbolic | None, test: Any) -> None:
+        """Begin what is done where there is the turn."""
+        if condition is None:
+            what = f"run a loop whose condition is unknown at first, and always {bool(test)} then"
+            raise BranchError(what, self.line, STEPS)
+        self.condition = condition
+        self.guard.enter_context(guards.under(condition, is_loop=True))
+        for array in _arrays(self.now):
+            guards.made(array)
+        for cell in self.cells:
+            cell.free()
+        self.before = [cell.contents() for cell in self.cells]
+
+    def end(self, found: list) -> tuple[list, bool]:
+        """What the names are after the turn; last, whether it is known what a turn does: they are as after the loop."""
+        self.guard.close()
+        known = [part.place for part in self.parts]
+        missing = [part for part in self._changed_names(found) if part.place not in known]
+        # arrays of variables that turns give anew are not changed once these have a state
+        missing = missing or [part for part in self._changed_arrays() if part.place not in known]
+        if missing:
+            self.parts += missing
+            self.condition = None
+            return self.values, False
+        if self.state is None:
+            raise BranchError("run a loop that ends where values decide, and changes nothing", self.line, STEPS)
+        self._refuse_shared(self.values)
+        self._refuse_shared(found)
+        end = _flat(self.graph, [leaf for part in self.parts for leaf in self._after(part, found)])
+        goes_on = np.where(self.condition, 1.0, 0.0).reshape(1)  # type: ignore[call-overload]
+        return self._with(while_node(self.graph, self.state.ids, self.start.ids, end.ids, goes_on.ids)), True
+
+    def _with(self, state: Node | None) -> list:
+        """The values of the names with those of a state, which are put into arrays, too."""
+        for cell in self.cells:
+            cell.restore()
+        now, at = list(self.values), 0
+        for part in self.parts:
+            leaves = []
+            for shape, is_bool in zip(part.shapes, part.are_bool, strict=True):
+                size = math.prod(shape)
+                leaf = symbolic(self.graph, state.ids[at : at + size].reshape(shape))  # type: ignore[union-attr]
+                leaves.append(leaf != 0 if is_bool else leaf)
+                at += size
+            if isinstance(part.place, Cell):
+                part.place.put(leaves[0])
+            else:
+                now[part.place] = _built(part.like, iter(leaves))
+        return now
+
+    def _changed_names(self, found: list) -> Iterator[_Part]:
+        for place, (now, after) in enumerate(zip(self.now, found, strict=True)):
+            if not _is_same(now, after):
+                yield self._part(place, self.starts[place], after)
+
+    def _changed_arrays(self) -> Iterator[_Part]:
+        for cell, before in zip(self.cells, self.before, strict=True):
+            if not cell.is_like(before):
+                yield _Part(cell, None, [as_symbolic(self.graph, cell.start)], [False])
+
+    def _refuse_shared(self, values: list) -> None:
+        """Refuse variables that stand for one array before a turn, which is changed in it: each has a state of its own.
+        values : of the names"""
+        changed = [cell.array for cell in self.cells if any(part.place is cell for part in self.parts)]
+        names: dict[int, list[str]] = {id(array): ["another variable"] for array in changed}
+        own = [part.place for part in self.parts if isinstance(part.place, int)]
+        for place in own:
+            for array in map(owner_of, _arrays(values[place])):
+                names.setdefault(id(array), []).append(self.names[place])
+        mine = [array for place in own for array in _arrays(self.now[place])]
+        is_changed = bool(changed) or any(isinstance(a, Symbolic) and a.was_changed for a in mine)
+        shared = next((of for of in names.values() if len(of) > 1), None)
+        if shared and is_changed:
+            raise self._refusal(f"have {shared[-1]!r} and {shared[0]} stand for one array, and change it")
+
+    def _part(self, place: int, start: Any, after: Any) -> _Part:
+        decided(after)
+        like = after if start is UNSET else start
+        leaves, others = self._leaves(place, like), self._leaves(place, after)
+        self._require_shapes(place, [leaf.shape for leaf in leaves], others)
+        if start is UNSET:  # what it is without a turn: Python would not have it
+            leaves = [as_symbolic(self.graph, np.zeros(leaf.shape)) for leaf in leaves]
+        are_bool = [
+            after.dtype == bool and (start is UNSET or first.dtype == bool or type(start) is bool)
+            for first, after in zip(leaves, others, strict=True)
+        ]
+        return _Part(place, like, leaves, are_bool)
+
+    def _after(self, part: _Part, found: list) -> list[Symbolic]:
+        """The numbers and arrays of a part after the turn."""
+        if isinstance(part.place, Cell):
+            return [as_symbolic(self.graph, part.place.contents())]
+        decided(found[part.place])
+        leaves = self._leaves(part.place, found[part.place])
+        self._require_shapes(part.place, part.shapes, leaves)
+        return leaves
+
+    def _leaves(self, place: int, value: Any) -> list[Symbolic]:
+        leaves = _leaves(self.graph, value)
+        if leaves is None:
+            what = f"a {type(value).__name__}" if value is not UNSET else "not always there"
+            raise self._refusal(f"change {self.names[place]!r}, which is {what}")
+        return leaves
+
+    def _require_shapes(self, place: int, shapes: list, after: list[Symbolic]) -> None:
+        if shapes != [leaf.shape for leaf in after]:
+            raise self._refusal(f"change the shape of {self.names[place]!r}")
+
+    def _refusal(self, what: str) -> BranchError:
+        return BranchError(f"{what} in a loop that ends where values decide", self.line, STEPS)
+
+
+def _cells(variables: dict[str, Any]) -> list[Cell]:
+    found = [cell for value in variables.values() if (cell := Cell.of(value)) is not None]
+    return list({id(cell.array): cell for cell in found}.values())
+
+
+def _leaves(graph: Graph, value: Any) -> list[Symbolic] | None:
+    """The numbers and arrays of a value; None where it is something else."""
+    value = resolved(value)
+    if type(value) in (list, tuple):
+        parts = [_leaves(graph, v) for v in value]
+        return None if any(p is None for p in parts) else [leaf for p in parts for leaf in p]  # type: ignore[union-attr]
+    is_array = isinstance(value, np.ndarray) and value.dtype.kind in "bif"
+    return [as_symbolic(graph, value)] if is_array or isinstance(value, (Symbolic, *_NUMBERS)) else None
+
+
+def _copied(value: Any) -> Any:
+    """A value, with arrays of its own in the place of those that may change."""
+    if type(value) in (list, tuple):
+        return type(value)([_copied(v) for v in value])
+    value = resolved(value)
+    return value.copy() if isinstance(value, (Symbolic, Fillable)) and value.ndim else value
+
+
+def _built(like: Any, leaves: Iterator[Symbolic]) -> Any:
+    """A value of other numbers and arrays."""
+    return type(like)([_built(v, leaves) for v in like]) if type(like) in (list, tuple) else next(leaves)
+
+
+def _arrays(value: Any) -> Iterator[Symbolic | Fillable]:
+    if type(value) in (list, tuple):
+        for part in value:
+            yield from _arrays(part)
+    elif isinstance(value, (Symbolic, Fillable)) and value.ndim:
+        yield value
+
+
+def _flat(graph: Graph, leaves: list[Symbolic]) -> Symbolic:
+    """Numbers and arrays one after the other; comparisons as 1 and 0."""
+    numbers = [np.where(x, 1.0, 0.0) if x.dtype == bool else x for x in leaves]  # type: ignore[call-overload]
+    parts = [as_symbolic(graph, x).reshape(-1) for x in numbers]
+    return np.concatenate(parts) if parts else as_symbolic(graph, np.zeros(0))  # type: ignore[return-value]
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    """Whether a variable is what it was."""
+    a, b = resolved(a), resolved(b)
+    if a is b:
+        return True
+    if isinstance(a, Symbolic) and isinstance(b, Symbolic):
+        return a.shape == b.shape and a.dtype == b.dtype and a.ids.key == b.ids.key
+    if type(a) in (list, tuple) and type(a) is type(b) and len(a) == len(b):
+        return all(_is_same(v, w) for v, w in zip(a, b, strict=True))
+    return type(a) is type(b) and isinstance(a, (str, *_NUMBERS)) and a == b
