@@ -43,6 +43,15 @@ def roots(x):
     return y, count
 
 
+def without_condition(x):
+    y, count = x.copy(), 0
+    while True:
+        step = (y**3 - x) / (3 * y**2)
+        y, count = y - step, count + 1
+        if np.max(np.abs(step)) < 1e-12:
+            return y, count
+
+
 def limited(x):
     y, count = x[0], 0
     while y > 1e-3 and count < 50:
@@ -244,7 +253,18 @@ def calls(x):
 
 
 LOOPS = [
-    *(bisection, roots, limited, returned, with_continue, nested, one_by_one, one_after_the_other, no_turn),
+    *(
+        bisection,
+        roots,
+        without_condition,
+        limited,
+        returned,
+        with_continue,
+        nested,
+        one_by_one,
+        one_after_the_other,
+        no_turn,
+    ),
     *(not_a_number, of_tuples, conjugate_gradients, conjugate_gradients_of_a_range, swapped, changed_before),
     *(rows_of_an_array, implicit_step, descent, last_of_a_range, calls),
 ]

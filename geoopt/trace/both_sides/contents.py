@@ -36,6 +36,8 @@ def always_ends(statements: list[ast.stmt]) -> bool:
     last = statements[-1] if statements else None
     if isinstance(last, ast.If):
         return always_ends(last.body) and always_ends(last.orelse)
+    if isinstance(last, ast.While) and isinstance(last.test, ast.Constant) and last.test.value:
+        return not has(ast.Break, last.body, into_loops=False)
     return isinstance(last, (ast.Return, ast.Raise))
 
 
