@@ -42,10 +42,31 @@ class Lost:
 
 def link(choice: Any, *sources: Any) -> None:
     """Note what a new array was chosen between. sources : owners of memory"""
-    choice.links = Links(sources=[weakref.ref(s) for s in sources])
     for source in sources:
-        source.links = source.links or Links()
-        source.links.choices.append(weakref.ref(choice))
+        others = [c() for c in source.links.choices] if source.links else []
+        for other in others:  # which may be the same source
+            if other is not None and other is not choice:
+                link_each(choice, other)
+        link_each(choice, source)
+
+
+def link_each(array: Any, other: Any) -> None:
+    """Note that two new arrays may be one."""
+    array.links, other.links = array.links or Links(), other.links or Links()
+    array.links.sources.append(weakref.ref(other))
+    other.links.choices.append(weakref.ref(array))
+
+
+def may_be(array: Any) -> set[int]:
+    """The ids of the arrays that an owner of memory may stand for."""
+    found: set[int] = set()
+    pending = [array]
+    while pending:
+        one = pending.pop()
+        if one is not None and id(one) not in found:
+            found.add(id(one))
+            pending += [source() for source in one.links.sources] if getattr(one, "links", None) else []
+    return found
 
 
 def changes(array: Any) -> None:

@@ -230,12 +230,7 @@ class Cell:
         self.array = array
         now = symbolic_of(array) if isinstance(array, Fillable) else array
         self.start = np.array(array) if now is None else now.copy()  # what the entries were
-
-    @staticmethod
-    def of(value: Any) -> Cell | None:
-        """That of an array, or of what it is a view of; None where nothing can be put into it."""
-        is_array = isinstance(value, Fillable) or (isinstance(value, Symbolic) and value.ndim)
-        return Cell(owner_of(value)) if is_array else None
+        self._links = None if now is None else now.links
 
     def contents(self) -> Symbolic | np.ndarray:
         """What the entries are."""
@@ -258,7 +253,18 @@ class Cell:
             self.put(self.start)
 
     def put(self, contents: Symbolic | np.ndarray) -> None:
+        """Change the entries, which is no change that the code makes."""
+        memory = self.memory
+        if memory is not None:
+            memory.links = None
         self.array[...] = contents
+        if self.memory is not None:
+            self.memory.links = self._links
+
+    @property
+    def memory(self) -> Symbolic | None:
+        """The symbolic array that it is, or has become."""
+        return self.array._filled if isinstance(self.array, Fillable) else self.array
 
     def free(self) -> None:
         """Have the side of a branch that is run change the entries as if it had made the array."""

@@ -7,10 +7,13 @@ all that the turn changes, which are found by running it. What the state is afte
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
+import operator
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +25,7 @@ from ...graph import Graph, Node
 from ...graph.loop_nodes import while_node
 from ...remedies import STEPS
 from ...symbolic import Symbolic, guards, symbolic
+from ...symbolic.aliases import link_each, may_be
 from ...symbolic.arithmetic import as_symbolic
 from ...symbolic.fillable import Cell, Fillable, owner_of, resolved
 from ..choices import NOTHING as UNSET
@@ -160,13 +164,15 @@ class _Part:
 class _Turn:
     """One turn of a loop, run with a state in the place of what turns change, until it is known what they do."""
 
-    def __init__(self, names: tuple[str, ...], values: list, cells: list[Cell], graph: Graph):
-        """values : of the names, before the loop;  cells : the arrays that the code may change"""
+    def __init__(self, names: tuple[str, ...], values: list, cells: dict[Cell, set[str]], graph: Graph):
+        """values : of the names, before the loop;  cells : the arrays that the code may change, each with the
+        names of the variables that stand for it"""
         self.names, self.values, self.cells, self.graph = names, values, cells, graph
         self.line = user_line()
         self.condition: Symbolic | None = None
         self.parts: list[_Part] = []
         self.starts = [_copied(value) for value in values]  # which a turn does not change
+        self.around = _around(graph)
         self.guard = ExitStack()
 
     def begin(self) -> list:
@@ -204,16 +210,20 @@ class _Turn:
             return self.values, False
         if self.state is None:
             raise BranchError("run a loop that ends where values decide, and changes nothing", self.line, STEPS)
-        self._refuse_shared(self.values)
-        self._refuse_shared(found)
+        shared = self._shared(found)
+        self._refuse_changed([*self._shared(self.values), *shared])
         end = _flat(self.graph, [leaf for part in self.parts for leaf in self._after(part, found)])
-        goes_on = np.where(self.condition, 1.0, 0.0).reshape(1)  # type: ignore[call-overload]
-        return self._with(while_node(self.graph, self.state.ids, self.start.ids, end.ids, goes_on.ids)), True
+        condition = functools.reduce(operator.and_, self.around, self.condition)
+        goes_on = np.where(condition, 1.0, 0.0).reshape(1)  # type: ignore[call-overload]
+        after = self._with(while_node(self.graph, self.state.ids, self.start.ids, end.ids, goes_on.ids))
+        self._link(after, shared)
+        return after, True
 
     def _with(self, state: Node | None) -> list:
         """The values of the names with those of a state, which are put into arrays, too."""
-        for cell in self.cells:
-            cell.restore()
+        with guards.outside():  # not only where the code gets here
+            for cell in self.cells:
+                cell.restore()
         now, at = list(self.values), 0
         for part in self.parts:
             leaves = []
@@ -223,7 +233,8 @@ class _Turn:
                 leaves.append(leaf != 0 if is_bool else leaf)
                 at += size
             if isinstance(part.place, Cell):
-                part.place.put(leaves[0])
+                with guards.outside() if state is self.state else nullcontext():
+                    part.place.put(leaves[0])
             else:
                 now[part.place] = _built(part.like, iter(leaves))
         return now
@@ -238,20 +249,37 @@ class _Turn:
             if not cell.is_like(before):
                 yield _Part(cell, None, [as_symbolic(self.graph, cell.start)], [False])
 
-    def _refuse_shared(self, values: list) -> None:
-        """Refuse variables that stand for one array before a turn, which is changed in it: each has a state of its own.
-        values : of the names"""
-        changed = [cell.array for cell in self.cells if any(part.place is cell for part in self.parts)]
-        names: dict[int, list[str]] = {id(array): ["another variable"] for array in changed}
+    def _shared(self, values: list) -> list[tuple[int, int | Cell]]:
+        """Which of the names that have a state may stand for one array with others, or with an array of `cells`."""
         own = [part.place for part in self.parts if isinstance(part.place, int)]
-        for place in own:
-            for array in map(owner_of, _arrays(values[place])):
-                names.setdefault(id(array), []).append(self.names[place])
-        mine = [array for place in own for array in _arrays(self.now[place])]
-        is_changed = bool(changed) or any(isinstance(a, Symbolic) and a.was_changed for a in mine)
-        shared = next((of for of in names.values() if len(of) > 1), None)
-        if shared and is_changed:
-            raise self._refusal(f"have {shared[-1]!r} and {shared[0]} stand for one array, and change it")
+        arrays = {place: set().union(*(may_be(owner_of(a)) for a in _arrays(values[place]))) for place in own}
+        pairs: list[tuple[int, int | Cell]] = [
+            (place, other) for place, other in itertools.combinations(own, 2) if arrays[place] & arrays[other]
+        ]
+        mine = {self.names[place] for place in own}
+        seen = [cell for cell in self.cells if self.cells[cell] - mine]  # by other variables
+        return pairs + [(place, cell) for place in own for cell in seen if id(cell.array) in arrays[place]]
+
+    def _refuse_changed(self, shared: list[tuple[int, int | Cell]]) -> None:
+        """Refuse that what stands for one array before a turn is changed in it: each has a state of its own."""
+        parts = {part.place for part in self.parts}
+        for place, other in shared:
+            is_changed = other in parts if isinstance(other, Cell) else self._is_changed(other)
+            if is_changed or self._is_changed(place):
+                others = "another variable" if isinstance(other, Cell) else self.names[other]
+                raise self._refusal(f"have {self.names[place]!r} and {others} stand for one array, and change it")
+
+    def _is_changed(self, place: int) -> bool:
+        """Whether a turn puts something into the array that a name stands for before it."""
+        return any(isinstance(a, Symbolic) and a.was_changed for a in _arrays(self.now[place]))
+
+    def _link(self, after: list, shared: list[tuple[int, int | Cell]]) -> None:
+        """Note which variables may stand for one array after the loop, which then is not changed."""
+        for place, other in shared:
+            others = [other.memory] if isinstance(other, Cell) else [*_arrays(after[other])]
+            for one, another in itertools.product(_arrays(after[place]), others):
+                if another is not None:
+                    link_each(one, another)
 
     def _part(self, place: int, start: Any, after: Any) -> _Part:
         decided(after)
@@ -290,9 +318,26 @@ class _Turn:
         return BranchError(f"{what} in a loop that ends where values decide", self.line, STEPS)
 
 
-def _cells(variables: dict[str, Any]) -> list[Cell]:
-    found = [cell for value in variables.values() if (cell := Cell.of(value)) is not None]
-    return list({id(cell.array): cell for cell in found}.values())
+def _around(graph: Graph) -> list[Any]:
+    """The conditions under which the code gets to a loop, which is not run otherwise: it might not end."""
+    found = [] if guards.current() is None else [guards.current()]
+    path = graph.path
+    if path is not None:
+        pairs = zip(path.conditions, path.taken, strict=False)
+        found += [condition if holds else ~condition for condition, holds in pairs]
+    return found
+
+
+def _cells(variables: dict[str, Any]) -> dict[Cell, set[str]]:
+    """The arrays that some variables stand for, or for a view of, each with the names of these."""
+    found: dict[int, tuple[Cell, set[str]]] = {}
+    for name, value in variables.items():
+        for array in _arrays(value):
+            owner = owner_of(array)
+            if id(owner) not in found:
+                found[id(owner)] = Cell(owner), set()
+            found[id(owner)][1].add(name)
+    return dict(found.values())
 
 
 def _leaves(graph: Graph, value: Any) -> list[Symbolic] | None:
