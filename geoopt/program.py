@@ -31,6 +31,8 @@ from .saving.writing import Batch, Saved, Target, archive_of
 from .signature import Argument, Signature
 from .template import operations
 
+_PHASED = "solves linear systems, or has a loop that values end,"
+
 
 class Program:
     """Recomputes a function's result for new floating-point inputs.
@@ -130,7 +132,7 @@ class Program:
     def export(self, folder: str | os.PathLike, name: str | None = None, force: bool = False) -> list[Path]:
         """Write the program as a library for C and C++: ``NAME.h``, ``NAME.c``, ``CMakeLists.txt`` and, from 1 MB of
         tables on, ``NAME.bin``, which its user reads or maps. It allocates nothing, needs nothing but libm, and threads
-        may share it; the header says how it is called. Gives the paths of the files.
+        may share it; the header says how it is called. Gives the files' paths.
 
         name : of the library and of its function; None for the name of the function that was compiled
         force : overwrite files that there are
@@ -141,21 +143,13 @@ class Program:
         if self.of_item is not None:
             raise ArgumentError("export: a batch cannot be exported; export .of_item, and call it for each item")
         if self.machine.phases is not None or self.machine.device != "cpu":
-            what = f"a program that {self._does}" if self.machine.phases is not None else "a program for a GPU"
+            what = f"a program that {_PHASED}" if self.machine.phases is not None else "a program for a GPU"
             raise ArgumentError(f"export: {what} cannot be exported; compile for the CPU what is computed without")
         (schedule,) = self.machine.records
         assert isinstance(schedule, Schedule)
         return export(schedule, self.signature, self.dtype, Path(folder), name, force)
 
-    @property
-    def _does(self) -> str:
-        """What a program of several phases does between them."""
-        return "solves linear systems" if self.machine.solves else "has a loop that values end"
-
     def _saved(self) -> Saved:
-        if self.machine.phases is not None and self.machine.phases.loops:
-            what = "a program with a loop that values end cannot be saved, pickled or copied"
-            raise ArgumentError(f"{what}: compile it where it runs, or compile one turn of the loop")
         counts = {"nodes": self.preparation.nodes, "scalars": self.preparation.scalars}
         preparation = counts | {"decisions": list(self.preparation.decisions)}
         machine, batch = self.machine, None
@@ -284,7 +278,7 @@ class Program:
 
     def _c(self) -> str:
         if self.machine.phases is not None:
-            raise ArgumentError(f"source('c'): a program that {self._does} has no C; compile what is computed without")
+            raise ArgumentError(f"source('c'): a program that {_PHASED} has no C; compile what is computed without")
         (plan,) = self.plans
         return TARGETS["c"](relist(plan), self.dtype)
 

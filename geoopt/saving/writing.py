@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ArgumentError
 from ..graph.phased import Phases, Solve
 from ..grid import Grid
 from ..options import Options
@@ -69,6 +70,10 @@ def version() -> str:
 
 
 def archive_of(saved: Saved) -> Archive:
+    """Raises ArgumentError for programs with loops that values end."""
+    if saved.phases is not None and saved.phases.loops:
+        what = "a program with a loop that values end cannot be saved or pickled"
+        raise ArgumentError(f"{what}: compile it where it runs")
     arrays: dict[str, np.ndarray] = {}
     target = saved.target
     known: dict[int, str] = {}  # by identity: several records may have one array

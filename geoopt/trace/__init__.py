@@ -97,8 +97,12 @@ def block(*arrays: Any) -> Any:
 def trace(function: Callable, arguments: tuple, keywords: dict | None = None) -> tuple[Traced, Signature]:
     """Run ``function`` on symbolic stand-ins for its floating-point arguments; once more, and both sides of its
     branches, where these are too many to follow."""
+    with GIVEN_UP.of_one_trace():
+        return _trace(function, arguments, keywords)
+
+
+def _trace(function: Callable, arguments: tuple, keywords: dict | None) -> tuple[Traced, Signature]:
     is_first, rewritten = True, Rewritten()
-    GIVEN_UP.lines.clear()
     refusal: BranchError | None = None
     while True:
         wanted, known = len(floats.WANTED), loaded()

@@ -13,6 +13,8 @@ the sides have made of it. What a side puts into arrays is put there where its c
 What cannot be chosen between, or changed where a condition holds, is refused.
 
     functions    which functions are rewritten, and their code while a function is traced
-    statements   how statements are rewritten, and expressions in them;  contents : what stands in them
-    runtime      what rewritten code calls:  conditions : branches;  changes : what a side changes
+    statements   how statements are rewritten;  changing_statements : of these, what changes something;
+                 expressions : what stands in them, rewritten;  contents : as it is
+    runtime      what rewritten code calls:  conditions : branches;  changes : what a side changes;
+                 while_loops : loops that values end;  turns : one of their turns
 """

@@ -92,3 +92,15 @@ def _given_at_once(statements: list[ast.stmt]) -> set[str]:
 
 def _loaded(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def read_later(function: ast.FunctionDef) -> dict[int, frozenset[str]]:
+    """By the loop of a function, the names that are read outside of it, or in a turn before that gives them."""
+    found: dict[int, frozenset[str]] = {}
+    for loop in (n for n in ast.walk(function) if isinstance(n, (ast.For, ast.While))):
+        inside = {id(n) for n in ast.walk(loop)}
+        names = (n for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        test = [ast.Expr(loop.test)] if isinstance(loop, ast.While) else []
+        first = names_read([*test, *loop.body])
+        found[id(loop)] = frozenset(n.id for n in names if id(n) not in inside) | first
+    return found

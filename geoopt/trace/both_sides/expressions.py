@@ -4,6 +4,7 @@ of `runtime`; and what rewritten code consists of."""
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any
 
 RUNTIME = "geoopt.trace.both_sides.runtime"  # what stands for the module in rewritten code
@@ -133,3 +134,23 @@ def later(value: ast.expr) -> ast.Lambda:
         raise Unrewritable("a name that would be given in a function of its own")
     nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
     return at(ast.Lambda(nothing, value), value)
+
+
+def given_again(names: list[str], of: str, method: str) -> list[ast.stmt]:
+    """Code that gives the names to what a method of a branch or a loop says they are, or deletes them."""
+    found = method_call(of, method, variables())
+    if not names:
+        return [ast.Expr(found)]
+    given: list[ast.stmt] = [ast.Assign([ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())], found)]
+    for each in names:
+        is_unset = ast.Compare(name(each), [ast.Is()], [own("UNSET")])
+        given.append(ast.If(is_unset, [ast.Delete([ast.Name(each, ast.Del())])], []))
+    return given
+
+
+def method_call(of: str, method: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(ast.Attribute(name(of), method, ast.Load()), list(args), [])
+
+
+def listed(texts: Iterable[str]) -> ast.Tuple:
+    return ast.Tuple([*map(ast.Constant, texts)], ast.Load())

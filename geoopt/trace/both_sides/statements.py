@@ -7,23 +7,32 @@ comes after a statement that may have set one is a branch itself.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...symbolic.caught import errors_in
 from ...symbolic.checks import no_branches
-from .contents import SCOPES, always_ends, error_at_end, has, names_given, names_read, parts
-from .expressions import OWN, Unrewritable, assigned, at, called, key, later, name, own, rewritten, stored, variables
+from .changing_statements import MOMENT, Changing
+from .contents import SCOPES, always_ends, error_at_end, has, names_given, parts, read_later
+from .expressions import (
+    OWN,
+    Unrewritable,
+    assigned,
+    at,
+    called,
+    given_again,
+    later,
+    listed,
+    method_call,
+    name,
+    own,
+    rewritten,
+    variables,
+)
 
 Function = ast.FunctionDef | ast.Lambda
 _LEFT, _VALUE = f"{OWN}left", f"{OWN}value"  # of a function: whether it has returned, and what
-_BRANCH, _SIDE, _MOMENT = f"{OWN}branch", f"{OWN}side", f"{OWN}moment"  # with numbers: none is read after its statement
+_BRANCH, _SIDE = f"{OWN}branch", f"{OWN}side"  # with numbers: none is read after its statement
 _UNCHANGED = (*SCOPES, ast.Import, ast.ImportFrom, ast.Pass)
-_IN_PLACE = {  # names of `operator`'s
-    **{ast.Add: "iadd", ast.Sub: "isub", ast.Mult: "imul", ast.Div: "itruediv", ast.FloorDiv: "ifloordiv"},
-    **{ast.Mod: "imod", ast.Pow: "ipow", ast.MatMult: "imatmul", ast.BitAnd: "iand", ast.BitOr: "ior"},
-    **{ast.BitXor: "ixor", ast.LShift: "ilshift", ast.RShift: "irshift"},
-}
 
 
 def rewrite(tree: ast.Module, functions: list[Function]) -> None:
@@ -49,19 +58,18 @@ class _Flags:
     skipped: str  # in this turn
 
 
-class _Statements:
+class _Statements(Changing):
     """Those of one function. Each method gives what one statement becomes, which itself is no longer what it was."""
 
     def __init__(self, kept: set[int]):
+        super().__init__()
         self.kept = kept  # ids of branches that do nothing but complain, or may be left out
-        self.count = 0
         self.loops: list[_Flags] = []  # around the statement
-        self.moments: list[str] = []  # names of what one statement needs for a moment
 
     def of(self, function: ast.FunctionDef) -> list[ast.stmt]:
         """What the statements of a function become."""
         statements = function.body
-        self.wanted = _read_later(function)
+        self.wanted = read_later(function)
         returns = {id(n) for n in parts(statements) if isinstance(n, ast.Return)}
         self.has_flag = bool(returns - {id(statements[-1])})
         if not self.has_flag:
@@ -125,15 +133,15 @@ class _Statements:
             names = branch.left(locals())
             if name is UNSET: del name      # for each of the names
         """
-        branch, side = self._new(_BRANCH), self._new(_SIDE)
+        branch, side = self.new(_BRANCH), self.new(_SIDE)
         body, orelse = sides
         names = _variables_given([*body, *orelse])
         each: list[ast.stmt] = [ast.If(name(side), body or [ast.Pass()], orelse)]
         if names:
-            each += _given_again(names, branch, "left")
+            each += given_again(names, branch, "left")
             each.append(ast.Expr(variables()))  # a frame's dictionary of them has what it had when it was asked for
         loop = ast.For(ast.Name(side, ast.Store()), name(branch), each, [])
-        made = called("Branch", test, _listed(names), variables(), _listed(raises))
+        made = called("Branch", test, listed(names), variables(), listed(raises))
         return [assigned(branch, made, place), at(loop, place)]
 
     def _for(self, statement: ast.For) -> list[ast.stmt]:
@@ -146,10 +154,10 @@ class _Statements:
         if not leaves:
             statement.body, statement.orelse = body, []
             return [statement, *orelse]
-        loop, count = self._new(_BRANCH), self._new(f"{OWN}count")
+        loop, count = self.new(_BRANCH), self.new(f"{OWN}count")
         stays = called("none", *map(name, leaves))
-        body = [at(ast.Assign([statement.target], _method(loop, "item", name(count))), statement), *body]
-        turn = self._branch(_method(loop, "rest", stays), (body, []), (raises, ""), statement)
+        body = [at(ast.Assign([statement.target], method_call(loop, "item", name(count))), statement), *body]
+        turn = self._branch(method_call(loop, "rest", stays), (body, []), (raises, ""), statement)
         turn.append(assigned(count, ast.BinOp(name(count), ast.Add(), ast.Constant(1)), statement))
         begin.append(assigned(count, ast.Constant(0), statement))
         found = self._turns(loop, ("For", [statement.iter]), ([stays, name(count)], turn), wanted, statement)
@@ -161,7 +169,7 @@ class _Statements:
         if leaves:
             test = called("both", called("none", *map(name, leaves)), later(test))
         begin, orelse = self._around(statement, leaves)
-        found = self._turns(self._new(_BRANCH), ("While", []), ([test], body), wanted, statement)
+        found = self._turns(self.new(_BRANCH), ("While", []), ([test], body), wanted, statement)
         return [*begin, *found, *orelse]
 
     def _turns(
@@ -179,14 +187,14 @@ class _Statements:
         """
         test, body = turn
         names = [n for n in _variables_given([*body, *map(ast.Expr, test)]) if n.startswith(OWN) or n in wanted]
-        each = [*_given_again(names, loop, "begin"), at(ast.If(_method(loop, "goes_on", *test), body, []), place)]
-        each += [*_given_again(names, loop, "end"), ast.Expr(variables())]
-        made = assigned(loop, called(kind[0], _listed(names), *kind[1]), place)
-        return [made, at(ast.For(ast.Name(self._new(_SIDE), ast.Store()), name(loop), each, []), place)]
+        each = [*given_again(names, loop, "begin"), at(ast.If(method_call(loop, "goes_on", *test), body, []), place)]
+        each += [*given_again(names, loop, "end"), ast.Expr(variables())]
+        made = assigned(loop, called(kind[0], listed(names), *kind[1]), place)
+        return [made, at(ast.For(ast.Name(self.new(_SIDE), ast.Store()), name(loop), each, []), place)]
 
     def _turn(self, statement: ast.For | ast.While) -> tuple[list[ast.stmt], list[str]]:
         """The code of a turn of a loop, and the flags that it may set so that there is no other."""
-        loop = _Flags(self._new(f"{OWN}broken"), self._new(f"{OWN}skipped"))
+        loop = _Flags(self.new(f"{OWN}broken"), self.new(f"{OWN}skipped"))
         leaves = [loop.broken] if has(ast.Break, statement.body, into_loops=False) else []
         leaves += [_LEFT] if self.has_flag and has(ast.Return, statement.body) else []
         skips = has(ast.Continue, statement.body, into_loops=False)
@@ -234,104 +242,7 @@ class _Statements:
         statement.orelse, statement.finalbody = self._block(statement.orelse), self._block(statement.finalbody)
         return [statement]
 
-    # -- what changes something -------------------------------------------------------------------------
-
-    def _expr(self, statement: ast.Expr) -> list[ast.stmt]:
-        statement.value = rewritten(statement.value)
-        return [statement]
-
-    def _raise(self, statement: ast.Raise) -> list[ast.stmt]:
-        if statement.exc:
-            statement.exc = rewritten(statement.exc)
-        return [statement]
-
-    def _assign(self, statement: ast.Assign) -> list[ast.stmt]:
-        stores: list[ast.stmt] = []
-        statement.value = rewritten(statement.value)
-        statement.targets = [self._target(t, stores, statement) for t in statement.targets]
-        return [statement, *stores, *self._forgotten(statement)] if stores else [statement]
-
-    def _annassign(self, statement: ast.AnnAssign) -> list[ast.stmt]:
-        if statement.value is None:
-            return [statement]
-        return self._assign(at(ast.Assign([statement.target], statement.value), statement))
-
-    def _target(self, target: ast.expr, stores: list[ast.stmt], place: ast.stmt) -> ast.expr:
-        """What a value is assigned to: a name, also in the place of an entry or attribute, which it is stored into
-        afterwards."""
-        if isinstance(target, ast.Name):
-            return target
-        if isinstance(target, ast.Starred):
-            target.value = self._target(target.value, stores, place)
-            return target
-        if isinstance(target, (ast.Tuple, ast.List)):
-            target.elts = [self._target(t, stores, place) for t in target.elts]
-            return target
-        value = self._new(_MOMENT)
-        stores.append(at(ast.Expr(stored(rewritten(target), name(value))), place))
-        return at(ast.Name(value, ast.Store()), target)
-
-    def _augassign(self, statement: ast.AugAssign) -> list[ast.stmt]:
-        target, value = statement.target, rewritten(statement.value)
-        operation = ast.Constant(_IN_PLACE[type(statement.op)])
-        if isinstance(target, ast.Name):
-            return [assigned(target.id, called("in_place", operation, name(target.id), value), statement)]
-        target = rewritten(target)
-        owner = self._new(_MOMENT)
-        found: list[ast.stmt] = [assigned(owner, target.value, statement)]
-        target.value, target.ctx = name(owner), ast.Load()
-        if isinstance(target, ast.Subscript):
-            index = self._new(_MOMENT)
-            found.append(assigned(index, key(target.slice), statement))
-            target.slice = name(index)
-        changed = called("in_place", operation, target, value)
-        return [*found, at(ast.Expr(stored(target, changed)), statement), *self._forgotten(statement)]
-
-    def _new(self, begin: str) -> str:
-        self.count += 1
-        made = f"{begin}{self.count}"
-        if begin == _MOMENT:
-            self.moments.append(made)
-        return made
-
-    def _forgotten(self, statement: ast.stmt) -> list[ast.stmt]:
-        """Code that forgets what only one statement needed, so that what nobody has any more may be changed."""
-        names, self.moments = self.moments, []
-        return [at(ast.Delete([ast.Name(n, ast.Del()) for n in names]), statement)]
-
 
 def _variables_given(statements: list[ast.stmt]) -> list[str]:
     """The names that rewritten statements give to values which are read after them."""
-    return sorted(n for n in names_given(statements) if not n.startswith((_BRANCH, _SIDE, _MOMENT)))
-
-
-def _given_again(names: list[str], of: str, method: str) -> list[ast.stmt]:
-    """Code that gives the names to what a method of a branch or a loop says they are, or deletes them."""
-    found = _method(of, method, variables())
-    if not names:
-        return [ast.Expr(found)]
-    given: list[ast.stmt] = [ast.Assign([ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())], found)]
-    for each in names:
-        is_unset = ast.Compare(name(each), [ast.Is()], [own("UNSET")])
-        given.append(ast.If(is_unset, [ast.Delete([ast.Name(each, ast.Del())])], []))
-    return given
-
-
-def _method(of: str, method: str, *args: ast.expr) -> ast.Call:
-    return ast.Call(ast.Attribute(name(of), method, ast.Load()), list(args), [])
-
-
-def _listed(texts: Iterable[str]) -> ast.Tuple:
-    return ast.Tuple([*map(ast.Constant, texts)], ast.Load())
-
-
-def _read_later(function: ast.FunctionDef) -> dict[int, frozenset[str]]:
-    """By the loop of a function, the names that are read outside of it, or in a turn before that gives them."""
-    found: dict[int, frozenset[str]] = {}
-    for loop in (n for n in ast.walk(function) if isinstance(n, (ast.For, ast.While))):
-        inside = {id(n) for n in ast.walk(loop)}
-        names = (n for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-        test = [ast.Expr(loop.test)] if isinstance(loop, ast.While) else []
-        first = names_read([*test, *loop.body])
-        found[id(loop)] = frozenset(n.id for n in names if id(n) not in inside) | first
-    return found
+    return sorted(n for n in names_given(statements) if not n.startswith((_BRANCH, _SIDE, MOMENT)))
