@@ -202,7 +202,7 @@ def descent(x):
     while size > 1e-6:
         g = geoopt.gradient(energy)(y)
         t = 1.0
-        while t * np.linalg.norm(g) > 0.3 or energy(y - t * g) > energy(y) + 1.0:
+        while t * (2 + 12 * np.max(y * y)) > 1:  # of the largest curvature
             t = t / 2
         y = y - t * g
         size = np.linalg.norm(g)

@@ -14,12 +14,13 @@ import numpy as np
 
 from ..arrays import Array
 from ..errors import SolverError
-from ..graph.phased import Phase, Phases, Repeat, Solve
+from ..graph.phased import Phases, Repeat, Solve
 from ..numeric import on_host
 from ..runtime.batch import memory_of_items
 from ..runtime.machine import Machine
 from ..signature import Argument
 from .linear import LinearSolver
+from .phase_arrays import by_item, columns, dropped, for_item, key_of, of_one_matrix, uses_factors_again
 
 
 @dataclass(frozen=True)
@@ -67,14 +68,14 @@ class PhasedMachine:
         self._factor_known()
         self._places = {array: i for i, array in reversed([*enumerate(phases.outputs)])}
         self._last = max(i for i, phase in enumerate(phases.phases) if phase.is_followed)
-        self._dropped = _dropped(phases)
-        self._uses_factors_again = _uses_factors_again(phases)
+        self._dropped = dropped(phases)
+        self._uses_factors_again = uses_factors_again(phases)
         self._known = {array: values.reshape(-1) for array, values in phases.known.items()}
         self._inputs = 0  # how many arrays of the phases are variables
         self.turn = threading.Lock()
 
     def _factor_known(self) -> None:
-        known = {_key(solve): solve.values for solve in self.phases.solves if solve.values in self.phases.known}
+        known = {key_of(solve): solve.values for solve in self.phases.solves if solve.values in self.phases.known}
         for key, values in known.items():
             try:
                 self.solvers[key].factor(self.phases.known[values])
@@ -94,7 +95,7 @@ class PhasedMachine:
             "entries": pattern.nnz,
             "right_hand_sides": math.prod(shape[1:]),
             "is_constant": solve.values in self.phases.known,
-            "factor_bytes": self.solvers[_key(solve)].factor_bytes,
+            "factor_bytes": self.solvers[key_of(solve)].factor_bytes,
         }
 
     @property
@@ -109,8 +110,8 @@ class PhasedMachine:
         for solve in self.phases.solves:
             if solve.values not in self.phases.known:
                 keys = found.setdefault(solve.system.matrix_key, [])
-                if _key(solve) not in keys:
-                    keys.append(_key(solve))
+                if key_of(solve) not in keys:
+                    keys.append(key_of(solve))
         return found
 
     # -- memory ---------------------------------------------------------------------------------------
@@ -143,7 +144,7 @@ class PhasedMachine:
             return
         for item in range(size):
             with _of_item(item):
-                self.run([_for_item(x, item) for x in inputs], [y[item] for y in outputs])
+                self.run([for_item(x, item) for x in inputs], [y[item] for y in outputs])
 
     def _run(self, inputs: list[Array], outputs: list[Array], size: int | None) -> None:
         """What is computed before the last system is solved reaches the outputs at the end only: it may be singular.
@@ -164,7 +165,7 @@ class PhasedMachine:
                     read, written = ([arrays[a] for a in places] for places in (phase.reads, phase.writes))
                     machine = self.machines[phase.program]
                     machine.run(read, written) if size is None else machine.run_batch(size, read, written)
-                for together in _of_one_matrix(phase):
+                for together in of_one_matrix(phase):
                     for solve in together:
                         arrays[solve.solution] = self._new(solve.solution, inputs, size)
                     try:
@@ -212,16 +213,16 @@ class PhasedMachine:
             self._solve_at_once(together, values, rights, found, factored)
             return
         for item, own in enumerate(values):
-            factored.discard(_key(together[0]))
+            factored.discard(key_of(together[0]))
             with _of_item(item):
-                of_item = [_for_item(right, item) for right in rights]
+                of_item = [for_item(right, item) for right in rights]
                 self._solve_at_once(together, own, of_item, [x[item] for x in found], factored)
 
     def _solve_at_once(
         self, together: list[Solve], values: Array, rights: list[Array], found: list[Array], factored: set[tuple]
     ) -> None:
         """values : (nnz,);  rights, found : flat, or by item"""
-        system, key = together[0].system, _key(together[0])
+        system, key = together[0].system, key_of(together[0])
         solver = self.solvers[key]
         if key in self._broken:
             raise self._broken[key]
@@ -230,15 +231,15 @@ class PhasedMachine:
             solver.factor(on_host(values).copy() if is_given else on_host(values))
             factored.add(key)
         shapes = [self.phases.shapes[solve.right] for solve in together]
-        parts = [_columns(on_host(right), shape) for right, shape in zip(rights, shapes, strict=True)]
+        parts = [columns(on_host(right), shape) for right, shape in zip(rights, shapes, strict=True)]
         right = parts[0] if len(parts) == 1 else np.column_stack(parts)
         if not system.may_be_singular:  # SciPy's functions take anything
             _check(right, solver)
         x = solver.solve(right, system.is_transposed, system.largest_residual)
         ends = np.cumsum([part[0].size for part in parts])
-        columns = [x] if len(parts) == 1 else np.split(x, ends[:-1], axis=1)
-        for target, part, given in zip(found, columns, rights, strict=True):
-            solution = part.reshape(-1) if given.ndim == 1 else _by_item(part, len(given))
+        solutions = [x] if len(parts) == 1 else np.split(x, ends[:-1], axis=1)
+        for target, part, given in zip(found, solutions, rights, strict=True):
+            solution = part.reshape(-1) if given.ndim == 1 else by_item(part, len(given))
             target[:] = np.asarray(solution, self.dtype, like=target)
 
 
@@ -259,23 +260,6 @@ def share_solvers(machine: Machine, other: Machine) -> None:
     machine.turn = other.turn
 
 
-def _columns(right: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """A right-hand side in its shape; those of all items of a batch, (items, n k), as columns (n, items k)."""
-    if right.ndim == 1:
-        return right.reshape(shape)
-    return np.moveaxis(right.reshape(len(right), shape[0], -1), 0, 1).reshape(shape[0], -1)
-
-
-def _by_item(columns: np.ndarray, items: int) -> np.ndarray:
-    """Columns (n, items k) as (items, n k)."""
-    return np.moveaxis(columns.reshape(len(columns), items, -1), 1, 0).reshape(items, -1)
-
-
-def _for_item(array: Array, item: int) -> Array:
-    """What an item of a batch has of an array; (n,) is of all items."""
-    return array[item] if array.ndim > 1 else array
-
-
 @contextmanager
 def _of_item(item: int) -> Iterator[None]:
     """Within this, errors say which item of a batch they are of."""
@@ -285,45 +269,11 @@ def _of_item(item: int) -> Iterator[None]:
         raise SolverError(f"item {item} of the batch: {error}") from error
 
 
-def _of_one_matrix(phase: Phase) -> list[list[Solve]]:
-    """The systems of a phase, those together that need the same factor in the same way."""
-    found: dict[tuple, list[Solve]] = {}
-    for solve in phase.solves:
-        how = _key(solve), solve.system.is_transposed, solve.system.largest_residual
-        found.setdefault(how, []).append(solve)
-    return list(found.values())
-
-
-def _uses_factors_again(phases: Phases) -> bool:
-    """Whether systems that are not solved at once share the factor of a matrix that varies."""
-    first = [together[0] for phase in phases.phases for together in _of_one_matrix(phase)]
-    keys = [_key(solve) for solve in first if solve.values not in phases.known]
-    return len(set(keys)) < len(keys)
-
-
-def _dropped(phases: Phases) -> list[list[int]]:
-    """By phase, the arrays that nothing needs after it."""
-    last: dict[int, int] = {}
-    for number, phase in enumerate(phases.phases):
-        used = [a for solve in phase.solves for a in (solve.values, solve.right, solve.solution)]
-        used += [a for repeat in phase.loops for a in (repeat.begin, *repeat.given, repeat.end)]
-        last.update(dict.fromkeys((*phase.reads, *phase.writes, *used), number))
-    found: list[list[int]] = [[] for _ in phases.phases]
-    for array in last.keys() - {*phases.outputs, *phases.known}:
-        found[last[array]].append(array)
-    return found
-
-
-def _key(solve: Solve) -> tuple:
-    """Equal for systems that share a factor."""
-    return solve.system.matrix_key, solve.values
-
-
 def _solvers(phases: Phases, threads: int) -> dict[tuple, LinearSolver]:
     """One for each matrix, analysed."""
     found: dict[tuple, LinearSolver] = {}
     for solve in phases.solves:
-        key = _key(solve)
+        key = key_of(solve)
         if key not in found:
             system, pattern = solve.system, solve.system.pattern
             how = system.numbers, system.may_be_singular, threads

@@ -224,8 +224,7 @@ class Symbolic(Unknown, Reshaping, NDArrayOperatorsMixin):
     def _replace(self, places: Ids, ids: Ids) -> None:
         if self.links is not None:
             changes(self)
-        if (condition := guards.current(of=self)) is not None:
-            guards.refuse_in_loop(self)
+        if (condition := guards.current(of=self, is_changed=True)) is not None:
             ids = self._guarded(places, ids, condition)
         self._version, self._added = self._version + 1, None
         if places.size == self.size and places.offset == 0 and places.is_contiguous():

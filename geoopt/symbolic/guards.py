@@ -31,12 +31,15 @@ class _Guards(threading.local):
 _GUARDS = _Guards()
 
 
-def current(of: Any = None) -> Any:
+def current(of: Any = None, is_changed: bool = False) -> Any:
     """Whether all conditions hold under which this thread runs code: a symbolic comparison; None outside of branches.
 
     of : what is changed; only conditions of sides count that it was not made in
+    is_changed : see `refuse_in_loop`
     """
     sides = _GUARDS.sides
+    if sides and is_changed:
+        refuse_in_loop(of)
     if not sides or not (place := _place(of)):
         return sides[-1].all if sides else None
     conditions = [side.condition for side in sides[place:]]
