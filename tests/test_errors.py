@@ -40,9 +40,9 @@ def graph(V):
     return sp.csr_array((lengths, (E[:, 0], E[:, 1])), (len(V), len(V)))
 
 
-def halved(V):
-    while np.abs(V).max() > 1e-30:
-        V = V / 2
+def doubled(V):
+    while np.sum(V) < 1000:
+        V = np.concatenate([V, V])
     return V
 
 
@@ -86,7 +86,7 @@ REFUSED = {
     "entry": (lambda V: V[int(V[0, 0])], INTEGERS),
     "shape": (lambda V: V.reshape(V[0, 0]), INTEGERS),
     # branches
-    "while": (halved, "one step, and keep the loop"),
+    "while": (doubled, "one step, and keep the loop"),
     "sorted": (ordered, r"np\.sort\(np\.stack"),
     "max by key": (lambda V: max(V, key=lambda v: v[2]), INDICES),
     "comprehension": (lambda V: np.stack([v for v in V if v[2] > 0.5]), INDICES),
