@@ -465,3 +465,21 @@ def test_errors_that_are_caught_for_each_of_many_elements_are_refused():
 
     with pytest.raises(geoopt.BranchError, match=r"(?s)cannot .*if value < 0"):
         geoopt.compile(each, np.linspace(0.5, 1, 40))
+
+
+def negated_check(x):
+    """The check is made on the path of the given values; no other is left by it."""
+    q = x
+    if abs(1 - q @ q) > 1e-12:
+        q = q / np.sqrt(q @ q)
+    if not np.isclose(q @ q, 1.0) or (q @ q > 2 and not q[0] < 9):
+        raise ValueError("not normal")
+    assert not q @ q > 2 or q[0] > 0
+    return q
+
+
+def test_checks_with_not_leave_other_paths():
+    given = np.array([0.6, 0.8])
+    program = geoopt.compile(negated_check, given)
+    for x in (given, given * 1.02, np.array([3.0, 4.0])):
+        np.testing.assert_allclose(program(x), negated_check(x), rtol=1e-14)

@@ -59,9 +59,10 @@ def _found(name: str, frame: FrameType) -> Any:
     return value
 
 
-def position(frame: FrameType) -> tuple[Place, Place] | None:
-    """Where the instruction that a frame executes begins and ends in its file."""
-    here = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
+def position(frame: FrameType, before: int = 0) -> tuple[Place, Place] | None:
+    """Where the instruction that a frame executes begins and ends in its file. before : 1 for the one before it, which
+    has made the value that a jump asks"""
+    here = next(itertools.islice(frame.f_code.co_positions(), max(frame.f_lasti // 2 - before, 0), None))
     line, end_line, column, end_column = here
     if line is None or end_line is None or column is None or end_column is None:
         return None

@@ -26,29 +26,44 @@ _TELLING = ("warn", "print", "debug", "info", "warning", "error", "exception", "
 
 
 class Condition(NamedTuple):
-    """Where the condition of a statement begins and ends; where the statement does, which stands for it in what some
-    versions of Python say; and what it may raise."""
+    """The condition of a statement, and where it begins and ends; where the statement does, which stands for it in what
+    some versions of Python say; and what it may raise."""
 
+    test: ast.expr
     first: Place
     last: Place
     whole: tuple[Place, Place]
     errors: tuple[str, ...]
 
 
-def is_assertion(frame: FrameType) -> bool:
-    """Whether the instruction that a frame executes is in the condition of an ``assert`` whose error nobody catches."""
-    found = _condition(frame, 0)
-    return found is not None and not is_caught(frame, found.errors)
+def passing(frame: FrameType) -> bool | None:
+    """What an unknown number is to be taken for so that the code goes on: in the condition of an ``assert``, or of an
+    ``if`` that does nothing but raise, warn or tell; None in others, and where the code catches what they raise.
+
+    frame : whose instruction asks for the truth of the number
+    """
+    for kind in (0, 1):
+        found = _condition(frame, kind)
+        if found is not None:
+            return None if is_caught(frame, found.errors) else _answer(found.test, position(frame, 1), kind == 0)
+    return None
 
 
-def is_complaint(frame: FrameType) -> bool:
-    """Whether it is in that of an ``if`` that does nothing but raise what nobody catches, warn or tell."""
-    found = _condition(frame, 1)
-    return found is not None and not is_caught(frame, found.errors)
+def _answer(test: ast.expr, here: tuple[Place, Place] | None, wanted: bool) -> bool:
+    """What a part of a condition is to be so that all of it is what is wanted. here : where the part is"""
+    while True:
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, wanted = test.operand, not wanted
+            continue
+        parts = test.values if isinstance(test, ast.BoolOp) and here else []
+        inner = next((v for v in parts if _span(v)[0] <= here[0] and here[1] <= _span(v)[1]), None)  # type: ignore
+        if inner is None:
+            return wanted
+        test = inner
 
 
 def is_spare(frame: FrameType) -> bool:
-    """Whether it is in a condition without which its branch does the same."""
+    """Whether the instruction is in a condition without which its branch does the same."""
     return _condition(frame, 2) is not None
 
 
@@ -83,7 +98,7 @@ def _conditions(source: str) -> list[list[Condition]]:
         tree = syntax_of(source)
     except SyntaxError:
         return [[], [], []]
-    return [[Condition(*_span(n.test), _span(n), errors_in(n)) for n in kind] for kind in no_branches(tree)]
+    return [[Condition(n.test, *_span(n.test), _span(n), errors_in(n)) for n in kind] for kind in no_branches(tree)]
 
 
 def no_branches(tree: ast.Module) -> tuple[list[ast.Assert], list[ast.If], list[ast.If]]:

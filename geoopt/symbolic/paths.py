@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import BranchError, SolverError
 from .asking import Asked
-from .checks import is_assertion, is_complaint, is_for_given, is_spare, values_of
+from .checks import is_for_given, is_spare, passing, values_of
 from .guards import in_loop
 
 LONGEST = 32  # conditions of a path
@@ -45,9 +45,10 @@ class Path:
 def truth(x: Any, frame: FrameType) -> bool:
     """Whether the code goes on as if a symbolic array, or number, were true. frame : of who asks"""
     path = x.graph.path
-    if is_assertion(frame) or is_complaint(frame):
+    answer = passing(frame)
+    if answer is not None:
         is_given = (path is None or path.is_given) and is_for_given()
-        return bool(values_of(x.graph, x.ids)) if is_given else is_assertion(frame)
+        return bool(values_of(x.graph, x.ids)) if is_given else answer
     if is_spare(frame):  # nothing happens in it where nothing holds
         return True
     if in_loop():
