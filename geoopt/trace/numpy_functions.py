@@ -103,8 +103,9 @@ def _converting(original: Callable) -> Callable:
             return fillable(made) if made is not a else made
         [found] = all_symbolic(given)
         found = found if original.__name__ == "asanyarray" or type(found) in _PLAIN else found.view(np.ndarray)
-        copies = isinstance(given, Symbolic) and kwargs.get("copy", original.__name__ == "array")
-        found = found.astype(found.dtype if dtype is None else dtype, copy=bool(copies))
+        copy = kwargs.get("copy", original.__name__ == "array")
+        copies = copy.name == "ALWAYS" if hasattr(copy, "name") else bool(copy)  # SciPy gives NumPy's words for it
+        found = found.astype(found.dtype if dtype is None else dtype, copy=copies and isinstance(given, Symbolic))
         return found.reshape((1,) * (kwargs.get("ndmin", 0) - found.ndim) + found.shape)
 
     return substitute
