@@ -24,3 +24,11 @@ def syntax_of(source: str) -> ast.Module:
         except SystemError:
             pass
     return ast.parse(source)
+
+
+def parts_of(source: str) -> list[ast.AST]:
+    """All nodes of the syntax of some code, the outer before the inner; none where it is no Python."""
+    try:
+        return list(ast.walk(syntax_of(source)))
+    except SyntaxError:
+        return []

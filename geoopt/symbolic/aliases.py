@@ -43,10 +43,11 @@ class Lost:
 def link(choice: Any, *sources: Any) -> None:
     """Note what a new array was chosen between. sources : owners of memory"""
     for source in sources:
-        others = [c() for c in source.links.choices] if source.links else []
-        for other in others:  # which may be the same source
-            if other is not None and other is not choice:
-                link_each(choice, other)
+        if source.links is not None:  # without those that are gone: a source may be chosen again and again
+            source.links.choices[:] = [c for c in source.links.choices if c() is not None]
+            for other in (c() for c in [*source.links.choices]):  # which may be the same source
+                if other is not None and other is not choice:
+                    link_each(choice, other)
         link_each(choice, source)
 
 

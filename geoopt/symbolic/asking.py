@@ -15,7 +15,7 @@ from .. import remedies
 from ..callers import user_frame, user_line
 from ..graph import Graph
 from ..integers.ids import Ids
-from ..sources import source_of, syntax_of
+from ..sources import parts_of, source_of
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,8 @@ def _around(code: CodeType, instruction: int) -> list[ast.AST]:
     if None in place:
         return []
     line, end_line, column, end_column = place
-    try:
-        tree = syntax_of(source_of(code.co_filename))
-    except SyntaxError:
-        return []
-    return [node for node in ast.walk(tree) if _holds(node, (line, column), (end_line, end_column))]
+    nodes = parts_of(source_of(code.co_filename))
+    return [node for node in nodes if _holds(node, (line, column), (end_line, end_column))]
 
 
 def _is_last(node: ast.AST, around: ast.AST) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from ..sources import source_of, syntax_of
+from ..sources import parts_of, source_of
 
 _TRACE = f"{__name__.partition('.')[0]}.trace"
 UNKNOWN = "?"  # an error that the code has made elsewhere
@@ -82,12 +82,8 @@ def _handlers(frame: FrameType) -> Iterator[str]:
 @functools.lru_cache(maxsize=64)
 def _tries(source: str) -> list[tuple[Place, Place, tuple[str, ...]]]:
     """What is tried in a file, where it begins and ends, and what is caught there by a handler that may go on."""
-    try:
-        tree = syntax_of(source)
-    except SyntaxError:
-        return []
     found = []
-    for node in ast.walk(tree):
+    for node in parts_of(source):
         if isinstance(node, ast.Try):
             names = [name for h in node.handlers if not isinstance(h.body[-1], ast.Raise) for name in _names(h.type)]
             first, last = node.body[0], node.body[-1]

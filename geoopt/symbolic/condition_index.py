@@ -30,10 +30,10 @@ def store(array: Any, key: Any, value: Any) -> None:
             value = value[0]  # for all
         if np.ndim(value) >= now.ndim - before and np.shape(value)[before - now.ndim] != 1:
             inner = now.values.shape[mask.ndim :]
-            what = (
-                f"cannot assign an array of shape {np.shape(value)} to the entries of shape {inner} where a condition"
+            what = f"cannot assign an array of shape {np.shape(value)} to the entries of shape {inner}"
+            raise ShapeError(
+                f"{what} where a condition holds", "give one value for all, or choose between two arrays with np.where"
             )
-            raise ShapeError(f"{what} holds", "give one value for all, or choose between two arrays with np.where")
     new = now.of_all(value, before)
     array[whole] = np.where(now.mask_for_values(), new, now.values)
 

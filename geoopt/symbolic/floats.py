@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..sources import source_of, syntax_of
+from ..sources import parts_of, source_of
 from . import Symbolic
 from .fillable import resolved
 from .unknown import FLOATS
@@ -48,19 +48,20 @@ def want(names: dict[str, Any], name: str, substitute: Any, original: Any = None
 def _calls(source: str) -> list[tuple[int, int]]:
     """The first and last lines of what calls ``float`` in a file; none where the file could tell the substitute from
     it."""
-    try:
-        nodes = list(ast.walk(syntax_of(source)))
-    except SyntaxError:
-        return []
+    nodes = parts_of(source)
     for node in nodes:
-        is_told = isinstance(node, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
-        is_told = (is_told and any(map(_is_float, (node.left, *node.comparators)))) or (  # type: ignore[attr-defined]
-            isinstance(node, ast.ClassDef) and any(map(_is_float, node.bases))
-        )
+        is_base = isinstance(node, ast.ClassDef) and any(map(_is_float, node.bases))
+        is_told = is_base or any(map(_is_float, told_apart(node)))
         if is_told or imports_numba(node):
             return []
     calls = [n for n in nodes if isinstance(n, ast.Call) and any(map(_is_float, (n.func, *n.args[:1])))]
     return [(n.lineno, n.end_lineno or n.lineno) for n in calls]
+
+
+def told_apart(node: ast.AST) -> list[ast.expr]:
+    """What an expression compares by ``is``."""
+    is_identity = isinstance(node, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
+    return [node.left, *node.comparators] if is_identity else []  # type: ignore[attr-defined]
 
 
 def imports_numba(node: ast.AST) -> bool:

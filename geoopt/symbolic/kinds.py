@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GeooptError
-from ..sources import source_of, syntax_of
+from ..sources import parts_of, source_of
 from . import FILLABLE, Symbolic, numpy_classes, subclass
 from .floats import want
 
@@ -40,10 +40,7 @@ def ask(error: Exception) -> None:
 @functools.lru_cache(maxsize=64)
 def _asks(source: str) -> bool:
     """Whether a file has ``type(x)``, and the name in no other use; Numba would compile it as it stands."""
-    try:
-        nodes = list(ast.walk(syntax_of(source)))
-    except SyntaxError:
-        return False
+    nodes = parts_of(source)
     named = [n for n in nodes if isinstance(n, ast.Name) and n.id == "type"]
     called = [n.func for n in nodes if isinstance(n, ast.Call) and len(n.args) == 1 and not n.keywords]
     return bool(named) and "numba" not in source and {*map(id, named)} <= {*map(id, called)}

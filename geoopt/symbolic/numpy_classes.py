@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..sources import source_of, syntax_of
+from ..sources import parts_of, source_of
 from .fillable import resolved
-from .floats import StandIn, imports_numba, want
+from .floats import StandIn, imports_numba, told_apart, want
 
 
 def ask(names: dict[str, Any], file: str) -> None:
@@ -33,27 +33,17 @@ def ask(names: dict[str, Any], file: str) -> None:
 def _called(source: str) -> frozenset[str]:
     """The names by which a file calls something that may be one of the classes, or a module that has it; none where
     the file could tell a substitute from it."""
-    try:
-        nodes = list(ast.walk(syntax_of(source)))
-    except SyntaxError:
+    nodes = parts_of(source)
+    if any(map(imports_numba, nodes)) or any(_first_name(x) for n in nodes for x in told_apart(n)):
         return frozenset()
-    compared = [x for n in nodes if isinstance(n, ast.Compare) and _is_identity(n) for x in (n.left, *n.comparators)]
-    called = [n.func for n in nodes if isinstance(n, ast.Call)]
-    if any(map(imports_numba, nodes)) or any(True for n in compared for _ in _owner(n)):
-        return frozenset()
-    return frozenset(name for n in called for name in _owner(n))
+    return frozenset(filter(None, (_first_name(n.func) for n in nodes if isinstance(n, ast.Call))))
 
 
-def _is_identity(node: ast.Compare) -> bool:
-    return any(isinstance(operation, (ast.Is, ast.IsNot)) for operation in node.ops)
-
-
-def _owner(node: ast.expr) -> Iterator[str]:
-    """The first of the names in ``np.float64`` or ``float64``, if it is this."""
+def _first_name(node: ast.expr) -> str:
+    """That in ``np.float64`` or ``float64``; "" if it is neither."""
     if isinstance(node, ast.Attribute) and node.attr in _NAMES and isinstance(node.value, ast.Name):
-        yield node.value.id
-    elif isinstance(node, ast.Name) and node.id in _NAMES:
-        yield node.id
+        return node.value.id
+    return node.id if isinstance(node, ast.Name) and node.id in _NAMES else ""
 
 
 class _Float64(np.float64, metaclass=StandIn):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..errors import ShapeError, UnsupportedError
-from ..sources import source_of, syntax_of
+from ..sources import parts_of, source_of
 from . import SUBCLASSES, Symbolic
 from .fillable import resolved
 from .floats import want
@@ -126,11 +126,7 @@ def ask(names: dict[str, Any], file: str) -> None:
 
 @functools.lru_cache(maxsize=64)
 def _makes(source: str) -> bool:
-    try:
-        nodes = list(ast.walk(syntax_of(source)))
-    except SyntaxError:
-        return False
-    makers = [n.value for n in nodes if isinstance(n, ast.Attribute) and n.attr == "__new__"]
+    makers = [n.value for n in parts_of(source) if isinstance(n, ast.Attribute) and n.attr == "__new__"]
     return any(isinstance(m, ast.Call) and isinstance(m.func, ast.Name) and m.func.id == "super" for m in makers)
 
 
